@@ -239,7 +239,7 @@ describe("the house", () => {
       "cli/config/OwnFile.ts",
       "builtin/OpenedFile.ts",
       "builtin/Checkpoints.ts",
-      "builtin/ShellRun.ts",
+      "builtin/ShellProcess.ts",
       "builtin/StrayProcesses.ts",
       "sandbox/BubblewrapSandbox.ts",
       "sandbox/OwnFiles.ts",

@@ -32,10 +32,11 @@ export const ofChange = (change: Change, verb: "replace" | "edit"): ToolDisplay 
   return { ...shown, change: { path: target.absolute, ...texts } }
 }
 
-/** The command and where it runs. */
-export const ofCommand = (command: string, directory: string): ToolDisplay => {
+/** The command, where it runs, and whether it goes on in the background. */
+export const ofCommand = (command: string, directory: string, background = false): ToolDisplay => {
   const first = command.trim().split("\n", 1)[0] ?? ""
-  const summary = `run ${clip(first, 100)}${first === command.trim() && first.length <= 100 ? "" : " …"} in ${directory}`
+  const how = background ? "run in the background, until the session ends:" : "run"
+  const summary = `${how} ${clip(first, 100)}${first === command.trim() && first.length <= 100 ? "" : " …"} in ${directory}`
   return display(summary, command, [], { format: "code", language: "sh" })
 }
 

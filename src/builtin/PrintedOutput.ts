@@ -37,8 +37,7 @@ export const maxSaved = 50_000_000
 export const make = (options: Options): PrintedOutput => {
   const headLength = Math.floor((options.maxLength * 2) / 3)
   const tailLength = options.maxLength - headLength
-  const decoder = new TextDecoder("utf-8")
-  const cleaner = makeCleaner()
+  const bytesReader = reader()
   let head = ""
   let tail = ""
   let length = 0
@@ -82,9 +81,9 @@ export const make = (options: Options): PrintedOutput => {
   }
 
   return {
-    push: (bytes) => Effect.suspend(() => take(cleaner.push(decoder.decode(bytes, { stream: true })))),
+    push: (bytes) => Effect.suspend(() => take(bytesReader.push(bytes))),
     finish: Effect.gen(function* () {
-      yield* take(cleaner.push(decoder.decode()) + cleaner.end())
+      yield* take(bytesReader.end())
       if (length <= options.maxLength) return { text: head + tail }
       const end = tail.slice(-tailLength)
       const left = length - head.length - end.length
@@ -105,6 +104,16 @@ export const make = (options: Options): PrintedOutput => {
 export const readable = (text: string): string => {
   const cleaner = makeCleaner()
   return cleaner.push(text) + cleaner.end()
+}
+
+/** The same for bytes that arrive in pieces. */
+export const reader = () => {
+  const decoder = new TextDecoder("utf-8")
+  const cleaner = makeCleaner()
+  return {
+    push: (bytes: Uint8Array): string => cleaner.push(decoder.decode(bytes, { stream: true })),
+    end: (): string => cleaner.push(decoder.decode()) + cleaner.end()
+  }
 }
 
 // -----------------------------------------------------------------------------------------------------------------

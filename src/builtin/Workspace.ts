@@ -30,13 +30,15 @@ import * as HostSandbox from "../sandbox/HostSandbox.js"
 import * as Sandbox from "../sandbox/Sandbox.js"
 import * as ToolTrait from "../tool/ToolTrait.js"
 import * as ChangePreview from "./ChangePreview.js"
+import * as Jobs from "./Jobs.js"
+import * as ShellProcess from "./ShellProcess.js"
 import * as ShellRun from "./ShellRun.js"
 import * as WorkspaceFile from "./WorkspaceFile.js"
 import * as WorkspaceRoot from "./WorkspaceRoot.js"
 import * as WorkspaceSearch from "./WorkspaceSearch.js"
 
 export type { Options as SandboxOptions } from "../sandbox/HostSandbox.js"
-export type { Options as CommandOptions } from "./ShellRun.js"
+export type { Options as CommandOptions } from "./ShellProcess.js"
 export type { Environment } from "./CommandEnvironment.js"
 
 /**
@@ -45,7 +47,7 @@ export type { Environment } from "./CommandEnvironment.js"
  * @since 0.1.0
  * @category models
  */
-export interface Options extends WorkspaceRoot.Options, ShellRun.Options {
+export interface Options extends WorkspaceRoot.Options, ShellProcess.Options {
   /** How commands are confined. Default: not at all; the command line's default is `auto`. */
   readonly sandbox?: Omit<HostSandbox.Options, "root"> | undefined
 }
@@ -59,8 +61,40 @@ const optional = <A, I, R>(schema: Schema.Schema<A, I, R>, description: string) 
 const path = text("Path of the file, relative to the workspace.")
 const failing = { failure: Schema.String, failureMode: "return" } as const
 
+const exact = <A, I, R>(schema: Schema.Schema<A, I, R>) => Schema.optionalWith(schema, { exact: true })
+const exit = { exitCode: Schema.NullOr(Schema.Number), signal: exact(Schema.String) }
+
 /**
- * Runs a command line in a shell.
+ * How a command ended.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
+export const Ended = Schema.Struct({
+  ...exit,
+  output: Schema.String,
+  outputFile: exact(Schema.String),
+  notice: exact(Schema.String),
+  durationMs: Schema.Number
+})
+
+/**
+ * A background job, and what it printed since the last look.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
+export const Job = Schema.Struct({
+  job_id: Schema.String,
+  state: Schema.Literal("running", "ended"),
+  output: Schema.String,
+  /** Present when it has ended. */
+  ended: exact(Schema.Struct(exit)),
+  notice: exact(Schema.String)
+})
+
+/**
+ * Runs a command line in a shell, to its end or in the background.
  *
  * @since 0.1.0
  * @category tools
@@ -68,40 +102,89 @@ const failing = { failure: Schema.String, failureMode: "return" } as const
 export const RunCommand = Tool.make("run_command", {
   description:
     "Runs a command line in a POSIX shell and returns its exit code and what it printed, standard error included. " +
-    "Nothing can be typed into it. It is stopped when its time is up, and background processes are stopped when it ends. " +
-    "Long output is cut in the middle.",
+    "Nothing can be typed into it. It is stopped when its time is up, and processes that it leaves are stopped when it " +
+    "ends. Long output is cut in the middle. With background it goes on beside your work, as a server or a watcher does: " +
+    "you get a job_id and its first output at once; it ends with job_stop or with the session. At most 8 run at once.",
   parameters: {
     command: text("The command line, as one would type it into a shell."),
     cwd: optional(Schema.String, "Directory to run it in, relative to the workspace. Default: the workspace."),
-    timeout: optional(Schema.Number, "Seconds after which it is stopped."),
+    timeout: optional(
+      Schema.Number,
+      "Seconds after which it is stopped. Default: two minutes, and no limit in the background."
+    ),
     sandbox: Schema.optional(
-      Schema.Literal("off").annotations({
-        description: "To run it outside of the sandbox, if there is one: the person is asked. Give a reason."
+      Schema.Literal("off", "network").annotations({
+        description:
+          "If there is a sandbox: network gives the command the network in it, also so that others can reach it, as your " +
+          "next command has to, which then needs network too; off runs it outside. The person is asked. Give a reason."
       })
     ),
-    reason: optional(Schema.String, "Why it has to run outside of the sandbox; shown to the person.")
+    reason: optional(Schema.String, "Why it needs that; shown to the person."),
+    background: optional(Schema.Boolean, "Whether it goes on in the background. Default: false.")
   },
-  success: Schema.Struct({
-    exitCode: Schema.NullOr(Schema.Number),
-    signal: Schema.optionalWith(Schema.String, { exact: true }),
-    output: Schema.String,
-    outputFile: Schema.optionalWith(Schema.String, { exact: true }),
-    notice: Schema.optionalWith(Schema.String, { exact: true }),
-    durationMs: Schema.Number
-  }),
+  success: Schema.Union(Ended, Job),
   ...failing
 })
   .annotate(ToolTrait.Groups, ["cli"])
   .annotate(ToolTrait.ShellCommand, "command")
   .annotate(ToolTrait.Sandboxed, true)
+  .annotate(ToolTrait.Outlives, "background")
   .annotate(ToolTrait.Paths, ["cwd"])
   .pipe(
     ToolTrait.editable(["command"]),
-    ToolTrait.validate((params) => Effect.asVoid(ShellRun.check(params))),
+    ToolTrait.validate((params) =>
+      Effect.zipRight(
+        ShellRun.check(params),
+        params.background === true
+          ? Effect.flatMap(Jobs.Jobs, ({ room }) => Effect.mapError(room, ({ message }) => message))
+          : Effect.void
+      )
+    ),
     ToolTrait.preview((params) =>
-      Effect.map(ShellRun.check(params), ({ absolute }) => ChangePreview.ofCommand(params.command, absolute))
+      Effect.map(ShellRun.check(params), ({ absolute }) =>
+        ChangePreview.ofCommand(params.command, absolute, params.background)
+      )
     )
   )
+
+const jobId = { job_id: text("The job_id that run_command gave.") }
+const job = { parameters: jobId, success: Job, ...failing }
+
+/**
+ * Shows what a background job printed since the last look.
+ *
+ * @since 0.1.0
+ * @category tools
+ */
+export const JobOutput = Tool.make("job_output", {
+  description:
+    "Yields what a background job of yours printed since you last looked, and whether it still runs. Of much output the " +
+    "end is given. You are told by yourself when a job ends: there is no need to look again and again.",
+  ...job
+})
+  .annotate(ToolTrait.Kind, "read")
+  .annotate(Tool.Readonly, true)
+  .annotate(Tool.Destructive, false)
+  .annotate(Tool.OpenWorld, false)
+  .annotate(ToolTrait.Groups, ["cli"])
+  .annotate(ToolTrait.AutoApproved, true)
+
+/**
+ * Ends a background job.
+ *
+ * @since 0.1.0
+ * @category tools
+ */
+export const JobStop = Tool.make("job_stop", {
+  description:
+    "Stops a background job of yours with all its processes, and yields what it printed since you last looked.",
+  ...job
+})
+  .annotate(Tool.Destructive, false)
+  .annotate(Tool.Idempotent, true)
+  .annotate(Tool.OpenWorld, false)
+  .annotate(ToolTrait.Groups, ["cli"])
+  .annotate(ToolTrait.AutoApproved, true)
 
 /**
  * Reads a file, or lines of it.
@@ -263,13 +346,22 @@ export const EditFile = Tool.make("edit_file", {
   )
 
 /**
- * All six tools. Besides the handlers they need the {@link WorkspaceRoot.WorkspaceRoot} that {@link layer} also
- * provides.
+ * All eight tools. Besides the handlers they need the {@link WorkspaceRoot.WorkspaceRoot} and the `Jobs` that {@link layer}
+ * also provides.
  *
  * @since 0.1.0
  * @category tools
  */
-export const toolkit = Toolkit.make(RunCommand, ReadFile, ListFiles, SearchFiles, WriteFile, EditFile)
+export const toolkit = Toolkit.make(
+  RunCommand,
+  JobOutput,
+  JobStop,
+  ReadFile,
+  ListFiles,
+  SearchFiles,
+  WriteFile,
+  EditFile
+)
 
 /**
  * The handlers, and the workspace that the tools' checks and previews read.
@@ -280,25 +372,31 @@ export const toolkit = Toolkit.make(RunCommand, ReadFile, ListFiles, SearchFiles
 export const layer = (
   options: Options
 ): Layer.Layer<
-  Tool.HandlersFor<typeof toolkit.tools> | WorkspaceRoot.WorkspaceRoot | Sandbox.Sandbox,
+  Tool.HandlersFor<typeof toolkit.tools> | WorkspaceRoot.WorkspaceRoot | Sandbox.Sandbox | Jobs.Jobs,
   never,
   FileSystem.FileSystem | Path.Path | CommandExecutor.CommandExecutor
 > =>
   Layer.provideMerge(
     toolkit.toLayer(
-      Effect.map(Effect.all([CommandExecutor.CommandExecutor, Sandbox.Sandbox]), ([executor, sandbox]) =>
-        toolkit.of({
-          run_command: ShellRun.run(executor, options, sandbox),
+      Effect.map(Effect.all([CommandExecutor.CommandExecutor, Sandbox.Sandbox, Jobs.Jobs]), (services) => {
+        const [executor, sandbox, jobs] = services
+        const start = ShellProcess.starter(executor, options, sandbox)
+        const run = ShellRun.run(start, options)
+        return toolkit.of({
+          run_command: (params) => (params.background === true ? jobs.begin(start, params) : run(params)),
+          job_output: ({ job_id }) => Effect.mapError(jobs.look(job_id), ({ message }) => message),
+          job_stop: ({ job_id }) => Effect.mapError(jobs.end(job_id), ({ message }) => message),
           read_file: WorkspaceFile.read,
           list_files: WorkspaceSearch.list,
           search_files: WorkspaceSearch.search,
           write_file: WorkspaceFile.write,
           edit_file: WorkspaceFile.edit
         })
-      )
+      })
     ),
-    Layer.merge(
+    Layer.mergeAll(
       WorkspaceRoot.layer(options),
+      Jobs.layer,
       options.sandbox === undefined
         ? Sandbox.layerNone
         : HostSandbox.layer({

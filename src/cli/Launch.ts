@@ -13,6 +13,7 @@ import * as Redaction from "../core/Redaction.js"
 import * as AuditFile from "../audit/AuditFile.js"
 import * as AuditTrail from "../audit/AuditTrail.js"
 import type * as Checkpoints from "../builtin/Checkpoints.js"
+import * as Jobs from "../builtin/Jobs.js"
 import type * as WorkspaceRoot from "../builtin/WorkspaceRoot.js"
 import * as Interactor from "../interaction/Interactor.js"
 import * as KnownModel from "../model/KnownModel.js"
@@ -154,6 +155,8 @@ export interface Started {
   readonly review: Review
   /** Its audit. */
   readonly trail: AuditTrail.Service
+  /** What runs in the background. */
+  readonly jobs: Jobs.Service
   /** The directories that its file tools may touch. */
   readonly files: WorkspaceRoot.Options
 }
@@ -221,7 +224,7 @@ export const start = (
         outputStreamed
       }
     }).pipe(
-      Layer.provide(
+      Layer.provideMerge(
         Layer.merge(
           Tools.layer(
             {
@@ -247,7 +250,8 @@ export const start = (
     const agent = yield* Effect.mapError(Effect.provide(started, context), ({ message }) =>
       ConfigurationInvalid.make(message)
     )
-    return { agent, review: reviewed, trail: Context.get(context, AuditTrail.AuditTrail), files }
+    const jobs = Context.get(context, Jobs.Jobs)
+    return { agent, review: reviewed, trail: Context.get(context, AuditTrail.AuditTrail), jobs, files }
   })
 
 // -----------------------------------------------------------------------------------------------------------------

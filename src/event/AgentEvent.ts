@@ -72,6 +72,15 @@ export const AgentStatus = Schema.Literal("idle", "thinking", "streaming", "exec
 export type AgentStatus = typeof AgentStatus.Type
 
 /**
+ * Why a background job ended: its command ended by itself, somebody stopped it, its own time was up, or its session ended.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
+export const JobEndReason = Schema.Literal("exited", "stopped", "timed_out", "session_ended")
+export type JobEndReason = typeof JobEndReason.Type
+
+/**
  * How a permission was decided. `no_channel`: no interactor was ever attached; `unavailable`: all attached ones have
  * left. `sanitization` and `unknown` are for authorities of a program's own.
  *
@@ -199,6 +208,26 @@ const all = () =>
     }),
     /** The whole list of what the agent has to do, whenever it writes it anew. */
     event("TodosChanged", { items: Schema.Array(Todo) }),
+    // job: a command that goes on beside the turns
+    event("JobStarted", {
+      jobId: Schema.String,
+      /** The call that started it. */
+      toolCallId: ToolCallId,
+      command: Schema.String
+    }),
+    event("JobEnded", {
+      jobId: Schema.String,
+      command: Schema.String,
+      /** Why: its command ended, somebody stopped it, its time was up, or its session ended. */
+      reason: JobEndReason,
+      /** Absent when a signal ended it, or when it never ran. */
+      exitCode: Schema.optional(Schema.Number),
+      signal: Schema.optional(Schema.String),
+      /** Who stopped it: an agent path, or a person. */
+      by: Schema.optional(Schema.String),
+      /** Milliseconds from its start. */
+      duration: Schema.Number
+    }),
     // interaction
     event("InteractionRequested", { requestId: RequestId, kind: Schema.String, summary: Schema.String }),
     event("QuestionDisplayed", { requestId: RequestId, index: Schema.Number, total: Schema.Number }),
@@ -297,7 +326,8 @@ export const AgentEvent = /* @__PURE__ */ all()
  * `tool_approval_request/granted/rejected/timeout` are `InteractionRequested` and `PermissionResolved` by method;
  * `command_execution_*` and `command_output` are `ToolCallStarted`, `ToolOutput` and `ToolCallEnded` by outcome;
  * `context_summarization_*` are `CompactionStarted`, `CompactionEnded` and, on failure, `AgentError`. `tools_update` does
- * not apply (a session's tools are fixed) and `notes_data` neither (no notes store). Of a UI's lifecycle hooks,
+ * not apply (a session's tools are fixed) and `notes_data` neither (no notes store).
+ * `JobStarted` and `JobEnded` have no counterpart. Of a UI's lifecycle hooks,
  * `agent_created`, `agent_status_changed` and `agent_completed` keep their names, `agent_output` is `TextDelta`,
  * `tool_call_start/end` are `ToolCallStarted` and `ToolCallEnded`, `turn_completed` is `TurnEnded`, and
  * `context_updated` is the context in `ModelCallEnded`.

@@ -151,11 +151,12 @@ export const subject = (
   { workspace }: Policy,
   {
     name,
+    outlives,
     paths,
     shellCommand,
     tool,
     webAddress
-  }: Pick<ToolRegistry.Entry, "name" | "paths" | "shellCommand" | "tool" | "webAddress">,
+  }: Pick<ToolRegistry.Entry, "name" | "outlives" | "paths" | "shellCommand" | "tool" | "webAddress">,
   params: unknown
 ): PermissionRule.Subject =>
   PermissionRule.subject({
@@ -164,6 +165,7 @@ export const subject = (
     commandField: shellCommand,
     pathFields: paths,
     webField: webAddress,
+    lastingField: outlives,
     workspace,
     takes: tool
   })

@@ -162,8 +162,11 @@ export class PermissionState {
     traits: Traits,
     sessionId: SessionId
   ): Decision {
-    if (this.turn.has(sessionId)) return suspended.turn
-    if (this.idle.has(sessionId)) return suspended.idle
+    // Permissions that end with a turn, or with a time of work, do not cover what goes on after that.
+    if (!subject.lasting) {
+      if (this.turn.has(sessionId)) return suspended.turn
+      if (this.idle.has(sessionId)) return suspended.idle
+    }
     if (this.all) return suspended.all
     const denied = this.denial(policy, subject)
     if (denied !== undefined) return denied

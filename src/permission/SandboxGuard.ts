@@ -1,7 +1,8 @@
 /**
- * Asks about calls that leave the sandbox, and tells for every call of a command tool how it runs.
+ * Asks about calls that leave the sandbox or want more of it, and tells for every call of a command tool how it runs.
  *
- * A rule that lets confined commands run unasked holds for confined commands only: leaving needs a question of its own.
+ * A rule that lets confined commands run unasked holds for commands that are confined as set: the network, and leaving,
+ * need a question of their own.
  */
 import * as Effect from "effect/Effect"
 import type * as Sandbox from "../sandbox/Sandbox.js"
@@ -14,12 +15,13 @@ export const make =
   ({ entry, params }) => {
     if (!entry.sandboxed) return Effect.void
     const known = sandbox.known()
-    if (known !== undefined && !leaves(params)) return Effect.void
-    return Effect.map(known === undefined ? sandbox.state : Effect.succeed(known), (state) =>
-      leaves(params) && state._tag === "Confined"
-        ? Guard.ask({ reason: `It is to run outside of the sandbox: ${reasonOf(params)}`, coveredBy: "all" })
+    if (known !== undefined && fieldsOf(params).sandbox === undefined) return Effect.void
+    return Effect.map(known === undefined ? sandbox.state : Effect.succeed(known), (state) => {
+      const how = howOf(params, state)
+      return how === "left" || how === "network"
+        ? Guard.ask({ reason: `${questions[how]}: ${reasonOf(params)}`, coveredBy: "all" })
         : undefined
-    )
+    })
   }
 
 /** The tools; each sandboxed tool now knows how its calls run. */
@@ -30,8 +32,7 @@ export const informed = (tools: ToolRegistry.Service, sandbox: Sandbox.Service):
       ...entry,
       runs: (params) => {
         const state = sandbox.known()
-        if (state === undefined) return undefined
-        return state._tag === "Unconfined" ? "open" : leaves(params) ? "left" : "confined"
+        return state === undefined ? undefined : howOf(params, state)
       }
     }
   })
@@ -40,10 +41,21 @@ export const informed = (tools: ToolRegistry.Service, sandbox: Sandbox.Service):
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
+const questions = {
+  left: "It is to run outside of the sandbox",
+  network: "It is to reach the network, and what else runs on this machine, from its sandbox"
+}
+
 const fieldsOf = (params: unknown): { readonly sandbox?: unknown; readonly reason?: unknown } =>
   typeof params === "object" && params !== null ? params : {}
 
-const leaves = (params: unknown): boolean => fieldsOf(params).sandbox !== undefined
+/** A wish that is not known leaves the sandbox, as far as anybody can say. */
+const howOf = (params: unknown, state: Sandbox.State): ToolRegistry.RunsHow => {
+  if (state._tag === "Unconfined") return "open"
+  const { sandbox } = fieldsOf(params)
+  if (sandbox === undefined || (sandbox === "network" && state.network)) return "confined"
+  return sandbox === "network" ? "network" : "left"
+}
 
 const reasonOf = (params: unknown): string => {
   const { reason } = fieldsOf(params)

@@ -22,6 +22,8 @@ export interface Call {
   readonly pathFields?: ReadonlyArray<string> | undefined
   /** The parameter that holds an address of the web. */
   readonly webField?: string | undefined
+  /** The parameter that lets what the call starts live on beside the turns. */
+  readonly lastingField?: string | undefined
   /** Absolute: where relative paths begin. Without it no absolute path is taken for one in the workspace. */
   readonly workspace?: string | undefined
   /**
@@ -61,6 +63,8 @@ export interface Subject {
    */
   readonly line: CommandLine.CommandLine | undefined
   readonly signature: string
+  /** What the call starts lives on beside the turns, as long as its session. */
+  readonly lasting: boolean
   /**
    * {@link CommandLine.readings} of the command; none for other tools.
    *
@@ -145,6 +149,13 @@ class LazySubject implements Subject {
 
   get signature(): string {
     return (this.signatureMemo ??= this.command ?? Signature.ofCall(this.tool, this.params))
+  }
+
+  get lasting(): boolean {
+    const { lastingField, params } = this.call
+    if (lastingField === undefined || !Signature.isRecord(params)) return false
+    const value = params[lastingField]
+    return value !== undefined && value !== false
   }
 
   get readings(): ReadonlyArray<CommandLine.Reading> {

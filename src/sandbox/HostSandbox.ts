@@ -189,7 +189,8 @@ const startBubblewrap =
   (job) =>
     Effect.gen(function* () {
       // Left when the process has ended: the process's finalizer is added later, so it runs earlier.
-      const { leave, view } = yield* Effect.acquireRelease(layout.enter, ({ leave }) => Effect.ignore(leave))
+      const { leave, ...views } = yield* Effect.acquireRelease(layout.enter, ({ leave }) => Effect.ignore(leave))
+      const view = job.network === true ? views.networked : views.view
       if (!view.roots.some((root) => isWithin(root, job.directory))) {
         return yield* Effect.fail(`${job.directory} is not in the sandbox.`)
       }
@@ -208,7 +209,7 @@ const startSeatbelt =
         fileSystem.makeTempDirectoryScoped({ prefix: "assent-temp-" }),
         fileSystem.realPath
       )
-      const profile = SeatbeltProfile.make({ ...options, home, temp })
+      const profile = SeatbeltProfile.make({ ...options, network: job.network ?? options.network, home, temp })
       const environment = { ...job.environment, HOME: home, TMPDIR: temp }
       const redirected = 'exec "$@" 2>&1 </dev/null'
       const child = yield* executor.start(

@@ -37,6 +37,8 @@ export type Platform = Search.Platform
 /** A place in a layout, until it is left. */
 export interface Entered {
   readonly view: View.View
+  /** The same with the network. */
+  readonly networked: View.View
   /** Sets aside what appeared, and yields sentences that say so. */
   readonly leave: Effect.Effect<ReadonlyArray<string>>
 }
@@ -133,7 +135,8 @@ export const make = (
           mounts.push({ _tag: "Hidden", path: file, kind: info.value.type === "Directory" ? "directory" : "file" })
         }
         const view = yield* viewOf(files, mounts)
-        return { view, guarded: { absent, nests }, held, nodes: nodesOf(known) }
+        const networked = { ...view, network: true, mounts: [...view.mounts, ...files.ofNetwork] }
+        return { view, networked, guarded: { absent, nests }, held, nodes: nodesOf(known) }
       })
 
     /** Which acting names are where. Our own directory is there as soon as a layout is made. */
@@ -204,7 +207,7 @@ export const make = (
             left = undefined
             return now
           })
-          return { view: laid.view, leave: Effect.uninterruptible(once) }
+          return { view: laid.view, networked: laid.networked, leave: Effect.uninterruptible(once) }
         })
       )
     )
@@ -220,6 +223,7 @@ export const make = (
 
 interface LaidOut {
   readonly view: View.View
+  readonly networked: View.View
   readonly guarded: Watch.Guarded
   /** Which acting names were where. */
   readonly nodes: string

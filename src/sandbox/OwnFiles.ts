@@ -21,6 +21,8 @@ export interface Made {
   readonly home: string
   /** The files mounted to `/etc`. */
   readonly mounts: ReadonlyArray<View.Mount>
+  /** Mounted over those for a command that has the network although the sandbox has it not. */
+  readonly ofNetwork: ReadonlyArray<View.Mount>
 }
 
 /** Where the private home is visible. Never inside a writable directory, or it would have to be made there. */
@@ -57,10 +59,21 @@ export const make = (
     ]
     const bytes = new TextEncoder()
     for (const [name, text] of texts) yield* put(path.join(etc, name), bytes.encode(text))
-    const { configuration, ofNetwork } = Surroundings
-    for (const name of network ? [...configuration.files, ...ofNetwork] : configuration.files) {
+    const { configuration } = Surroundings
+    for (const name of configuration.files) {
       const found = yield* Effect.option(fileSystem.readFile(`/etc/${name}`))
       if (Option.isSome(found)) yield* put(path.join(etc, name), found.value)
+    }
+    const ofNetwork: Array<View.Mount> = []
+    for (const name of Surroundings.ofNetwork) {
+      const found = yield* Effect.option(fileSystem.readFile(`/etc/${name}`))
+      if (Option.isNone(found)) continue
+      // Without the network there is an empty file, over which the real one can be mounted.
+      yield* put(path.join(etc, name), network ? found.value : bytes.encode(""))
+      if (network) continue
+      const from = path.join(directory, "network", name)
+      yield* put(from, found.value)
+      ofNetwork.push({ _tag: "ReadOnly", path: `/etc/${name}`, from })
     }
     const mounts: Array<View.Mount> = [{ _tag: "ReadOnly", path: "/etc", from: etc }]
     for (const name of configuration.directories) {
@@ -69,7 +82,7 @@ export const make = (
       yield* Directory.ensure(fileSystem, path, path.join(etc, name), 0o700)
       mounts.push({ _tag: "ReadOnly", path: `/etc/${name}`, from: found.value })
     }
-    return { home, mounts }
+    return { home, mounts, ofNetwork }
   }).pipe(Effect.mapError((error) => `The sandbox's directory ${directory} cannot be used: ${error.message}`))
 
 // -----------------------------------------------------------------------------------------------------------------

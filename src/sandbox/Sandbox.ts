@@ -65,6 +65,8 @@ export interface Job {
   readonly directory: string
   /** The environment as outside; variables that name a file which is not there inside are left out. */
   readonly environment: Readonly<Record<string, string>>
+  /** It reaches the network and the services of this machine, and is reached. Default: as the sandbox is set. */
+  readonly network?: boolean | undefined
 }
 
 /**
@@ -172,11 +174,15 @@ export const layerNone: Layer.Layer<Sandbox> = Layer.succeed(Sandbox, none(turne
  */
 export const explain = ({ network, writable }: State & { readonly _tag: "Confined" }): string =>
   `[It ran in a sandbox: it could write in ${writable.join(", ")} and /tmp only${network ? "" : ", and had no network"}. ` +
-  `${wayOut}]`
+  `${wayOut(network)}]`
 
 /**
  * What a model can do then; a person who ran the command cannot.
  *
  * @internal
  */
-export const wayOut = 'If that is why it failed, call again with sandbox "off" and a reason; the person will be asked.'
+export const wayOut = (network: boolean): string =>
+  network
+    ? 'If that is why it failed, call again with sandbox "off" and a reason; the person will be asked.'
+    : 'If that is why it failed, call again with a reason and sandbox "network", which gives it the network and nothing ' +
+      'else, or "off"; the person will be asked.'

@@ -131,7 +131,7 @@ export const configuration: { readonly files: ReadonlyArray<string>; readonly di
   directories: ["alternatives", "fonts", "ld.so.conf.d", "pki/ca-trust/extracted", "pki/tls/certs", "ssl/certs"]
 }
 
-/** Files for finding other machines; only visible with network access. */
+/** Files for finding other machines; with their contents only where there is network access. */
 export const ofNetwork = ["gai.conf", "resolv.conf"]
 
 /** Variables that name the directory of a tool chain. */

@@ -8,12 +8,13 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
-import type { Generator, MessageId } from "../core/Id.js"
+import type { Generator, MessageId, ToolCallId } from "../core/Id.js"
 import type { CancelReason } from "../core/Interruption.js"
 import type * as Origin from "../core/Origin.js"
 import type { Todo } from "../core/Todo.js"
 import type { CompactionFailed } from "../conversation/CompactionFailed.js"
 import type * as History from "../conversation/History.js"
+import type * as AgentEvent from "../event/AgentEvent.js"
 import type { TurnEnd } from "../event/TurnEnd.js"
 import type * as Inbox from "../inbox/Inbox.js"
 import type { Draft, Message } from "../inbox/Message.js"
@@ -29,7 +30,8 @@ import type { StopReason } from "../turn/Turn.js"
 import { Delegations } from "../turn/Delegation.js"
 import type { RunningCalls } from "../turn/RunningCalls.js"
 import * as TurnContext from "../turn/TurnContext.js"
-import { OwnTurn, type Policy } from "./Admission.js"
+import { Along, OwnTurn, type Policy } from "./Admission.js"
+import { Hold, type Service as Holding } from "./Hold.js"
 import { TurnLoop, type Given, type Own as LoopOwn } from "./TurnLoop.js"
 import type { RequestedTurn, Wanted } from "./TurnRequest.js"
 
@@ -114,9 +116,9 @@ export interface Service {
 }
 
 /** A session of a tree. It takes no turn before {@link Service.start}. */
-export const make = (shared: TurnContext.Shared, own: Own, { clock, ids }: Surroundings): Service => {
+export const make = (shared: TurnContext.Shared, own: Own, { clock, ids, scope }: Surroundings): Service => {
   const reopening = own.restored === undefined ? undefined : ResumedQuestions.make(own.restored)
-  return new Session(shared, own, clock, { ids, reopening })
+  return new Session(shared, own, clock, { ids, reopening }, scope)
 }
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -153,19 +155,22 @@ export const turn = <E = never>(
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-class Session implements Service {
+class Session implements Service, Holding {
   readonly delegations = new Delegations()
   private readonly loop: TurnLoop
 
-  constructor(shared: TurnContext.Shared, own: Own, clock: Clock.Clock, given: Given) {
+  constructor(
+    shared: TurnContext.Shared,
+    own: Own,
+    clock: Clock.Clock,
+    given: Given,
+    readonly scope: Scope.Scope
+  ) {
     const ambient = () => {
       const context = own.ambient?.(this) ?? Context.empty()
       // Always: a child's tools must not take questions of its parent, in whose world it was started.
-      return Context.add(
-        Context.add(context, ResumedRequests.ResumedRequests, given.reopening),
-        Agenda,
-        this.loop.session
-      )
+      const reopened = Context.add(context, ResumedRequests.ResumedRequests, given.reopening)
+      return Context.add(Context.add(reopened, Agenda, this.loop.session), Hold, this as Holding)
     }
     this.loop = new TurnLoop(shared, own, TurnContext.make(shared, own, clock, ambient), given)
   }
@@ -188,6 +193,29 @@ class Session implements Service {
 
   get calls() {
     return this.loop.session.calls
+  }
+
+  // Implements `Hold.Service`.
+
+  get redactor() {
+    return this.loop.session.redactor
+  }
+
+  get isRestored(): boolean {
+    return this.loop.isRestored
+  }
+
+  isRunning(call: ToolCallId): boolean {
+    return this.calls.has(call)
+  }
+
+  tell(body: AgentEvent.Body): void {
+    TurnContext.emit(this.loop.session, body)
+  }
+
+  note(text: string): () => void {
+    const { id } = this.submit({ text, source: "system" }, Along())
+    return () => void this.inbox.withdraw(id)
   }
 
   start(place: DetachedFiber.Place): void {

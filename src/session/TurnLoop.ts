@@ -105,6 +105,10 @@ export class TurnLoop implements Host, RequestHost, Loop {
     this.next()
   }
 
+  get isRestored(): boolean {
+    return this.own.restored !== undefined
+  }
+
   get place(): DetachedFiber.Place | undefined {
     return this.world?.start
   }

@@ -31,12 +31,13 @@ export type { CommandField } from "../shell/CommandField.js"
 export type Handler = (params: unknown) => Effect.Effect<unknown, unknown>
 
 /**
- * `confined`: in a sandbox. `left`: outside, though there is one. `open`: there is none.
+ * `confined`: in a sandbox. `network`: in it, with the network, which it has not got else. `left`: outside, though there is
+ * one. `open`: there is none.
  *
  * @since 0.1.0
  * @category models
  */
-export type RunsHow = "confined" | "left" | "open"
+export type RunsHow = "confined" | "network" | "left" | "open"
 
 /**
  * One tool as the runtime uses it.
@@ -68,6 +69,8 @@ export interface Entry {
   readonly sandboxed: boolean
   /** How a call with these arguments would run. For sandboxed tools, once it is known whether there is a sandbox. */
   readonly runs?: ((params: unknown) => RunsHow | undefined) | undefined
+  /** The parameter that lets what the call starts live on beside the turns, as long as the session. */
+  readonly outlives: string | undefined
   readonly paths: ReadonlyArray<string>
   readonly webAddress: string | undefined
   readonly timeout: Duration.DurationInput | undefined
@@ -285,6 +288,7 @@ const makeEntry = (tool: Tool.Any, context: Context.Context<never>, shellCommand
     editable: trait(ToolTrait.Editable),
     shellCommand,
     sandboxed: trait(ToolTrait.Sandboxed),
+    outlives: trait(ToolTrait.Outlives),
     paths: trait(ToolTrait.Paths),
     webAddress: trait(ToolTrait.WebAddress),
     timeout: trait(ToolTrait.Timeout),

@@ -9,6 +9,10 @@ export const of = (result: unknown, redactor: Pick<Redaction.Masking, "text">): 
   if (typeof result === "string") return ofText(result, redactor)
   const printed = isRecord(result) && "exitCode" in result ? result["output"] : undefined
   if (typeof printed === "string") return printed.trim() === "" ? "no output" : ofText(printed, redactor)
+  if (isJob(result)) {
+    const printed = result.output.trim() === "" ? "no output" : ofText(result.output, redactor)
+    return `${result.job_id} ${result.state === "running" ? "runs" : "has ended"} · ${printed}`
+  }
   return isEdited(result) ? of(result.result, redactor) : Redaction.summarize(result, redactor)
 }
 
@@ -27,6 +31,13 @@ export const fault = (result: unknown): string | undefined => {
 
 const isRecord = (value: unknown): value is { readonly [key: string]: unknown } =>
   typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** A background job, and what it printed. */
+const isJob = (value: unknown): value is { readonly job_id: string; readonly state: string; readonly output: string } =>
+  isRecord(value) &&
+  typeof value["job_id"] === "string" &&
+  typeof value["state"] === "string" &&
+  typeof value["output"] === "string"
 
 /** A result with the note that its arguments were edited. */
 const isEdited = (value: unknown): value is { readonly result: unknown } =>

@@ -102,14 +102,25 @@ export class ShellCommand extends Context.Reference<ShellCommand>()("assent/tool
 }) {}
 
 /**
- * The tool runs its {@link ShellCommand} through the `Sandbox`, unless its parameter `sandbox` says `off`. Leaving the
- * sandbox is asked about, and a policy may let confined commands run unasked.
+ * The tool runs its {@link ShellCommand} through the `Sandbox`, unless its parameter `sandbox` says `off`; with
+ * `network` it has the network there. Both are asked about, and a policy may let confined commands run unasked.
  *
  * @since 0.1.0
  * @category annotations
  */
 export class Sandboxed extends Context.Reference<Sandboxed>()("assent/tool/Sandboxed", {
   defaultValue: () => false
+}) {}
+
+/**
+ * The parameter that lets what a call starts live on beside the turns, as long as its session. A permission that ends
+ * sooner, as one for a turn, does not cover a call in which it is set.
+ *
+ * @since 0.1.0
+ * @category annotations
+ */
+export class Outlives extends Context.Reference<Outlives>()("assent/tool/Outlives", {
+  defaultValue: (): string | undefined => undefined
 }) {}
 
 /**

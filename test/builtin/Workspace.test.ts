@@ -28,7 +28,9 @@ describe("built-in tools", () => {
       ]
     })
     assert.deepStrictEqual(Object.fromEntries(parameters), {
-      run_command: ["command", "cwd?", "timeout?", "sandbox?", "reason?"],
+      run_command: ["command", "cwd?", "timeout?", "sandbox?", "reason?", "background?"],
+      job_output: ["job_id"],
+      job_stop: ["job_id"],
       read_file: ["path", "offset?", "limit?"],
       list_files: ["path?", "pattern?", "depth?"],
       search_files: ["pattern", "path?", "glob?", "ignore_case?"],
@@ -45,11 +47,15 @@ describe("built-in tools", () => {
     const quiet = ["read_file", "list_files", "search_files", "request_clarification", "ask_user", "request_input"]
     assert.deepStrictEqual(
       having(ToolTrait.AutoApproved, (value) => value),
-      quiet
+      ["job_output", "job_stop", ...quiet]
     )
     assert.deepStrictEqual(
       having(Tool.Readonly, (value) => value),
-      quiet
+      ["job_output", ...quiet]
+    )
+    assert.deepStrictEqual(
+      having(ToolTrait.Outlives, (value) => value !== undefined),
+      ["run_command"]
     )
     assert.deepStrictEqual(
       having(Tool.Destructive, (value) => value),
@@ -76,7 +82,7 @@ describe("built-in tools", () => {
       ["run_command"]
     )
     for (const [group, members] of [
-      ["cli", ["run_command"]],
+      ["cli", ["run_command", "job_output", "job_stop"]],
       ["files", ["read_file", "list_files", "search_files"]],
       ["file_edit", ["read_file", "write_file", "edit_file"]],
       ["grep", ["search_files"]],

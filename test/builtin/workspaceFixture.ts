@@ -21,7 +21,7 @@ export interface Fixture {
   /** Runs a call; the result, or the failure as a sentence that begins with `failed: `. */
   readonly call: (name: ToolName, params: object) => Effect.Effect<string, never, Needs>
   /** As `call`, for the structured result of `run_command`; dies when it fails. */
-  readonly run: (params: object) => Effect.Effect<typeof Workspace.RunCommand.successSchema.Type, never, Needs>
+  readonly run: (params: object) => Effect.Effect<typeof Workspace.Ended.Type, never, Needs>
   /** What the check before anybody is asked says; nothing when the call may go on. */
   readonly check: (name: ToolName, params: object) => Effect.Effect<string | undefined, never, Needs>
   readonly preview: (name: ToolName, params: object) => Effect.Effect<ToolDisplay, string, Needs>

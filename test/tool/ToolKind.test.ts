@@ -21,6 +21,8 @@ describe("what a tool does to the world", () => {
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* kindsOf(Toolkit.merge(Workspace.toolkit, FetchUrl.toolkit)), {
         run_command: "execute",
+        job_output: "read",
+        job_stop: "other",
         read_file: "read",
         list_files: "search",
         search_files: "search",

@@ -108,6 +108,7 @@ export const run = (invocation: Arguments.Invocation) =>
             sessions,
             remember: history?.add,
             ownCommand: OwnCommand.runOf({ agent, trail: started.trail, by: principal }),
+            jobs: { jobs: started.jobs, trail: started.trail, by: principal },
             sources: { project: current.project, files: current.policy.files },
             past: {
               loaded,

@@ -60,7 +60,7 @@ export const run = (invocation: Arguments.Invocation) =>
             ? Option.some(yield* lines.JsonExecutor.makePeer(settings.timeouts))
             : Option.none()
         const writer = yield* lines === undefined ? Effect.succeed(undefined) : lines.JsonExecutor.makeWriter
-        const { agent, review } = yield* Launch.start(settings, profiles, Launch.outOfReach(opened, files), {
+        const { agent, jobs, review } = yield* Launch.start(settings, profiles, Launch.outOfReach(opened, files), {
           persistence,
           checkpoints,
           // With a peer, requests wait until it is connected.
@@ -74,6 +74,7 @@ export const run = (invocation: Arguments.Invocation) =>
         if (lines === undefined || writer === undefined) {
           return yield* RunExecutor.run({
             agent,
+            jobs,
             task,
             screen,
             interactive: isInteractive("stderr"),

@@ -19,6 +19,7 @@ import * as StatusLine from "../view/StatusLine.js"
 import type * as AgentOutline from "../view/AgentOutline.js"
 import * as SessionReport from "../view/SessionReport.js"
 import type * as ChatFiles from "./ChatFiles.js"
+import type * as ChatJobs from "./ChatJobs.js"
 import * as ChatPast from "./ChatPast.js"
 import * as TodoLines from "../view/TodoLines.js"
 import * as TreeReport from "../view/TreeReport.js"
@@ -39,6 +40,8 @@ export interface Options {
   readonly resumed?: ((to: Resumed) => void) | undefined
   /** False where a question is open: then a command asks none of its own. Default: true. */
   readonly asks?: boolean | undefined
+  /** What runs in the background. Default: nothing can. */
+  readonly jobs?: ChatJobs.Own | undefined
   /** Whether the screen has a width. */
   readonly interactive: boolean
   /** Resolves `/model PROVIDER/MODEL`. */
@@ -110,6 +113,12 @@ export const run = (line: string, options: Options): Effect.Effect<void> =>
         return yield* todos(argument, options)
       case "status":
         return yield* screen.printLine(StatusLine.sentences(yield* options.facts).join("\n"))
+      case "jobs": {
+        const { jobs } = options
+        if (jobs === undefined) return yield* screen.printLine("Nothing can run in the background here.")
+        const ChatJobs = yield* Effect.promise(() => import("./ChatJobs.js"))
+        return yield* ChatJobs.run(argument, { ...jobs, agent, screen, columns })
+      }
       case "cost":
         return yield* screen.printLine(TreeReport.cost({ ledger: agent.ledger, columns }).join("\n"))
       case "sessions":
@@ -147,7 +156,12 @@ export const run = (line: string, options: Options): Effect.Effect<void> =>
 
 /** How tab completes: commands, agents after `/select`, `/cancel` and `@`, profiles after `delegate`. */
 export const completion =
-  (outline: AgentOutline.AgentOutline, profiles: ReadonlyArray<string>, models: () => ReadonlyArray<string>) =>
+  (
+    outline: AgentOutline.AgentOutline,
+    profiles: ReadonlyArray<string>,
+    models: () => ReadonlyArray<string>,
+    jobs: () => ReadonlyArray<string> = none
+  ) =>
   (line: string): ReadonlyArray<string> => {
     const labels = outline.nodes().flatMap(({ label, status }) => (status === "done" ? [] : [label]))
     const tools = new Set(outline.nodes().flatMap(({ calls }) => Array.from(calls.values(), ({ tool }) => tool)))
@@ -158,6 +172,7 @@ export const completion =
       ...[...labels, "none"].map((label) => `/select ${label}`),
       ...[...labels, ...tools].map((name) => `/cancel ${name}`),
       ...labels.map((label) => `/todos ${label}`),
+      ...jobs().flatMap((id) => [`/jobs ${id}`, `/jobs stop ${id}`]),
       ...labels.map((label) => `@${label} `),
       ...profiles.map((profile) => `delegate ${profile}: `)
     ]
@@ -176,6 +191,8 @@ export const labelOf = (outline: AgentOutline.AgentOutline, { agent, sessionId }
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
+const none = () => []
+
 const commands: ReadonlyArray<readonly [usage: string, what: string]> = [
   ["help", "this list"],
   [
@@ -185,6 +202,7 @@ const commands: ReadonlyArray<readonly [usage: string, what: string]> = [
   ["agents", "the agents there are, what they do and have used"],
   ["select AGENT|none", "who gets what you type; @AGENT WORDS addresses one once"],
   ["cancel [AGENT|TOOL|CALL]", "stop one agent, or one running call; the others go on"],
+  ["jobs [[stop] ID]", "what runs in the background; what one job printed last; or its end"],
   ["attach [FILE|none]", "give a file with your next words, from anywhere; @FILE in them gives one from here"],
   ["model [PROVIDER/MODEL]", "change the main agent's model; pick one of those that can be used here"],
   ["todos [AGENT]", "what the main agent, or another one, has on its list"],

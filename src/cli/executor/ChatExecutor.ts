@@ -21,6 +21,7 @@ import type * as Agent from "../../runtime/Agent.js"
 import * as ChatCommand from "./ChatCommand.js"
 import * as ChatFiles from "./ChatFiles.js"
 import * as ChatStatus from "./ChatStatus.js"
+import type * as ChatJobs from "./ChatJobs.js"
 import * as OwnCommand from "./OwnCommand.js"
 import type { Resumed } from "./ChatResume.js"
 import type * as ChatPast from "./ChatPast.js"
@@ -65,6 +66,8 @@ export interface Options {
   /** The models that can be used here; and those of them that are known at once, for completion. */
   readonly models?: ChatCommand.Options["models"]
   readonly namedModels?: (() => ReadonlyArray<string>) | undefined
+  /** What runs in the background. Default: nothing can. */
+  readonly jobs?: ChatJobs.Own | undefined
   /** Names of profiles, for completion. */
   readonly profiles?: ReadonlyArray<string> | undefined
 }
@@ -114,8 +117,9 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
         seen: status.seen
       })
     )
-    const completion = ChatCommand.completion(outline, options.profiles ?? [], options.namedModels ?? (() => []))
-    yield* complete(screen, outline, files, completion)
+    const jobs = () => options.jobs?.jobs.list(agent.id).map(({ id }) => id) ?? []
+    const models = options.namedModels ?? (() => [])
+    yield* complete(screen, outline, files, ChatCommand.completion(outline, options.profiles ?? [], models, jobs))
     yield* options.goingOn === undefined ? greet(screen, agent) : welcomeBack(screen, options.goingOn, interactive)
     if (options.tellsPast === true && options.past !== undefined)
       yield* tellPast(screen, options.past, options.drawn === true)

@@ -21,7 +21,7 @@ import { ToolOutput } from "../../tool/ToolOutput.js"
 import * as ChatFiles from "./ChatFiles.js"
 
 /** How one ended. */
-export type Ended = typeof Workspace.RunCommand.successSchema.Type
+export type Ended = typeof Workspace.Ended.Type
 
 /** Runs a command line to its end, and hands on what it prints. Fails with a sentence. */
 export type Run = (command: string, sink: (text: string) => Effect.Effect<void>) => Effect.Effect<Ended, string>
@@ -118,7 +118,7 @@ export const make = (
       const how = exitCode === null ? `ended by ${signal ?? "a signal"}` : `exit code ${exitCode}`
       const time = `${(((yield* Clock.currentTimeMillis) - begunAt) / 1_000).toFixed(1)} s`
       const mark = exitCode === 0 ? style.green("✓") : style.red("✗")
-      if (notice !== undefined) yield* print(notice.replace(` ${Sandbox.wayOut}`, ""))
+      if (notice !== undefined) yield* print(forPerson(notice))
       const offer = keep(how, output) ? " · @! in a message gives it to the agent" : ""
       yield* screen.printLine(`  ${mark} ${style.dim(`${how} · ${time}${offer}`)}`)
     })
@@ -157,10 +157,14 @@ export const commandIn = (line: string): string | undefined => (line.startsWith(
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
+/** Without what only a model can do. */
+const forPerson = (notice: string): string =>
+  [true, false].reduce((text, network) => text.replace(` ${Sandbox.wayOut(network)}`, ""), notice)
+
 /** Seconds. A person has Ctrl-C. */
 const longest = 86_400
 
 /** Characters of a command that was stopped which a message can have. */
 const mostSeen = 30_000
 
-const isEnded = Schema.is(Workspace.RunCommand.successSchema)
+const isEnded = Schema.is(Workspace.Ended)

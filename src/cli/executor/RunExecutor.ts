@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
+import type * as Jobs from "../../builtin/Jobs.js"
 import type { Service as Screen } from "../../channel/ConsoleScreen.js"
 import type { Halted } from "../../channel/HaltChannel.js"
 import type { Input } from "../../inbox/Input.js"
@@ -14,6 +15,8 @@ import { isDrawable } from "../terminal/Tty.js"
 
 export interface Options {
   readonly agent: Agent.Agent
+  /** What runs in the background, and ends with the run. */
+  readonly jobs: Jobs.Service
   /** Absent when a resumed session continues its own work. */
   readonly task: Input | undefined
   /** The screen of the person who watches and is asked; undefined when nobody watches. */
@@ -31,6 +34,7 @@ export interface Options {
  */
 export const run = ({
   agent,
+  jobs,
   task,
   screen,
   interactive,
@@ -42,9 +46,11 @@ export const run = ({
     if (screen !== undefined && interactive) yield* Effect.forkScoped(listen(screen, agent))
     const halt = yield* haltWith(agent, halted)
     const end = yield* ending(agent, task)
+    const left = jobs.list(agent.id).filter(({ ended }) => ended === undefined)
     yield* agent.shutdown
     if (shown !== undefined) yield* Fiber.await(shown)
-    const remarks = screen === undefined ? yield* remarksOf(agent) : []
+    // A screen shows their ends.
+    const remarks = screen === undefined ? [...(yield* remarksOf(agent)), ...left.map(stoppedWithRun)] : []
     const said = Effect.zipRight(
       Effect.forEach(remarks, (remark) => Output.write("stderr", `assent: ${remark}\n`), { discard: true }),
       report(end, yield* halt)
@@ -78,6 +84,11 @@ export const haltWith = (
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+const stoppedWithRun = ({ command, id }: Jobs.Listed): string => {
+  const line = command.trim().replace(/\s+/g, " ")
+  return `${id} (${line.length > 80 ? `${line.slice(0, 79)}…` : line}) was stopped: background jobs end with the run.`
+}
 
 const stopped: TurnEnd = Cancelled({ reason: "shutdown", steps: 0 })
 

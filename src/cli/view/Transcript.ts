@@ -27,15 +27,11 @@ import type * as EventBus from "../../event/EventBus.js"
 import * as Activity from "./Activity.js"
 import * as TodoLines from "./TodoLines.js"
 import * as Gutter from "./Gutter.js"
+import * as JobReport from "./JobReport.js"
+import * as Piece from "./Piece.js"
 import type * as Printed from "./Printed.js"
 import type * as Speech from "./Speech.js"
 import * as AgentOutline from "./AgentOutline.js"
-
-/** Something to print: whole lines, or text that may end in the middle of one. */
-export interface Piece {
-  readonly whole: boolean
-  readonly text: string
-}
 
 export interface Options {
   readonly color: boolean
@@ -52,14 +48,14 @@ export interface Options {
 
 export interface Transcript {
   /** The pieces to print for the next event. Without columns lines are not broken. */
-  readonly show: (event: AgentEvent, columns: number | undefined) => ReadonlyArray<Piece>
+  readonly show: (event: AgentEvent, columns: number | undefined) => ReadonlyArray<Piece.Piece>
   /** What the tree does, in one row of this many columns. */
   readonly status: (columns: number) => Activity.Activity | undefined
   readonly outline: AgentOutline.AgentOutline
   /** From now on words are drawn. */
   readonly draw: (drawing: Drawing) => void
   /** The next helping of words that are finished, when words are drawn. */
-  readonly settle: (columns: number) => { readonly pieces: ReadonlyArray<Piece>; readonly more: boolean }
+  readonly settle: (columns: number) => { readonly pieces: ReadonlyArray<Piece.Piece>; readonly more: boolean }
   /** What changes all the time: the words that are just said. */
   readonly live: Live
 }
@@ -100,7 +96,7 @@ export const make = ({ sign, color, quiet = false, retold = false }: Options): T
   /** The call whose beginning is the last thing that was printed. */
   let lastCall: ToolCallId | undefined
   let columns: number | undefined
-  let pieces: Array<Piece> = []
+  let pieces: Array<Piece.Piece> = []
   let speech: Speech.Speech | undefined
   let printed: Printed.Printed | undefined
 
@@ -283,6 +279,8 @@ export const make = ({ sign, color, quiet = false, retold = false }: Options): T
         todos.set(node.sessionId, event.items)
         return rows.forEach((row) => note(node, row))
       }
+      case "JobEnded":
+        return note(node, ...JobReport.ended(event))
       case "ModelCallEnded":
         if (event.finishReason === "content-filter") note(node, refused)
         return event.remark === undefined ? undefined : note(node, clip(event.remark, 400))
@@ -400,9 +398,9 @@ export const follow = (
       const batch = yield* events.takeAll
       if (Option.isNone(batch)) return
       const columns = interactive ? yield* screen.columns : undefined
-      let pieces: Array<Piece> = []
+      let pieces: Array<Piece.Piece> = []
       const print = Effect.suspend(() => {
-        const shown = joined(pieces)
+        const shown = Piece.joined(pieces)
         pieces = []
         return Effect.forEach(shown, ({ text, whole }) => (whole ? screen.printLine(text) : screen.print(text)), {
           discard: true
@@ -487,14 +485,3 @@ const clip = (text: string, limit = 160): string => Display.oneLine(text, limit)
 
 const count = (amount: number, what: string): string =>
   `${String(amount).replace(/\B(?=(\d{3})+$)/g, ",")} ${what}${amount === 1 ? "" : "s"}`
-
-/** Joins adjacent pieces of one kind. */
-const joined = (pieces: ReadonlyArray<Piece>): ReadonlyArray<Piece> => {
-  const out: Array<Piece> = []
-  for (const piece of pieces) {
-    const before = out.at(-1)
-    if (before === undefined || before.whole !== piece.whole) out.push(piece)
-    else out[out.length - 1] = { whole: piece.whole, text: before.text + (piece.whole ? "\n" : "") + piece.text }
-  }
-  return out
-}

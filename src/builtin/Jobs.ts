@@ -1,0 +1,473 @@
+/**
+ * The background jobs of agents: commands that live on beside the turns, each in a sandbox of its own, until they end, are
+ * stopped, or their session ends.
+ *
+ * They are known by the root session of their tree, whose agents together may have {@link most} at once. The agent that
+ * started a job looks at it and stops it, and so does the person, through this service. Jobs live in this process: one that
+ * resumes a session has none of those before.
+ *
+ * @since 0.1.0
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import * as Scope from "effect/Scope"
+import type { SessionId } from "../core/Id.js"
+import * as Origin from "../core/Origin.js"
+import * as Hold from "../session/Hold.js"
+import * as ToolOutput from "../tool/ToolOutput.js"
+import * as Job from "./Job.js"
+import type * as ShellProcess from "./ShellProcess.js"
+import * as ShellRun from "./ShellRun.js"
+import { WorkspaceRoot } from "./WorkspaceRoot.js"
+
+// -----------------------------------------------------------------------------------------------------------------
+// models
+// -----------------------------------------------------------------------------------------------------------------
+
+/**
+ * How many jobs may run at once in one tree of sessions.
+ *
+ * @since 0.1.0
+ * @category constants
+ */
+export const most = 8
+
+/**
+ * How a job ended: its exit code, null where a signal ended it, and in words.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Ended {
+  readonly exitCode: number | null
+  readonly signal?: string
+  /** Such as `ended with exit code 1`. */
+  readonly outcome: string
+  /** Milliseconds since the epoch. */
+  readonly at: number
+}
+
+/**
+ * One job, as a person sees it. Secrets are masked.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Listed {
+  readonly id: string
+  readonly sessionId: SessionId
+  /** The path of the agent that started it. */
+  readonly agent: string
+  readonly command: string
+  /** Where it runs, absolute. */
+  readonly directory: string
+  /** Milliseconds since the epoch. */
+  readonly startedAt: number
+  /** Absent while it runs. */
+  readonly ended?: Ended
+  /** The last line that it printed. */
+  readonly lastLine: string
+}
+
+/**
+ * What a job printed last.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Tail extends Listed {
+  readonly text: string
+  /** Characters before it that are not shown. */
+  readonly leftOut: number
+}
+
+/**
+ * A job, for the agent that has it.
+ *
+ * @internal
+ */
+export interface Seen {
+  readonly job_id: string
+  readonly state: "running" | "ended"
+  /** What it printed since the last look. */
+  readonly output: string
+  readonly ended?: { readonly exitCode: number | null; readonly signal?: string }
+  readonly notice?: string
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// errors
+// -----------------------------------------------------------------------------------------------------------------
+
+/**
+ * There is no job with this id.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class JobUnknown extends Schema.TaggedError<JobUnknown>("assent/builtin/JobUnknown")("JobUnknown", {
+  id: Schema.String,
+  /** The jobs that there are. */
+  known: Schema.Array(Schema.String),
+  /** Whether the session goes on from another process, whose jobs are gone. */
+  isResumed: Schema.Boolean
+}) {
+  override get message(): string {
+    const there = this.known.length === 0 ? "There are none." : `There are: ${this.known.join(", ")}.`
+    const gone = this.isResumed
+      ? " Jobs end with the process that runs them, and this session goes on in another one: start it again if it is still needed."
+      : ""
+    return `There is no background job ${JSON.stringify(this.id)}.${gone} ${there}`
+  }
+}
+
+/**
+ * Another agent started the job.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class JobOfAnother extends Schema.TaggedError<JobOfAnother>("assent/builtin/JobOfAnother")("JobOfAnother", {
+  id: Schema.String,
+  /** The path of that agent. */
+  agent: Schema.String
+}) {
+  override get message(): string {
+    return `${this.id} is a job of ${this.agent}: only the agent that started it can look at it or stop it.`
+  }
+}
+
+/**
+ * As many jobs run as may.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class TooManyJobs extends Schema.TaggedError<TooManyJobs>("assent/builtin/TooManyJobs")("TooManyJobs", {
+  /** What runs. */
+  running: Schema.Array(Schema.String)
+}) {
+  override get message(): string {
+    return (
+      `${this.running.length} background jobs run already, and no more may run at once: ${this.running.join("; ")}. ` +
+      "Stop one with job_stop first, or wait until one ends."
+    )
+  }
+}
+
+/**
+ * Nothing can go on in the background here.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class NoJobsHere extends Schema.TaggedError<NoJobsHere>("assent/builtin/NoJobsHere")("NoJobsHere", {
+  /** A sentence. */
+  reason: Schema.String
+}) {
+  override get message(): string {
+    return `${this.reason} Call again without background.`
+  }
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// services
+// -----------------------------------------------------------------------------------------------------------------
+
+/**
+ * The jobs of all sessions whose commands run with one set of tools.
+ *
+ * @since 0.1.0
+ * @category services
+ */
+export interface Service {
+  /** The jobs of a tree, by its root session: those that run, and the last that have ended. */
+  readonly list: (root: SessionId) => ReadonlyArray<Listed>
+  /** What a job printed last: at most so many characters of it, by default all that are kept. */
+  readonly tail: (root: SessionId, id: string, limit?: number) => Effect.Effect<Tail, JobUnknown>
+  /** Ends a job, and waits until nothing of it is left. `by` says who does. Its agent is told with its next input. */
+  readonly stop: (root: SessionId, id: string, by: string) => Effect.Effect<Listed, JobUnknown>
+  /**
+   * Whether an agent may begin one now.
+   *
+   * @internal
+   */
+  readonly room: Effect.Effect<void, NoJobsHere | TooManyJobs>
+  /**
+   * Begins one for the session that calls a tool. One that ends at once has a result as any command has.
+   *
+   * @internal
+   */
+  readonly begin: (
+    start: ShellProcess.Start,
+    params: ShellRun.Params
+  ) => Effect.Effect<Seen | ShellRun.Result, string, WorkspaceRoot>
+  /**
+   * What a job of the session that calls a tool printed since the last look.
+   *
+   * @internal
+   */
+  readonly look: (id: string) => Effect.Effect<Seen, JobUnknown | JobOfAnother | NoJobsHere>
+  /**
+   * The same, at its end: it is stopped.
+   *
+   * @internal
+   */
+  readonly end: (id: string) => Effect.Effect<Seen, JobUnknown | JobOfAnother | NoJobsHere>
+}
+
+/**
+ * The jobs of the running tool set.
+ *
+ * @since 0.1.0
+ * @category services
+ */
+export class Jobs extends Context.Tag("assent/builtin/Jobs")<Jobs, Service>() {}
+
+// -----------------------------------------------------------------------------------------------------------------
+// layers
+// -----------------------------------------------------------------------------------------------------------------
+
+/**
+ * No jobs yet.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layer: Layer.Layer<Jobs> = Layer.sync(Jobs, () => new AllJobs())
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** How many jobs that have ended are kept for a look. */
+const mostEnded = 16
+
+/** The jobs of one tree. */
+interface Tree {
+  readonly jobs: Map<string, Job.Job>
+  /** The sessions that have had some, and have not ended. */
+  readonly sessions: Set<SessionId>
+  last: number
+}
+
+class AllJobs implements Service {
+  private readonly trees = new Map<SessionId, Tree>()
+
+  list(root: SessionId): ReadonlyArray<Listed> {
+    return Array.from(this.trees.get(root)?.jobs.values() ?? [], listed)
+  }
+
+  tail(root: SessionId, id: string, limit = Infinity): Effect.Effect<Tail, JobUnknown> {
+    return Effect.map(this.job(root, id, false), (job) => {
+      const { leftOut, text } = job.printed.since(0, limit)
+      return { ...listed(job), text, leftOut }
+    })
+  }
+
+  stop(root: SessionId, id: string, by: string): Effect.Effect<Listed, JobUnknown> {
+    return Effect.flatMap(this.job(root, id, false), (job) =>
+      Effect.map(job.stop({ reason: "stopped", by, silent: false }), () => listed(job))
+    )
+  }
+
+  readonly room = Effect.flatMap(held, (hold) => this.roomIn(hold))
+
+  begin(
+    start: ShellProcess.Start,
+    params: ShellRun.Params
+  ): Effect.Effect<Seen | ShellRun.Result, string, WorkspaceRoot> {
+    return Effect.uninterruptibleMask((restore) =>
+      Effect.gen(this, function* () {
+        const { maxOutput } = yield* WorkspaceRoot
+        const { absolute: directory } = yield* restore(ShellRun.check(params))
+        const hold = yield* Effect.mapError(held, ({ message }) => message)
+        yield* Effect.mapError(this.roomIn(hold), ({ message }) => message)
+        const { toolCallId } = yield* Origin.current
+        const tree = this.treeOf(hold)
+        yield* this.join(hold, tree)
+        if (!tree.sessions.has(hold.origin.sessionId)) return yield* Effect.fail(over)
+        const job = new Job.Job({
+          id: `job_${++tree.last}`,
+          hold,
+          toolCallId,
+          command: params.command,
+          directory,
+          maxShown: maxOutput,
+          limit: params.timeout === undefined ? undefined : `${params.timeout} seconds`
+        })
+        // From now on it takes a place.
+        tree.jobs.set(job.id, job)
+        const forget = () => void tree.jobs.delete(job.id)
+        const scope = yield* Scope.make()
+        const { command, sandbox } = params
+        const started = restore(Scope.extend(start({ command, directory, sandbox }), scope))
+        const shell = yield* Effect.onError(started, (cause) =>
+          Effect.zipRight(Scope.close(scope, Exit.failCause(cause)), Effect.sync(forget))
+        )
+        yield* job.begin(shell, scope)
+        const abandon = Effect.zipRight(job.stop({ reason: "stopped", silent: true }), Effect.sync(forget))
+        yield* Effect.onError(restore(job.firstMoment), () => abandon)
+        // Its call was given up, and nobody will learn of it.
+        if (toolCallId !== undefined && !hold.isRunning(toolCallId)) {
+          yield* abandon
+          return yield* Effect.interrupt
+        }
+        const output = job.look()
+        yield* ToolOutput.emit({ stream: "stdout", text: output })
+        if (job.ended === undefined) {
+          job.leave()
+          return { job_id: job.id, state: "running", output, notice: goesOn(job.id) }
+        }
+        forget()
+        if (job.failure !== undefined) return yield* Effect.fail(job.failure)
+        const { at, exitCode, notices, signal } = job.ended
+        return {
+          exitCode,
+          ...(signal === undefined ? {} : { signal }),
+          output,
+          notice: [...notices, "[It has ended already, so there is no background job.]"].join("\n"),
+          durationMs: at - job.startedAt
+        }
+      })
+    )
+  }
+
+  look(id: string): Effect.Effect<Seen, JobUnknown | JobOfAnother | NoJobsHere> {
+    return Effect.flatMap(held, (hold) => Effect.map(this.own(hold, id), seen))
+  }
+
+  end(id: string): Effect.Effect<Seen, JobUnknown | JobOfAnother | NoJobsHere> {
+    return Effect.flatMap(held, (hold) =>
+      Effect.flatMap(this.own(hold, id), (job) => {
+        const before = job.ended !== undefined
+        const stopped = job.stop({ reason: "stopped", by: hold.origin.agent, silent: true })
+        return Effect.map(stopped, () => (before ? { ...seen(job), notice: "[It had ended before.]" } : seen(job)))
+      })
+    )
+  }
+
+  private roomIn(hold: Hold.Service): Effect.Effect<void, TooManyJobs> {
+    const jobs = [...(this.trees.get(hold.origin.rootSessionId)?.jobs.values() ?? [])]
+    const running = jobs.filter(({ ended }) => ended === undefined)
+    if (running.length < most) return Effect.void
+    const own = (job: Job.Job) => job.options.hold.origin.sessionId === hold.origin.sessionId
+    return Effect.fail(
+      new TooManyJobs({
+        running: running.map((job) => {
+          const whose = own(job) ? "" : ` of ${job.options.hold.origin.agent}`
+          return `${job.id}${whose} (${Job.clipped(job.command, 40)})`
+        })
+      })
+    )
+  }
+
+  private treeOf({ history, isRestored, origin: { rootSessionId } }: Hold.Service): Tree {
+    const known = this.trees.get(rootSessionId)
+    if (known !== undefined) {
+      forgetOldest(known)
+      return known
+    }
+    // An id that the model has heard of must not come to mean another job.
+    const last = isRestored ? lastNamed(JSON.stringify(history.messages)) : 0
+    const tree: Tree = { jobs: new Map(), sessions: new Set(), last }
+    this.trees.set(rootSessionId, tree)
+    return tree
+  }
+
+  /** With the first job of a session: all of its jobs end with it. */
+  private join(hold: Hold.Service, tree: Tree): Effect.Effect<void> {
+    const { sessionId } = hold.origin
+    if (tree.sessions.has(sessionId)) return Effect.void
+    tree.sessions.add(sessionId)
+    return Scope.addFinalizer(
+      hold.scope,
+      Effect.suspend(() => this.leave(hold, tree))
+    )
+  }
+
+  private leave({ origin: { rootSessionId, sessionId } }: Hold.Service, tree: Tree): Effect.Effect<void> {
+    tree.sessions.delete(sessionId)
+    const own = [...tree.jobs.values()].filter(({ options }) => options.hold.origin.sessionId === sessionId)
+    const stopped = Effect.forEach(own, (job) => job.stop({ reason: "session_ended", silent: true }), {
+      concurrency: "unbounded",
+      discard: true
+    })
+    return Effect.map(stopped, () => {
+      for (const { id } of own) tree.jobs.delete(id)
+      if (tree.sessions.size === 0 && this.trees.get(rootSessionId) === tree) this.trees.delete(rootSessionId)
+    })
+  }
+
+  private own(hold: Hold.Service, id: string): Effect.Effect<Job.Job, JobUnknown | JobOfAnother> {
+    const { rootSessionId, sessionId } = hold.origin
+    const found = this.trees.get(rootSessionId)?.jobs.get(id)
+    const owner = found?.options.hold.origin
+    if (owner !== undefined && owner.sessionId !== sessionId)
+      return Effect.fail(new JobOfAnother({ id, agent: owner.agent }))
+    return found === undefined
+      ? Effect.fail(this.unknown(rootSessionId, id, hold.isRestored, sessionId))
+      : Effect.succeed(found)
+  }
+
+  private job(root: SessionId, id: string, isResumed: boolean): Effect.Effect<Job.Job, JobUnknown> {
+    const found = this.trees.get(root)?.jobs.get(id)
+    return found === undefined ? Effect.fail(this.unknown(root, id, isResumed)) : Effect.succeed(found)
+  }
+
+  private unknown(root: SessionId, id: string, isResumed: boolean, session?: SessionId): JobUnknown {
+    const known = this.list(root).filter(({ sessionId }) => session === undefined || sessionId === session)
+    return new JobUnknown({ id, known: known.map((job) => job.id), isResumed })
+  }
+}
+
+/** The session that calls the tool. */
+const held: Effect.Effect<Hold.Service, NoJobsHere> = Effect.flatMap(
+  Effect.serviceOption(Hold.Hold),
+  Option.match({
+    onNone: () => Effect.fail(new NoJobsHere({ reason: "Nothing can go on in the background outside of an agent." })),
+    onSome: (hold) => Effect.succeed(hold)
+  })
+)
+
+const over = "The session has ended, and nothing can go on in its background."
+
+const goesOn = (id: string): string =>
+  `[It goes on in the background until job_stop, or the end of the session. job_output with ${id} shows what it prints.]`
+
+const lastNamed = (text: string): number =>
+  Array.from(text.matchAll(/\bjob_(\d{1,6})\b/g), ([, digits]) => Number(digits)).reduce((a, b) => Math.max(a, b), 0)
+
+const forgetOldest = ({ jobs }: Tree): void => {
+  const ended = [...jobs.values()].filter((job) => job.ended !== undefined)
+  for (const { id } of ended.slice(0, Math.max(0, ended.length - mostEnded))) jobs.delete(id)
+}
+
+const seen = (job: Job.Job): Seen => {
+  const output = job.look()
+  const { ended } = job
+  if (ended === undefined) return { job_id: job.id, state: "running", output }
+  const { exitCode, notices, reason, signal } = ended
+  const told = reason === "exited" ? notices : [`[It ${Job.outcome(ended)}.]`, ...notices]
+  return {
+    job_id: job.id,
+    state: "ended",
+    output,
+    ended: { exitCode, ...(signal === undefined ? {} : { signal }) },
+    ...(told.length === 0 ? {} : { notice: told.join("\n") })
+  }
+}
+
+const listed = (job: Job.Job): Listed => {
+  const { command, ended, id, options, printed, startedAt } = job
+  const { agent, sessionId } = options.hold.origin
+  const { directory } = options
+  const base = { id, sessionId, agent, command, directory, startedAt, lastLine: printed.lastLine }
+  if (ended === undefined) return base
+  const { at, exitCode, signal } = ended
+  return { ...base, ended: { exitCode, ...(signal === undefined ? {} : { signal }), outcome: Job.outcome(ended), at } }
+}

@@ -1,0 +1,56 @@
+/** Background jobs as lines for a person. */
+import type * as Jobs from "../../builtin/Jobs.js"
+import type { EventOf } from "../../event/AgentEvent.js"
+import * as Display from "../../terminal/Display.js"
+import * as Activity from "./Activity.js"
+import * as Gutter from "./Gutter.js"
+
+/** Two lines a job: what it is, and the last line that it printed. */
+export const list = (
+  jobs: ReadonlyArray<Jobs.Listed>,
+  { columns, main, now }: { readonly columns: number | undefined; readonly main: string; readonly now: number }
+): ReadonlyArray<string> => {
+  if (jobs.length === 0) return ["No command runs in the background."]
+  const rows = jobs.flatMap((job) => {
+    const whose = job.agent === main ? "" : ` · of ${job.agent}`
+    const row = `${job.id}  ${Display.oneLine(job.command, 100)}  ${state(job, now)}${whose}`
+    return job.lastLine === "" ? [row] : [row, `  ${Display.oneLine(job.lastLine, 200)}`]
+  })
+  const hint = "/jobs ID shows what one printed, /jobs stop ID ends it"
+  return [...rows, hint].map((row) => Display.truncate(row, columns ?? Infinity))
+}
+
+/** What a job printed last, under what it is. */
+export const tail = (job: Jobs.Tail, now: number): ReadonlyArray<string> => {
+  const text = Display.sanitize(job.text.trimEnd())
+  const left = job.leftOut === 0 ? [] : [`  … ${job.leftOut} characters before`]
+  const said = text === "" ? ["  It has printed nothing."] : text.split("\n").map((row) => `  ${row}`)
+  return [`${job.id}  ${Display.oneLine(job.command, 200)}`, ...left, ...said, state(job, now)]
+}
+
+/** `job_1 ended with exit code 1 · npm run dev · 3.2 s`, and a mark for it. */
+export const ended = (event: EventOf<"JobEnded">): readonly [text: string, mark: string] => {
+  const { by, command, duration, exitCode, jobId, reason, signal } = event
+  const how =
+    reason === "exited"
+      ? exitCode === undefined
+        ? `was ended by ${signal ?? "a signal"}`
+        : `ended with exit code ${exitCode}`
+      : reason === "timed_out"
+        ? "was stopped, as its time was up"
+        : reason === "session_ended"
+          ? "was stopped: background jobs end with the session"
+          : `was stopped${by === undefined ? "" : ` by ${by}`}`
+  const text = Display.oneLine(`${jobId} ${how} · ${command} · ${Activity.duration(duration)}`, 400)
+  const isGood = reason === "stopped" || reason === "session_ended" || exitCode === 0
+  return [text, isGood ? Gutter.marks.note : Gutter.marks.failed]
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const state = ({ ended, startedAt }: Jobs.Listed, now: number): string =>
+  ended === undefined
+    ? `runs for ${Activity.duration(now - startedAt)}`
+    : `${ended.outcome}, ${Activity.duration(now - ended.at)} ago`
