@@ -97,10 +97,9 @@ export const run = <I extends Interaction.Interaction>(
           })
         )
       const ask: Panel["ask"] = (service, left, next) => {
-        const { id, principal, roles } = service
-        const refused = principal === undefined ? undefined : Ballot.refusedOf(request.interaction, principal, roles)
-        if (refused === "voted") return left(undefined)
-        if (refused !== undefined) return left(new InteractorUnavailable({ requestId, by: id, reason: refused }))
+        const { id } = service
+        const refused = refusedBy(service, request)
+        if (refused !== undefined) return left(refused === "voted" ? undefined : refused)
         const asking = Effect.suspend(() =>
           service.request(request, {
             ...options,
@@ -140,6 +139,19 @@ export const run = <I extends Interaction.Interaction>(
       return Effect.ensuring(Effect.zipRight(begin({ ask, fail, meanwhile }), restore(Deferred.await(over))), close)
     })
   )
+
+/**
+ * Why the one person of an interactor is not asked about a reserved call: they have no say in it, or have `voted`. Nothing when
+ * they are asked.
+ */
+export const refusedBy = (
+  { id, principal, roles }: Interactor.Service,
+  { interaction, requestId }: InteractionRequest
+): InteractorUnavailable | "voted" | undefined => {
+  const reason = principal === undefined ? undefined : Ballot.refusedOf(interaction, principal, roles)
+  if (reason === undefined || reason === "voted") return reason
+  return new InteractorUnavailable({ requestId, by: id, reason })
+}
 
 /** The error when all have left. */
 export const nobodyLeft = (

@@ -2,8 +2,10 @@
 import * as Glob from "../core/Glob.js"
 import * as Asking from "../interaction/Asking.js"
 import type * as Interaction from "../interaction/Interaction.js"
+import { InteractorUnavailable } from "../interaction/InteractionError.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import type * as Interactor from "../interaction/Interactor.js"
+import * as Panel from "./Panel.js"
 
 /**
  * What a question is about. All that is given has to hold, and of each list one entry.
@@ -51,13 +53,18 @@ export const make = ({ cases, id = "route", otherwise }: RouteOptions): Interact
   return {
     id,
     relay: false,
-    // An answer is that of the one who was asked, and not the route's.
-    request: (request, options) =>
-      Asking.ask(compiled.find(({ fits }) => fits(request))?.to ?? otherwise, request, {
-        ...options,
-        // Others may be asked about those.
-        upcoming: undefined
-      })
+    request: (request, options) => {
+      const to = compiled.find(({ fits }) => fits(request))?.to ?? otherwise
+      const refused = Panel.refusedBy(to, request)
+      if (refused !== undefined) {
+        const reason = `${to.principal} has voted`
+        return refused === "voted"
+          ? new InteractorUnavailable({ requestId: request.requestId, by: to.id, reason })
+          : refused
+      }
+      // An answer is that of the one who was asked, and not the route's. Others may be asked about the upcoming calls.
+      return Asking.ask(to, request, { ...options, upcoming: undefined })
+    }
   }
 }
 

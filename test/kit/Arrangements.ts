@@ -18,10 +18,10 @@ import * as InteractionSample from "./InteractionSample.js"
 import { settle } from "./Recorder.js"
 import * as VirtualClock from "./VirtualClock.js"
 
-type Random = () => number
+export type Random = () => number
 type Word = "y" | "n" | "fail" | "crash" | "silent"
 
-interface Person {
+export interface Person {
   readonly name: string
   readonly word: Word
   /** Milliseconds. */
@@ -44,8 +44,11 @@ interface Arranged {
   readonly wrong: (answered: Interactor.Answered<Interaction.Confirm>) => string | undefined
 }
 
-const minute = 60_000
-const below = (random: Random, limit: number): number => Math.floor(random() * limit)
+/** An interactor at which one person answers. */
+export type Door = (person: Person) => Interactor.Service
+
+export const minute = 60_000
+export const below = (random: Random, limit: number): number => Math.floor(random() * limit)
 const words: ReadonlyArray<Word> = ["y", "y", "y", "y", "n", "fail", "crash", "silent"]
 
 const personOf = (random: Random): Person => ({
@@ -88,10 +91,11 @@ const interactorOf = ({ delay, name, word }: Person, log: Log): Interactor.Servi
 
 const named = ({ by }: Interactor.Answered<Interaction.Confirm>): ReadonlyArray<string> => by.split(", ")
 
-const arrange = (random: Random, depth: number, log: Log): Arranged => {
+/** People behind such doors, in an arrangement that is so deep at most. */
+export const arrange = (random: Random, depth: number, door: Door): Arranged => {
   const kind = depth === 0 ? 4 : below(random, 5)
   const some = (): ReadonlyArray<Arranged> =>
-    Array.from({ length: 1 + below(random, 4) }, () => arrange(random, depth - 1, log))
+    Array.from({ length: 1 + below(random, 4) }, () => arrange(random, depth - 1, door))
   switch (kind) {
     case 0: {
       const of = some()
@@ -120,8 +124,8 @@ const arrange = (random: Random, depth: number, log: Log): Arranged => {
       }
     }
     case 2: {
-      const to = arrange(random, depth - 1, log)
-      const otherwise = arrange(random, depth - 1, log)
+      const to = arrange(random, depth - 1, door)
+      const otherwise = arrange(random, depth - 1, door)
       const isFirst = random() < 0.5
       const chosen = isFirst ? to : otherwise
       return {
@@ -134,7 +138,7 @@ const arrange = (random: Random, depth: number, log: Log): Arranged => {
       }
     }
     case 3: {
-      const of = arrange(random, depth - 1, log)
+      const of = arrange(random, depth - 1, door)
       const ops = [...new Set(of.people.filter(({ role }) => role).map(({ name }) => name))]
       return {
         service: Interactors.roles({ of: of.service, members: { ops }, only: ["ops"] }),
@@ -147,7 +151,7 @@ const arrange = (random: Random, depth: number, log: Log): Arranged => {
     }
     default: {
       const person = personOf(random)
-      return { service: interactorOf(person, log), people: [person], wrong: () => undefined }
+      return { service: door(person), people: [person], wrong: () => undefined }
     }
   }
 }
@@ -168,7 +172,7 @@ export const play = (
 const played = (random: Random, time: VirtualClock.VirtualClock) =>
   Effect.gen(function* () {
     const log: Log = { open: 0, asked: new Map(), said: new Map() }
-    const { people, service, wrong } = arrange(random, 1 + below(random, 2), log)
+    const { people, service, wrong } = arrange(random, 1 + below(random, 2), (person) => interactorOf(person, log))
     const request = yield* InteractionSample.request(new Interaction.Confirm({ prompt: "Deploy?", default: false }))
     let ends = 0
     const asking = yield* Effect.fork(Effect.onExit(Asking.ask(service, request), () => Effect.sync(() => void ends++)))

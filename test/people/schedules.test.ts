@@ -2,6 +2,7 @@
 import { assert, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Arrangements from "../kit/Arrangements.js"
+import * as ReservedCalls from "../kit/ReservedCalls.js"
 import { randomOf } from "../kit/ShellLines.js"
 
 it("comes to one end in every schedule of every arrangement, and leaves nothing open", async () => {
@@ -12,6 +13,16 @@ it("comes to one end in every schedule of every arrangement, and leaves nothing 
     ends.add(end)
   }
   assert.deepStrictEqual([...ends].sort(), ["no", "nobody", "open", "yes"])
+})
+
+it("decides a reserved call once, by the votes in its journal, wherever the process dies, whatever people want instead", async () => {
+  const ends = new Set<string>()
+  for (let at = 0; at < 400; at++) {
+    const { end, problems } = await Effect.runPromise(ReservedCalls.play(randomOf(at)))
+    assert.deepStrictEqual(problems, [], `schedule ${at}`)
+    ends.add(end)
+  }
+  assert.deepStrictEqual([...ends].sort(), ["allow", "deny", "edit", "nobody", "open"])
 })
 
 it("closes a dialog that is opened in the moment in which all are closed", async () => {

@@ -7,10 +7,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
-import * as Scope from "effect/Scope"
+import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
 import * as Asking from "../../src/interaction/Asking.js"
 import * as Digest from "../../src/core/Digest.js"
 import * as Interaction from "../../src/interaction/Interaction.js"
+import * as Interactor from "../../src/interaction/Interactor.js"
 import type { InteractionRequest } from "../../src/interaction/InteractionRequest.js"
 import * as ChannelSuite from "../../src/testing/ChannelSuite.js"
 import * as InteractionSample from "../kit/InteractionSample.js"
@@ -111,6 +113,8 @@ export const interactorSuite = (name: string, options: Options): void => {
           assert.isTrue(same(sample, (yield* Fiber.join(asking)).answer))
         })
       )
+
+      if (options.claims.includes("Elicit")) forms(withOutside, options)
     })
   })
 }
@@ -118,6 +122,124 @@ export const interactorSuite = (name: string, options: Options): void => {
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** A form with a range, a default and a choice; what has no default is required. */
+const server: InteractionSample.Sample<"Elicit"> = {
+  interaction: new Interaction.Elicit({
+    title: "Server",
+    fields: [
+      { name: "port", type: "integer", required: true, minimum: 1, maximum: 65_535 },
+      { name: "name", type: "string", required: true, minLength: 2, default: "api" },
+      { name: "zone", type: "choice", required: true, choices: ["eu", "us"] }
+    ]
+  }),
+  answer: { port: 443, name: "api", zone: "eu" },
+  encoded: { port: 443, name: "api", zone: "eu" },
+  line: "443\n\neu"
+}
+
+const unfit: ReadonlyArray<readonly [name: string, json: string]> = [
+  ["out of range", '{"port":0,"name":"web","zone":"eu"}'],
+  ["too short", '{"port":443,"name":"w","zone":"eu"}'],
+  ["of another type", '{"port":"many","name":"web","zone":"eu"}'],
+  ["none of the choices", '{"port":443,"name":"web","zone":"mars"}'],
+  ["a fraction", '{"port":4.5,"name":"web","zone":"eu"}'],
+  ["half filled", '{"port":443}'],
+  ["empty", "{}"]
+]
+
+const Server = Schema.Struct({
+  name: Schema.String.pipe(Schema.filter((name) => name !== "root" || "root is not allowed")),
+  zone: Schema.Literal("eu", "us")
+})
+
+/** What holds of a form over every channel that has somebody outside. */
+const forms = (
+  withOutside: Effect.Effect<Subject & { readonly outside: Outside }, unknown, Scope.Scope>,
+  { afterNonsense }: Options
+): void => {
+  it.scopedLive.each(unfit)(
+    "takes no form that is %s, and takes it when it fits, with what was left at its default",
+    ([, json]) =>
+      Effect.gen(function* () {
+        const { interactor, outside } = yield* withOutside
+        const asked = Effect.gen(function* () {
+          const request = yield* InteractionSample.request(server.interaction)
+          const asking = yield* Effect.fork(interactor.request(request))
+          yield* outside.shown
+          return { request, asking }
+        })
+        let { asking, request } = yield* asked
+        if (outside.send !== undefined) {
+          yield* outside.send(request, json)
+          if (afterNonsense === "fails") {
+            assert.strictEqual((yield* Effect.flip(Fiber.join(asking)))._tag, "InteractorUnavailable")
+            const again = yield* asked
+            asking = again.asking
+            request = again.request
+          }
+        }
+        assert.deepStrictEqual(yield* outside.visible, [request.requestId], "it is open")
+        yield* outside.answer(request, server)
+        assert.deepStrictEqual((yield* Fiber.join(asking)).answer, server.answer)
+      })
+  )
+
+  it.scopedLive("asks again what a refinement of the program refuses, with why and what was filled in", () =>
+    Effect.gen(function* () {
+      const { interactor, outside } = yield* withOutside
+      const seen: Array<InteractionRequest> = []
+      const watched: Interactor.Service = {
+        ...interactor,
+        request: (request, options) => {
+          seen.push(request)
+          return interactor.request(request, options)
+        }
+      }
+      const asking = yield* Effect.fork(Interactor.withInteractor(watched)(Interactor.elicit(Server)))
+      for (const name of ["root", "web"]) {
+        yield* outside.shown
+        const request = seen.at(-1)
+        assert(request?.interaction._tag === "Elicit")
+        const { fields, problems } = request.interaction
+        if (name === "web") {
+          assert.deepStrictEqual(problems, [{ field: "name", message: "root is not allowed." }])
+          assert.strictEqual(fields[0].default, "root")
+        }
+        const { interaction } = request
+        yield* outside.answer(request, {
+          interaction,
+          answer: { name, zone: "eu" },
+          encoded: { name, zone: "eu" },
+          line: `${name}\neu`
+        })
+      }
+      assert.deepStrictEqual(yield* Fiber.join(asking), { name: "web", zone: "eu" })
+    })
+  )
+
+  it.scopedLive("is cancelled, or withdrawn half filled, and leaves nothing of it to the next", () =>
+    Effect.gen(function* () {
+      const { interactor, outside } = yield* withOutside
+      const ask = Effect.gen(function* () {
+        const request = yield* InteractionSample.request(server.interaction)
+        return { request, asking: yield* Effect.fork(interactor.request(request)), shown: yield* outside.shown }
+      })
+      if (outside.cancel !== undefined) {
+        const { asking, request } = yield* ask
+        yield* outside.cancel(request)
+        assert.strictEqual((yield* Effect.flip(Fiber.join(asking)))._tag, "InteractionCancelled")
+      }
+      const { asking, request } = yield* ask
+      if (outside.send !== undefined && afterNonsense !== "fails") yield* outside.send(request, "443")
+      yield* Fiber.interrupt(asking)
+      assert.deepStrictEqual(yield* outside.visible, [])
+      const next = yield* ask
+      yield* outside.answer(next.request, server)
+      assert.deepStrictEqual((yield* Fiber.join(next.asking)).answer, server.answer)
+    })
+  )
+}
 
 const nested = (levels: number) => `${"[".repeat(levels)}${"]".repeat(levels)}`
 
