@@ -1,5 +1,5 @@
 /** What a person is shown about a call that changes a file or runs a command. */
-import { formatPatch, structuredPatch } from "diff"
+import { formatPatch, structuredPatch } from "diff/lib/patch/create.js"
 import * as Option from "effect/Option"
 import * as Shortened from "../core/Shortened.js"
 import type { ToolDisplay } from "../tool/ToolCall.js"

@@ -21,9 +21,9 @@ import {
   Withdrawn,
   type Asker,
   type Ended,
-  type Options,
   type Understood
 } from "./ConsoleDialog.js"
+import type { Options } from "./ConsoleOptions.js"
 import * as ConsolePrompt from "./ConsolePrompt.js"
 import * as ConsoleScreen from "./ConsoleScreen.js"
 

@@ -14,7 +14,8 @@ import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import * as ConsoleScreen from "./ConsoleScreen.js"
 import * as FairLock from "../internal/FairLock.js"
-import * as Display from "../terminal/Display.js"
+import * as Style from "../terminal/Style.js"
+import * as TerminalText from "../terminal/TerminalText.js"
 
 /**
  * Colours, and whether the terminal shows what is typed.
@@ -46,7 +47,7 @@ export interface Options {
 export const make = (options: Options): Effect.Effect<ConsoleScreen.Service, never, Terminal.Terminal | Scope.Scope> =>
   Effect.gen(function* () {
     const terminal = yield* Terminal.Terminal
-    const style = Display.style(options.color)
+    const style = Style.style(options.color)
     const queue = FairLock.make()
     const lock = Effect.unsafeMakeSemaphore(1)
     const inbox = makeLines()
@@ -58,7 +59,7 @@ export const make = (options: Options): Effect.Effect<ConsoleScreen.Service, nev
     const write = (text: (unfinished: boolean) => string): Effect.Effect<void> =>
       lock.withPermits(1)(
         Effect.suspend(() => {
-          const out = Display.keepStyles(text(unfinished))
+          const out = TerminalText.keepStyles(text(unfinished))
           if (out === "") return Effect.void
           unfinished = !out.endsWith("\n")
           return Effect.catchAll(terminal.display(out), () => Effect.sync(inbox.end))
@@ -79,7 +80,7 @@ export const make = (options: Options): Effect.Effect<ConsoleScreen.Service, nev
 
     const ask: ConsoleScreen.Asker = (question) =>
       Effect.gen(function* () {
-        const initial = question.initial === undefined ? [] : [Display.reveal(question.initial)]
+        const initial = question.initial === undefined ? [] : [TerminalText.reveal(question.initial)]
         // Quoted text stays behind a gutter here too, so that it cannot pass for a title.
         for (const line of [...question.lines, ...initial].flatMap((text) => text.split("\n"))) {
           yield* writeLine(`${style.dim("│")} ${line}`)
@@ -106,7 +107,8 @@ export const make = (options: Options): Effect.Effect<ConsoleScreen.Service, nev
             : inbox.take("dialog")
           const line = event._tag === "Line" ? event.text : undefined
           if (line !== undefined && options.echoes && !isHidden) unfinished = false
-          else yield* write(() => `${line === undefined || question.hidden === true ? "" : Display.reveal(line)}\n`)
+          else
+            yield* write(() => `${line === undefined || question.hidden === true ? "" : TerminalText.reveal(line)}\n`)
           if (line === undefined) return yield* new ConsoleScreen.DialogClosed({ by: "end of input" })
           const command = takesCommands ? commands(line) : undefined
           if (command === undefined) return line

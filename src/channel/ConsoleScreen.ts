@@ -39,9 +39,9 @@ import * as Layer from "effect/Layer"
 import * as Mailbox from "effect/Mailbox"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
+import * as LateModule from "../core/LateModule.js"
 import * as FairLock from "../internal/FairLock.js"
-import * as ScreenLayout from "../terminal/ScreenLayout.js"
-import * as ScreenState from "../terminal/ScreenState.js"
+import type * as ScreenLayout from "../terminal/ScreenLayout.js"
 import type { Footer, Live, Question, Status } from "../terminal/ScreenLayout.js"
 import type { Text } from "../terminal/Pager.js"
 import type { Offers } from "../terminal/Picker.js"
@@ -209,6 +209,7 @@ export class ConsoleScreen extends Context.Tag("assent/channel/ConsoleScreen")<C
 export const make = (options: Options): Effect.Effect<Service, never, Terminal.Terminal | Scope.Scope> =>
   Effect.gen(function* () {
     const terminal = yield* Terminal.Terminal
+    const { ScreenLayout, ScreenState } = yield* drawing
     const columns = Effect.map(terminal.columns, (count) => (count > 0 ? count : 80))
     const rows = Effect.map(terminal.rows, (count) => (count > 0 ? count : 24))
     // The keys write it and `next` reads it. It is unbounded, because a person types into it, and ends with the input.
@@ -396,3 +397,16 @@ export const layer = (options: Options): Layer.Layer<ConsoleScreen, never, Termi
 
 const pasteModeOn = "\x1b[?2004h"
 const pasteModeOff = "\x1b[?2004l"
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** What draws: a program without a screen measures no text. */
+const drawing = LateModule.make(async () => {
+  const [ScreenLayout, ScreenState] = await Promise.all([
+    import("../terminal/ScreenLayout.js"),
+    import("../terminal/ScreenState.js")
+  ])
+  return { ScreenLayout, ScreenState }
+})

@@ -11,7 +11,8 @@
  *
  * A long diff loses lines that are the same in both versions, never one that changed.
  */
-import { diffWordsWithSpace, parsePatch } from "diff"
+import { diffWordsWithSpace } from "diff/lib/diff/word.js"
+import { parsePatch } from "diff/lib/patch/parse.js"
 import type { Colors } from "./CodeColors.js"
 import * as Display from "./Display.js"
 import * as StyledText from "./StyledText.js"

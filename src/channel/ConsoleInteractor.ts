@@ -1,0 +1,143 @@
+/**
+ * How a person at a console answers each kind. `ConsoleChannel` loads it with all its dialogs when there is a console.
+ */
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as FormProgress from "../interaction/FormProgress.js"
+import type * as Field from "../interaction/Field.js"
+import type { Answer, Clarify, Elicit, Interaction } from "../interaction/Interaction.js"
+import type { InteractionError } from "../interaction/InteractionError.js"
+import type { InteractionRequest } from "../interaction/InteractionRequest.js"
+import * as Interactor from "../interaction/Interactor.js"
+import * as Question from "../interaction/Question.js"
+import * as ConsoleApproval from "./ConsoleApproval.js"
+import { id, insist, open, Withdrawn, type Ended } from "./ConsoleDialog.js"
+import * as ConsoleForm from "./ConsoleForm.js"
+import type { Options } from "./ConsoleOptions.js"
+import * as ConsolePrompt from "./ConsolePrompt.js"
+import type * as ConsoleScreen from "./ConsoleScreen.js"
+
+export const make = (screen: ConsoleScreen.Service, options: Options): Interactor.Service => {
+  const ask = handler(screen, options)
+  return Interactor.make({
+    id,
+    principal: options.principal,
+    timeouts: options.timeouts,
+    handlers: {
+      Approve: ConsoleApproval.make(screen, options),
+      grantStageTool: ask({}),
+      approveSubagentEnvelope: ask({}),
+      Clarify: clarify(screen, options),
+      Ask: ask({ paste: "insert", commands: true }),
+      Select: ask({}),
+      Confirm: ask({}),
+      Elicit: elicit(screen, options),
+      "Auth.DeviceCode": ask({}),
+      "Auth.Password": ask({ hidden: true, paste: "insert" })
+    }
+  })
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+type Look = Pick<ConsoleScreen.Question, "commands" | "hidden" | "paste">
+
+/** The handler of a kind that one line answers. */
+const handler =
+  (screen: ConsoleScreen.Service, options: Options) =>
+  (look: Look) =>
+  <I extends Interaction>(
+    request: InteractionRequest<I>,
+    asked?: Interactor.Options<I>
+  ): Effect.Effect<Answer<I>, InteractionError> =>
+    open(
+      screen,
+      request,
+      options,
+      (ask, { help, keys, label, lines }) =>
+        insist(screen, ask, { ...look, lines, label, keys }, help, (line) => {
+          const parsed: ConsolePrompt.Parsed<Answer<I>> = ConsolePrompt.parse(request.interaction, line)
+          switch (parsed._tag) {
+            case "Answered":
+              return Effect.succeed(Either.right(parsed.answer))
+            case "Again":
+              return Effect.succeed(Either.left(parsed.reason))
+            case "Cancelled":
+            case "NeedsComment":
+            case "NeedsEdit":
+            case "NeedsView":
+            case "NeedsHelp":
+            case "NeedsProject":
+              return Effect.fail(new Withdrawn())
+          }
+        }),
+      { next: asked?.next }
+    )
+
+const elicit =
+  (screen: ConsoleScreen.Service, options: Options) =>
+  (
+    request: InteractionRequest<Elicit>,
+    asked?: Interactor.Options<Elicit>
+  ): Effect.Effect<Field.Values, InteractionError> =>
+    open(
+      screen,
+      request,
+      options,
+      (ask, prompt) =>
+        ConsoleForm.ask<Ended>(
+          {
+            insist: (question, understand) => insist(screen, ask, { ...question, commands: true }, [], understand),
+            withdrawn: new Withdrawn(),
+            color: screen.color,
+            reviews: screen.source === "person",
+            lines: prompt.lines
+          },
+          request.interaction
+        ),
+      { next: asked?.next }
+    )
+
+const clarify =
+  (screen: ConsoleScreen.Service, options: Options) =>
+  (
+    request: InteractionRequest<Clarify>,
+    asked?: Interactor.Options<Clarify>
+  ): Effect.Effect<Question.ClarifyAnswers, InteractionError> =>
+    open(
+      screen,
+      request,
+      options,
+      (ask, prompt) =>
+        Effect.gen(function* () {
+          const { questions } = request.interaction
+          const answers: Record<string, Question.QuestionAnswer> = {}
+          for (const [index, question] of questions.entries()) {
+            const number = index + 1
+            const total = questions.length
+            const lines = ConsolePrompt.renderQuestion(question, number, total, screen)
+            yield* FormProgress.tell({ number, total })
+            const answer = yield* insist<Question.QuestionAnswer>(
+              screen,
+              ask,
+              {
+                lines: number === 1 ? [...prompt.lines, ...lines] : lines,
+                label: prompt.label,
+                paste: question.question_type === "free_text" ? "insert" : "draft",
+                commands: true,
+                keys: ConsolePrompt.questionKeys(question),
+                followUp: number > 1
+              },
+              [],
+              (line) =>
+                Question.isCancel(line) ? Effect.fail(new Withdrawn()) : Effect.succeed(Question.parse(question, line))
+            )
+            answers[String(number)] = answer
+            yield* FormProgress.tell({ number, total, answer })
+          }
+          return answers
+        }),
+      { next: asked?.next }
+    )

@@ -1,0 +1,29 @@
+/** What can be set about a person at a console. */
+import type * as Effect from "effect/Effect"
+import type * as Interactor from "../interaction/Interactor.js"
+
+/**
+ * How long the channel waits for a person.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Options {
+  /** The person at the console, as the program knows them: the operating system's user. Default: `console` stands for them. */
+  readonly principal?: string | undefined
+  /** Default: a person may take as long as they like. */
+  readonly timeouts?: Interactor.Timeouts | undefined
+  /**
+   * Keeps a rule that allows a call in this workspace, in every session from now on; fails with a sentence. It is called
+   * for the person at this console alone: no other channel has such an answer. Default: that is not offered.
+   */
+  readonly keepForProject?: ((rule: string) => Effect.Effect<void, string>) | undefined
+}
+
+/**
+ * How many lines of a pipe may be nonsense before the request is left to others.
+ *
+ * @since 0.1.0
+ * @category constants
+ */
+export const patience = 3
