@@ -12,11 +12,12 @@ export const digest = (bytes: Uint8Array): Uint8Array => {
   const view = new DataView(padded.buffer)
   view.setUint32(padded.length - 8, Math.floor(length / 0x2000_0000))
   view.setUint32(padded.length - 4, length << 3)
+  const { constants, initial } = roots()
   const state = new Uint32Array(initial)
   const words = new Uint32Array(64)
   for (let at = 0; at < padded.length; at += 64) {
     for (let i = 0; i < 16; i++) words[i] = view.getUint32(at + i * 4)
-    block(state, words)
+    block(state, words, constants)
   }
   const out = new DataView(new ArrayBuffer(32))
   state.forEach((word, i) => out.setUint32(i * 4, word))
@@ -47,17 +48,31 @@ export const hex = (bytes: Uint8Array): string =>
 /** The first 32 bits of the fractional part of a root, as the standard wants it; exact for the small primes used. */
 const fraction = (root: number): number => Math.floor((root - Math.floor(root)) * 0x1_0000_0000)
 
-const primes: ReadonlyArray<number> = Array.from({ length: 311 }, (_, i) => i + 2)
-  .filter((n) => !Array.from({ length: n - 2 }, (_, i) => i + 2).some((divisor) => n % divisor === 0))
-  .slice(0, 64)
+interface Roots {
+  /** Of the squares of the first eight primes, with which a digest begins. */
+  readonly initial: ReadonlyArray<number>
+  /** Of the cubes of the first 64 primes, one for each round. */
+  readonly constants: ReadonlyArray<number>
+}
 
-const initial: ReadonlyArray<number> = primes.slice(0, 8).map((prime) => fraction(Math.sqrt(prime)))
-const constants: ReadonlyArray<number> = primes.map((prime) => fraction(Math.cbrt(prime)))
+let made: Roots | undefined
+/** They are calculated for the first digest: where Node's own digests are, nobody asks for them. */
+const roots = (): Roots => (made ??= calculated())
+
+const calculated = (): Roots => {
+  const primes = Array.from({ length: 311 }, (_, i) => i + 2)
+    .filter((n) => !Array.from({ length: n - 2 }, (_, i) => i + 2).some((divisor) => n % divisor === 0))
+    .slice(0, 64)
+  return {
+    initial: primes.slice(0, 8).map((prime) => fraction(Math.sqrt(prime))),
+    constants: primes.map((prime) => fraction(Math.cbrt(prime)))
+  }
+}
 
 const rotated = (word: number, by: number): number => (word >>> by) | (word << (32 - by))
 
 /** One block into the state. Elements of typed arrays exist by their length; the compiler wants to be told so. */
-const block = (state: Uint32Array, words: Uint32Array): void => {
+const block = (state: Uint32Array, words: Uint32Array, constants: ReadonlyArray<number>): void => {
   const word = (i: number): number => words[i] ?? 0
   for (let i = 16; i < 64; i++) {
     const [x, y] = [word(i - 15), word(i - 2)]
