@@ -351,7 +351,7 @@ export const decode = (
     return Either.left(new InteractionKindUnknown({ kind: ForeignJson.echo(String(JSON.stringify(tag ?? input))) }))
   }
   return Either.mapLeft(
-    decoders[tag](input, { onExcessProperty: "error" }),
+    decoderOf(tag)(input, { onExcessProperty: "error" }),
     (error) =>
       new InteractionPayloadMismatch({
         kind: tag,
@@ -396,7 +396,7 @@ export const decodeAnswer = <I extends Interaction>(
  */
 export const misfit = (interaction: Interaction, answer: unknown): string | undefined => {
   try {
-    if (!isAnswer[interaction._tag](answer)) return `that is not an answer to ${interaction._tag}`
+    if (!answerTestOf(interaction._tag)(answer)) return `that is not an answer to ${interaction._tag}`
     const reason = misfitOf(interaction, answer) ?? unbounded(interaction, answer)
     return reason === undefined ? undefined : ForeignJson.echo(reason)
   } catch {
@@ -411,7 +411,7 @@ export const misfit = (interaction: Interaction, answer: unknown): string | unde
  * @category conversions
  */
 export const encodeAnswer = <I extends Interaction>(interaction: I, answer: Answer<I>): unknown =>
-  answerEncoders[interaction._tag](answer)
+  answerEncoderOf(interaction._tag)(answer)
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
@@ -425,23 +425,31 @@ const safeAnswers: { readonly [K in Kind]?: Answer<Interaction<K>> } = {
   approveSubagentEnvelope: { outcome: "deny" }
 }
 
-const mapKinds = <A>(f: (kind: (typeof kinds)[Kind]) => A): { readonly [K in Kind]: A } =>
-  // `Object.fromEntries` forgets the keys it was given.
-  Object.fromEntries(Object.entries(kinds).map(([tag, kind]) => [tag, f(kind)])) as { readonly [K in Kind]: A }
+/** What belongs to each kind, made when a kind is first met: a program meets few of them. */
+const byKind = <A>(make: (kind: (typeof kinds)[Kind]) => A): ((kind: Kind) => A) => {
+  const made = new Map<Kind, A>()
+  return (kind) => {
+    const known = made.get(kind)
+    if (known !== undefined) return known
+    const value = make(kinds[kind])
+    made.set(kind, value)
+    return value
+  }
+}
 
 type Decoder<A> = (
   input: unknown,
   options?: { readonly onExcessProperty: "error" }
 ) => Either.Either<A, ParseResult.ParseIssue>
 
-const decoders = mapKinds((kind) => ParseResult.decodeUnknownEither(kind as Schema.Schema<Interaction, unknown>)) as {
-  readonly [K in Kind]: Decoder<Interaction>
-}
-const answerDecoders = mapKinds((kind) => ParseResult.decodeUnknownEither(kind.success as Schema.Schema<unknown>)) as {
-  readonly [K in Kind]: Decoder<unknown>
-}
-const isAnswer = mapKinds((kind) => ParseResult.is(kind.success as Schema.Schema<unknown>))
-const answerEncoders = mapKinds((kind) => Schema.encodeSync(kind.success as Schema.Schema<unknown>))
+const decoderOf: (kind: Kind) => Decoder<Interaction> = byKind((kind) =>
+  ParseResult.decodeUnknownEither(kind as Schema.Schema<Interaction, unknown>)
+)
+const answerDecoderOf: (kind: Kind) => Decoder<unknown> = byKind((kind) =>
+  ParseResult.decodeUnknownEither(kind.success as Schema.Schema<unknown>)
+)
+const answerTestOf = byKind((kind) => ParseResult.is(kind.success as Schema.Schema<unknown>))
+const answerEncoderOf = byKind((kind) => Schema.encodeSync(kind.success as Schema.Schema<unknown>))
 
 /** Limits of an answer: they admit the longest typed one, and more. */
 const answerLimits: ForeignJson.Limits = { size: 1_048_576, isCopied: true }
@@ -451,7 +459,7 @@ const unreadable = "it cannot be read"
 
 const decoding = <I extends Interaction>(interaction: I, input: unknown): Either.Either<Answer<I>, string> => {
   try {
-    const decoded = answerDecoders[interaction._tag](input, { onExcessProperty: "error" })
+    const decoded = answerDecoderOf(interaction._tag)(input, { onExcessProperty: "error" })
     if (Either.isLeft(decoded)) return Either.left(ParseResult.TreeFormatter.formatIssueSync(decoded.left))
     // The decoder was chosen by the interaction's own tag.
     const answer = decoded.right as Answer<I>
