@@ -92,7 +92,7 @@ describe("a line that names files", () => {
           const shown = yield* screen.sees(
             (text) => text.replace(/\n/g, " ").includes("Nothing was sent.") && text.endsWith(`> ${line}`)
           )
-          assert.include(shown.replace(/\n/g, ""), says.replace(/\n/g, ""))
+          assert.include(shown.replace(/\n/g, " "), says.replace(/\n/g, " "))
           yield* screen.type("\x03\x0c")
           yield* screen.sees((text) => text.trim() === ">")
         }
@@ -174,7 +174,7 @@ describe("the list behind an @", () => {
           yield* screen.type("\r")
           yield* screen.sees((text) =>
             text
-              .replace(/\n/g, "")
+              .replace(/\n */g, " ")
               .includes("with src/deep/thing.ts (5 bytes, 1 line), two words/x.md (5 bytes, 1 line)")
           )
           // What is new is there the next time.

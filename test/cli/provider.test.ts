@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as ModelServer from "../kit/ModelServer.js"
 import * as Program from "../kit/Program.js"
-import { chat } from "../kit/Wire.js"
+import { anthropic, chat } from "../kit/Wire.js"
 
 /** A key of no shape that anybody would recognise: it has to be known to be masked. */
 const key = "canary.7f3a+opaque/key=="
@@ -47,7 +47,8 @@ describe.concurrent("a provider", () => {
         ...replies({ text: ["Mi", "lk."] })
       )
       const { code, stdout, stderr } = yield* at.run(["run", ...args, "what to buy?"], { env })
-      assert.deepStrictEqual({ code, stdout, stderr }, { code: 0, stdout: "Milk.\n", stderr: "" })
+      assert.deepStrictEqual({ code, stdout }, { code: 0, stdout: "Milk.\n" })
+      assert.match(stderr, /^assent: .*too many requests.*Slow down\..* Trying again in 20 ms \(attempt 2\)\.\n$/)
       const first = yield* server.received
       assert.strictEqual(first.url, chat.path)
       assert.strictEqual(first.headers.authorization, `Bearer ${key}`)
@@ -67,6 +68,59 @@ describe.concurrent("a provider", () => {
       const result = ModelServer.json(again).messages.at(-1)
       assert.deepInclude(result, { role: "tool", tool_call_id: "call_a" })
       assert.include(result.content, "remember the milk")
+    })
+  )
+
+  it.scopedLive("of Anthropic is asked to keep what it has read, for long replies, and is told how hard to think", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      const server = yield* ModelServer.make
+      yield* at.write("config/config.json", {
+        models: { "anthropic/claude-sonnet-5-5": { thinking: "low", max_output_tokens: 50_000 } }
+      })
+      const calls = [{ id: "call_a", name: "list_files", args: "{}" }]
+      const usage = { input: 1_000, output: 10, cached: 9_000 }
+      const answers = [{ text: ["Looking."], calls, usage }, { text: ["Nothing."], usage }, { text: ["Short."] }]
+      yield* server.play(...answers.map((one) => ModelServer.eventStream(anthropic.events(one))))
+      const env = { ANTHROPIC_API_KEY: key, ANTHROPIC_BASE_URL: server.url }
+      const ran = yield* at.run(["run", "--json", "--model", "anthropic/claude-sonnet-5-5", "what is there?"], { env })
+      assert.strictEqual(ran.code, 0, ran.stderr)
+      const marksIn = (body: any) =>
+        [...body.system, ...body.messages.flatMap(({ content }: any) => content)].filter((block) => block.cache_control)
+      const first = ModelServer.json(yield* server.received)
+      const second = ModelServer.json(yield* server.received)
+      assert.deepStrictEqual(
+        [first.max_tokens, first.output_config, first.thinking],
+        [50_000, { effort: "low" }, undefined]
+      )
+      assert.deepStrictEqual(
+        marksIn(first).map(({ type }) => type),
+        ["text", "text"]
+      )
+      assert.deepStrictEqual(
+        marksIn(second).map(({ type }) => type),
+        ["text", "text", "tool_result"]
+      )
+      assert.include(ran.stdout, '"context":{"tokens":10000,"window":1000000}')
+      const old = yield* at.run(["run", "--model", "anthropic/claude-haiku-4-5", "hello"], { env })
+      assert.strictEqual(old.stdout, "Short.\n", old.stderr)
+      assert.strictEqual(ModelServer.json(yield* server.received).max_tokens, 32_000)
+    })
+  )
+
+  it.scopedLive("whose window is nearly full has its conversation shortened, unless somebody wants that never", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      const turn = (n: number) => ({ text: `answer ${n} ${"word ".repeat(60)}`, usage: { input: 150 * n, output: 60 } })
+      const script = yield* at.script(...[1, 2, 3, 4, 5, 6, 7].map(turn), { text: "end" })
+      const settings = { models: { [script]: { context_window: 1_000 } } }
+      const talk = Array.from({ length: 7 }, (_, n) => `tell me ${n}\n`).join("") + "/quit\n"
+      yield* at.write("config/config.json", settings)
+      const shortened = yield* at.run(["chat", "--model", script], { stdin: talk })
+      assert.include(shortened.stdout, "The conversation was shortened")
+      yield* at.write("config/config.json", { ...settings, gc: false })
+      const never = yield* at.run(["chat", "--model", script], { stdin: talk })
+      assert.notInclude(never.stdout, "The conversation was shortened")
     })
   )
 

@@ -102,7 +102,7 @@ describe("how commands run", () => {
         { main },
         { columns: 30, commands: Effect.succeed({ words: "commands open", remark }) }
       )
-      assert.include(terminal.screen().join("").replaceAll(/\s+/g, " "), "Commands run without a sandbox")
+      assert.include(terminal.screen().join(" ").replaceAll(/\s+/g, " "), "Commands run without a sandbox")
       yield* enter("go")
       assert.include(terminal.screen().join("\n"), "streaming")
       assert.notInclude(terminal.screen().join("\n"), "commands open")

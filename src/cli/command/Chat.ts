@@ -141,7 +141,8 @@ export const run = (invocation: Arguments.Invocation) =>
         last = yield* chat(kept, known ? kept.settings : model, next)
       }
       const goOn = attended ? yield* kept.goOn("chat") : undefined
-      if (goOn !== undefined) yield* screen.printLine(Display.style(screen.color).dim(`To go on: ${goOn}`))
+      // As one line, to be copied.
+      if (goOn !== undefined) yield* drawn.printLine(Display.style(screen.color).dim(`To go on: ${goOn}`))
       return last.ended
     }).pipe(Effect.provide(Screen.layer({ output: "stdout", history: history?.entries })))
   }).pipe(Effect.scoped)

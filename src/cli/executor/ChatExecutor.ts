@@ -95,7 +95,8 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
       agent,
       screen,
       shown: interactive && options.statusLine === true,
-      branch: options.branch ?? (() => undefined)
+      branch: options.branch ?? (() => undefined),
+      jobs: () => options.jobs?.jobs.list(agent.id).filter(({ ended }) => ended === undefined).length ?? 0
     })
     const { facts } = status
     const commands: ChatCommand.Options = { ...options, files, screen, outline, facts, rewound: goTo, resumed: goTo }

@@ -16,8 +16,8 @@ export interface Options {
   readonly shown: boolean
   /** The branch that is worked on; looked at in the beginning, and at the end of turns and commands. */
   readonly branch: () => string | undefined
-  /** What others count. Default: nothing. */
-  readonly beside?: (() => Pick<StatusLine.Facts, "jobs">) | undefined
+  /** How many commands run in the background. Default: none. */
+  readonly jobs?: (() => number) | undefined
 }
 
 export interface ChatStatus {
@@ -34,7 +34,7 @@ export interface ChatStatus {
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-export const make = ({ agent, beside = () => ({}), branch, screen, shown }: Options): ChatStatus => {
+export const make = ({ agent, branch, jobs = () => 0, screen, shown }: Options): ChatStatus => {
   let context: ContextUse | undefined
   let present: string | undefined
   let isBranchOld = true
@@ -54,7 +54,7 @@ export const make = ({ agent, beside = () => ({}), branch, screen, shown }: Opti
       context: context && { tokens: context.tokens, ...(window === undefined ? {} : { window }) },
       cost: cost === undefined || !agent.ledger.priced ? undefined : { amount: cost, currency: agent.ledger.currency },
       todos: { done, all },
-      ...beside()
+      jobs: jobs()
     }
   })
   const show = Effect.suspend(() => {
@@ -77,6 +77,8 @@ export const make = ({ agent, beside = () => ({}), branch, screen, shown }: Opti
           break
         case "PermissionStatusChanged":
         case "TodosChanged":
+        case "JobStarted":
+        case "JobEnded":
           break
         default:
           return

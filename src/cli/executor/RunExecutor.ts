@@ -1,5 +1,6 @@
 /** Runs one task: the answer on standard output, everything else on standard error. */
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
@@ -12,6 +13,7 @@ import { Cancelled, Failed, type TurnEnd } from "../../turn/Turn.js"
 import * as ExitCode from "../ExitCode.js"
 import * as Output from "../terminal/Output.js"
 import { isDrawable } from "../terminal/Tty.js"
+import * as Activity from "../view/Activity.js"
 
 export interface Options {
   readonly agent: Agent.Agent
@@ -42,15 +44,17 @@ export const run = ({
   goOn
 }: Options): Effect.Effect<Effect.Effect<number>, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const shown = screen === undefined ? undefined : yield* Effect.forkScoped(follow(agent, screen, interactive))
+    const shown = yield* Effect.forkScoped(
+      screen === undefined ? watch(agent) : Effect.as(follow(agent, screen, interactive), [])
+    )
     if (screen !== undefined && interactive) yield* Effect.forkScoped(listen(screen, agent))
     const halt = yield* haltWith(agent, halted)
     const end = yield* ending(agent, task)
     const left = jobs.list(agent.id).filter(({ ended }) => ended === undefined)
     yield* agent.shutdown
-    if (shown !== undefined) yield* Fiber.await(shown)
+    const told = Exit.getOrElse(yield* Fiber.await(shown), () => [])
     // A screen shows their ends.
-    const remarks = screen === undefined ? [...(yield* remarksOf(agent)), ...left.map(stoppedWithRun)] : []
+    const remarks = screen === undefined ? [...told, ...left.map(stoppedWithRun)] : []
     const said = Effect.zipRight(
       Effect.forEach(remarks, (remark) => Output.write("stderr", `assent: ${remark}\n`), { discard: true }),
       report(end, yield* halt)
@@ -114,15 +118,23 @@ const follow = (agent: Agent.Agent, screen: Screen, interactive: boolean): Effec
   )
 
 /**
- * Remarks about answers that were cut off, for a run without a screen; taken from the last events, which nobody has
- * read.
+ * For a run without a screen: says at once why a model is asked again, so that a wait is no silence; yields the remarks
+ * about answers that were cut off.
  */
-const remarksOf = (agent: Agent.Agent): Effect.Effect<ReadonlyArray<string>> =>
-  Effect.map(agent.events.takeAll, (events) => {
-    const remarks = Option.getOrElse(events, () => []).flatMap((event) =>
-      event._tag === "ModelCallEnded" && event.remark !== undefined ? [event.remark] : []
-    )
-    return [...new Set(remarks)]
+const watch = (agent: Agent.Agent): Effect.Effect<ReadonlyArray<string>> =>
+  Effect.gen(function* () {
+    const remarks = new Set<string>()
+    for (;;) {
+      const events = yield* agent.events.takeAll
+      if (Option.isNone(events)) return [...remarks]
+      for (const event of events.value) {
+        if (event._tag === "ModelCallEnded" && event.remark !== undefined) remarks.add(event.remark)
+        if (event._tag !== "ModelRetried") continue
+        const who = event.sessionId === agent.id ? "" : `${event.agent}: `
+        const when = `Trying again in ${Activity.duration(event.delay)} (attempt ${event.attempt}).`
+        yield* Output.write("stderr", `assent: ${who}${event.reason} ${when}\n`)
+      }
+    }
   })
 
 /** A person who watches may interject and cancel. */
