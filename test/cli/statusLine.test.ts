@@ -98,6 +98,7 @@ describe("the line below the prompt", () => {
           yield* screen.sees((text) => text.endsWith("\noffline · git other · ask"))
           yield* screen.resize(100, 6)
           yield* screen.sees((text) => text.endsWith("\n>"))
+          yield* screen.resize(100, 30)
           yield* screen.type("/status\r")
           assert.include(
             yield* screen.sees((text) => text.includes("Context:")),
@@ -230,7 +231,7 @@ describe("what a chat says", () => {
         yield* screen.type("/attach /etc\r")
         yield* screen.sees((text) => text.includes("/etc is not a file, and is not taken."))
         yield* screen.type("look at @nothing, please\r")
-        yield* screen.sees((text) => text.includes("there is no file nothing; it goes as a\nword"))
+        yield* screen.sees((text) => text.includes("there is no file nothing; it goes as a\n  word"))
       })
     )
   )
