@@ -6,13 +6,13 @@ import * as Either from "effect/Either"
 import * as CommandOption from "./CommandOption.js"
 import * as HarmlessVariable from "./HarmlessVariable.js"
 import * as Interpreter from "./Interpreter.js"
-import * as Location from "./Location.js"
 import * as Order from "./Order.js"
 import { parse, type CommandLine, type SimpleCommand } from "./ShellGrammar.js"
 import * as Wrapper from "./Wrapper.js"
+import * as Written from "./Written.js"
 
 /** A sentence with the reason; nothing when it can be told. */
-export const of = (line: CommandLine): string | undefined => inLine(line, false, 0)
+export const of = (line: CommandLine): string | undefined => inLine(line, false, 0, Written.none)
 
 /** The texts that a command hands to a shell by its words and assignments. Rules that deny look into them. */
 export const texts = (command: SimpleCommand): ReadonlyArray<string> =>
@@ -53,7 +53,7 @@ const textsOf = (ran: Order.Ran, depth: number, order = orderOf(ran)): ReadonlyA
   return [...own, ...given, ...inner].filter((text) => text.length <= maxText)
 }
 
-const inLine = (line: CommandLine, fed: boolean, depth: number): string | undefined => {
+const inLine = (line: CommandLine, fed: boolean, depth: number, around: Written.Written): string | undefined => {
   const { commands } = line
   // After `exec` redirects the shell's own input, all later commands read from there.
   const feeds = fed || (line.redirects.length > 0 && commands.some(({ program }) => program === "exec"))
@@ -63,8 +63,7 @@ const inLine = (line: CommandLine, fed: boolean, depth: number): string | undefi
   const sets = commands.some(({ assignments, program }) => assignments.length > 0 || setting.has(program))
   if (sets && computes(line)) return "What is computed cannot be told before it runs; write the numbers out."
   if (/@P\}/.test(line.text)) return "What a value expands to cannot be told before it runs; write it out."
-  const fresh = runsOwn(line)
-  if (fresh !== undefined) return `What ${fresh} runs is written by the same command, so it cannot be told before.`
+  const written = Written.inLine(line, around)
   const seen = new Set<string>()
   for (const command of commands) {
     // Long lines repeat the same command.
@@ -80,7 +79,13 @@ const inLine = (line: CommandLine, fed: boolean, depth: number): string | undefi
       command.words.some((word, at) => Order.mayBeOption(ran, at) && (sets || /^(?:\$\(|`)/.test(word)))
     )
       return untold(program)
-    const found = inRun(ran, depth, exports, ran.fed === command.fed ? () => orderOfCommand(command) : undefined)
+    const found = inRun(
+      ran,
+      depth,
+      exports,
+      written,
+      ran.fed === command.fed ? () => orderOfCommand(command) : undefined
+    )
     if (found !== undefined) return found
   }
   return undefined
@@ -94,40 +99,35 @@ const setting: ReadonlySet<string> = new Set(
 )
 
 /** Arithmetic on a variable also evaluates its value, which may run a command in brackets. */
-const computes = ({ commands, text }: CommandLine): boolean =>
-  (arithmetic.test(text) ||
-    commands.some(
-      ({ program, words }) =>
-        program === "let" || (setting.has(program) && words.some((word) => /^-[A-Za-z]*i/.test(word)))
-    )) &&
-  commands.some(
-    ({ assignments, program }) => reading.test(program) || assignments.some((assignment) => /\[/.test(assignment))
+const computes = (line: CommandLine): boolean => counts(line) || (evaluates(line) && takesValues(line))
+
+/** Giving a value to one of the shell's own numbers evaluates it. */
+const counts = ({ commands }: CommandLine): boolean =>
+  commands.some(({ assignments, program, words }) =>
+    [...assignments, ...(setting.has(program) ? words : [])].some(
+      (word) => counting.test(word) && (reading.test(program) || word.includes("["))
+    )
   )
 
-/** In `$((…))`, in `${x:from:length}`, and between the brackets of `${x[at]}`. */
-const arithmetic = /\$\(\([^)]*[A-Za-z_]|\$\{[!#]?\w+(?::(?![-=?+])[^}]*[A-Za-z_]|\[[^\]}]*[A-Za-z_])/
+const counting = /^(?:RANDOM|SRANDOM|SECONDS|OPTIND|LINENO|HISTCMD|EPOCH[A-Z]+|BASH_ARGV0|HIST(?:FILE)?SIZE)(?:\+?=|$)/
+
+const evaluates = ({ commands, text }: CommandLine): boolean =>
+  arithmetic.test(text) ||
+  commands.some(
+    ({ program, words }) =>
+      program === "let" || (setting.has(program) && words.some((word) => /^-[A-Za-z]*i/.test(word)))
+  )
+
+const takesValues = ({ commands }: CommandLine): boolean =>
+  commands.some(
+    ({ assignments, program }) => reading.test(program) || assignments.some((assignment) => assignment.includes("["))
+  )
+
+/** In `$((…))`, in `${x:from:length}`, between the brackets of `${x[at]}`, and in the name that `${!x}` stands for. */
+const arithmetic =
+  /\$\(\([^)]*[A-Za-z_]|\$\{![A-Za-z_]|\$\{[!#]?(?:\w+|[@*])(?::(?![-=?+])[^}]*[A-Za-z_]|\[[^\]}]*[A-Za-z_])/
 
 const reading = /^(?:read|mapfile|readarray)$/
-
-/** The program that is a file which the line writes first, or that reads its script from one. */
-const runsOwn = ({ commands, redirects }: CommandLine): string | undefined => {
-  const written = new Set<string>()
-  for (const { operator, target } of redirects) if (operator.includes(">")) written.add(Location.normal(target))
-  for (const { program, words } of commands) {
-    if (program === "tee") for (const word of words.slice(1)) written.add(Location.normal(word))
-    else if (placing.test(program)) written.add(Location.normal(words.at(-1) ?? ""))
-  }
-  if (written.size === 0) return undefined
-  return commands.find(({ program, words }) => {
-    if (program.includes("/") && written.has(Location.normal(program))) return true
-    if (!sourcing.test(program) && !Interpreter.isInterpreter(program)) return false
-    const script = words.find((word, at) => at > 0 && !word.startsWith("-"))
-    return script !== undefined && written.has(Location.normal(script))
-  })?.program
-}
-
-const placing = /^(?:cp|mv|ln|install)$/
-const sourcing = /^(?:\.|source)$/
 
 const exporting: ReadonlySet<string> = new Set(["export", "declare", "typeset"])
 
@@ -135,6 +135,7 @@ const inRun = (
   ran: Order.Ran,
   depth: number,
   exports: boolean,
+  written: Written.Written,
   ordered = (): Order.Order | undefined => orderOf(ran)
 ): string | undefined => {
   const { assignments, fed, words } = ran
@@ -150,28 +151,35 @@ const inRun = (
       ? HarmlessVariable.orderAlone(text, unknown, exports)
       : HarmlessVariable.orderOf(text, unknown)
     const name = text.slice(0, text.indexOf("="))
-    if (order.dark || inTexts(order.texts, true, depth) !== undefined)
+    if (order.dark || inTexts(order.texts, true, depth, written) !== undefined)
       return `What ${name} makes programs run cannot be told; leave it out.`
   }
   if (words.length === 0) return undefined
+  if (Written.isRunBy(written, words))
+    return `What ${program} runs is written by the same command, so it cannot be told before.`
   if (depth > maxDepth) return untold(program)
   const order = ordered()
   if (order === undefined) return undefined
   if (order.dark) return untold(program)
   for (const inner of order.programs) {
     if (Order.isUnknown(inner, 0)) return untold(program)
-    const found = inRun(inner, depth + 1, false)
+    const found = inRun(inner, depth + 1, false, written)
     if (found !== undefined) return found
   }
   // A program that reads through another one is fed by that: a pager, a filter.
   const feeds = fed || CommandOption.tells(program)
-  return inTexts(order.texts, feeds, depth) === undefined ? undefined : untold(program)
+  return inTexts(order.texts, feeds, depth, written) === undefined ? undefined : untold(program)
 }
 
-const inTexts = (texts: ReadonlyArray<string>, fed: boolean, depth: number): string | undefined => {
+const inTexts = (
+  texts: ReadonlyArray<string>,
+  fed: boolean,
+  depth: number,
+  written: Written.Written
+): string | undefined => {
   for (const text of texts) {
     const line = depth >= maxTexts * 4 || text.length > maxText ? undefined : Either.getOrUndefined(parse(text))
-    const found = line === undefined ? text : inLine(line, fed, depth + 4)
+    const found = line === undefined ? text : inLine(line, fed, depth + 4, written)
     if (found !== undefined) return found
   }
   return undefined

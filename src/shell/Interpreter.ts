@@ -63,8 +63,11 @@ const ofShell = (ran: Order.Ran): Order.Order => {
   const operand = words[at]
   if (hasText) return operand === undefined || Order.isUnknown(ran, at) ? Order.dark : Order.text(operand)
   if (operand === undefined || readsInput) return fed ? Order.dark : Order.nothing
-  return Order.isUnknown(ran, at) || Order.isInput(operand) ? Order.dark : Order.nothing
+  return Order.isUnknown(ran, at) || Order.isInput(operand) || mayBeOthers(operand) ? Order.dark : Order.nothing
 }
+
+/** A glob as the name of a script: which file it finds is not known. */
+const mayBeOthers = (operand: string): boolean => /[*?[]/.test(operand)
 
 interface Gives {
   /** Options that give the code: as text, or as the name of a module. */
@@ -88,7 +91,7 @@ const ofInterpreter = (ran: Order.Ran, { flags, program, values }: Gives): Order
       const isUnseen = Order.isUnknown(ran, at + 1) || Order.isInput(words[at + 1] ?? "")
       return isUnseen && !word.includes("=") ? Order.dark : Order.nothing
     }
-    if (!word.startsWith("-")) return Order.nothing
+    if (!word.startsWith("-")) return mayBeOthers(word) ? Order.dark : Order.nothing
     if (values.test(word)) at++
     else if (!flags.test(word) && fed) return Order.dark
   }

@@ -179,7 +179,7 @@ const alias: Wrapper = (ran) => {
 const source: Wrapper = (ran) => {
   const file = ran.words[1]
   if (file === undefined) return Order.nothing
-  return Order.isUnknown(ran, 1) || Order.isInput(file) ? Order.dark : Order.nothing
+  return Order.isUnknown(ran, 1) || Order.isInput(file) || /[*?[]/.test(file) ? Order.dark : Order.nothing
 }
 
 const told =
