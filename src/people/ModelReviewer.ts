@@ -6,6 +6,7 @@
  * All else goes on: an answer that is none, a doubt, a failure, no time, no budget.
  */
 import * as Prompt from "@effect/ai/Prompt"
+import * as Cause from "effect/Cause"
 import * as Deferred from "effect/Deferred"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -56,7 +57,7 @@ export const before = (options: Omit<ByModelOptions, "otherwise">) => {
   let tokens = 0
   const mayAsk = () => calls < (budget.calls ?? Infinity) && tokens < (budget.tokens ?? Infinity)
 
-  const judged = (request: InteractionRequest<Interaction.Approve>): Effect.Effect<Option.Option<Judgement>> => {
+  const judged = (request: InteractionRequest<Interaction.Approve>): Effect.Effect<Judgement> => {
     let text = ""
     let isComplete = false
     const asking: Model.Request = {
@@ -81,27 +82,30 @@ export const before = (options: Omit<ByModelOptions, "otherwise">) => {
       // Disconnected: a model that cannot be interrupted is abandoned, and somebody else is asked.
       return Effect.timeout(Effect.disconnect(Effect.suspend(() => generated)), timeout)
     }).pipe(
-      Effect.map(() => (isComplete ? judgementIn(text) : Option.none())),
-      Effect.catchAllCause(() => Effect.succeedNone)
+      Effect.map(() => (isComplete ? judgementIn(text) : passed("it gave no whole answer"))),
+      Effect.catchAllCause((cause) => Effect.succeed(passed(whyNot(cause))))
     )
   }
 
   /** What the model said about a request, for all who were given the same one. */
-  const known = new WeakMap<InteractionRequest, Deferred.Deferred<Option.Option<Judgement>>>()
+  const known = new WeakMap<InteractionRequest, Deferred.Deferred<Judgement>>()
   const judgedOnce = (request: InteractionRequest<Interaction.Approve>) =>
-    Effect.suspend(() => {
-      const before = known.get(request)
-      if (before !== undefined) return Deferred.await(before)
-      const said = Deferred.unsafeMake<Option.Option<Judgement>>(FiberId.none)
-      known.set(request, said)
-      // Whoever began it may be gone before it ends: then the others' people are asked.
-      return Effect.onExit(mayAsk() ? judged(request) : Effect.succeedNone, (exit) =>
-        Deferred.succeed(
-          said,
-          Exit.getOrElse(exit, () => Option.none())
+    Effect.uninterruptibleMask((restore) =>
+      Effect.suspend(() => {
+        const before = known.get(request)
+        if (before !== undefined) return restore(Deferred.await(before))
+        const said = Deferred.unsafeMake<Judgement>(FiberId.none)
+        known.set(request, said)
+        const asking = mayAsk() ? judged(request) : Effect.succeed(passed("it has used up its budget"))
+        // Whoever began it may be gone before it ends: then the others' people are asked.
+        return Effect.onExit(restore(asking), (exit) =>
+          Deferred.succeed(
+            said,
+            Exit.getOrElse(exit, () => passed("it was interrupted"))
+          )
         )
-      )
-    })
+      })
+    )
 
   return (otherwise: Interactor.Service): Interactor.Service => ({
     id,
@@ -111,14 +115,15 @@ export const before = (options: Omit<ByModelOptions, "otherwise">) => {
     roles: otherwise.roles,
     request: <I extends Interaction.Interaction>(request: InteractionRequest<I>, asked?: Interactor.Options<I>) => {
       // An answer is that of the one who was asked. About the other calls the model is asked first.
-      const goOn = Effect.suspend(() => Asking.ask(otherwise, request, { ...asked, upcoming: undefined }))
-      if (!isDelegated(request)) return goOn
+      const goOn = (request: InteractionRequest<I>) =>
+        Effect.suspend(() => Asking.ask(otherwise, request, { ...asked, upcoming: undefined }))
+      if (!isDelegated(request)) return goOn(request)
       return Interactor.rechecked(
         asked,
         Effect.flatMap(judgedOnce(request), (judgement) => {
-          const answer = Option.flatMap(judgement, answerOf)
+          const answer = answerOf(judgement)
           return Option.isNone(answer)
-            ? goOn
+            ? goOn(withRemark(request, `${id} leaves it to you: ${judgement.reason ?? "it says no more"}`))
             : // An answer to an approval, for a request that is one; the type of all answers cannot say so.
               Effect.succeed(Asking.told<I>({ answer: answer.value as Interaction.Answer<I>, by: id, how: "model" }))
         })
@@ -148,11 +153,39 @@ type Judgement = typeof Judgement.Type
 
 const decode = Lazy.make(() => Schema.decodeUnknownEither(Judgement))
 
-/** Nothing unless the whole text is one judgement. */
-const judgementIn = (text: string): Option.Option<Judgement> =>
-  Either.getRight(
-    Either.flatMap(ForeignJson.parse(text.trim().replace(/^```(?:json)?\s*([^]*?)\s*```$/, "$1")), decode)
+const passed = (reason: string): Judgement => ({ decision: "pass", reason })
+
+/** Only a whole text that is one judgement decides. */
+const judgementIn = (text: string): Judgement =>
+  Either.getOrElse(
+    Either.flatMap(ForeignJson.parse(text.trim().replace(/^```(?:json)?\s*([^]*?)\s*```$/, "$1")), decode),
+    () => passed("it gave no answer that can be read")
   )
+
+const whyNot = (cause: Cause.Cause<unknown>): string => {
+  const error = Option.getOrUndefined(Cause.failureOption(cause))
+  if (Cause.isTimeoutException(error)) return "it took too long"
+  return error instanceof Error ? `it could not be asked (${error.message})` : "it crashed"
+}
+
+/** Characters of a remark: a model may say much. */
+const longestRemark = 300
+
+/** The request with a remark for the person who decides now. */
+const withRemark = <I extends Interaction.Interaction>(
+  request: InteractionRequest<I>,
+  remark: string
+): InteractionRequest<I> => {
+  const shown: Interaction.Interaction = request.interaction
+  if (shown._tag !== "Approve") return request
+  const warnings = [...(shown.display?.warnings ?? []), remark.slice(0, longestRemark)]
+  // The class of the value is kept: a spread alone would lose it.
+  const interaction: I = Object.assign(Object.create(Object.getPrototypeOf(shown)), {
+    ...shown,
+    display: { ...shown.display, warnings }
+  })
+  return { ...request, interaction }
+}
 
 const answerOf = ({ decision, reason }: Judgement): Option.Option<Interaction.ApproveAnswer> => {
   const comment = reason?.trim() ?? ""

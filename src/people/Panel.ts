@@ -78,8 +78,14 @@ export const run = <I extends Interaction.Interaction>(
       const end = (exit: Exit.Exit<Interactor.Answered<I>, InteractionError>, by: string | undefined) =>
         Effect.suspend(() => {
           const status = Exit.isSuccess(exit) ? "answered" : "cancelled"
-          ended ??= { status, by, late: () => undefined }
+          ended ??= { status, by, late: (who) => options?.ended?.()?.late(who) }
           return Effect.asVoid(Deferred.done(over, exit))
+        })
+      /** The question as those see it who are asked from now on: with the votes that count. */
+      let shown = request
+      const counted = ({ answer, by, votes = [{ answer, by }] }: Interactor.Answered<I>) =>
+        Effect.sync(() => {
+          for (const vote of votes) shown = Ballot.withVote(shown, vote)
         })
       const file = (answered: Interactor.Answered<I>): Effect.Effect<Interactor.Filed, AnswerRejected> =>
         Effect.uninterruptible(
@@ -91,17 +97,17 @@ export const run = <I extends Interaction.Interaction>(
             return Effect.flatMap(take(answered), (taken): Effect.Effect<Interactor.Filed, AnswerRejected> => {
               if (Option.isNone(taken)) return Effect.succeed("open")
               // Whoever asked counts the votes, where a rule reserves the call.
-              if (options?.vote !== undefined) return options.vote(taken.value)
+              if (options?.vote !== undefined) return Effect.tap(options.vote(taken.value), () => counted(taken.value))
               return Effect.as(end(Exit.succeed(taken.value), taken.value.by), "settled")
             })
           })
         )
       const ask: Panel["ask"] = (service, left, next) => {
         const { id } = service
-        const refused = refusedBy(service, request)
+        const refused = refusedBy(service, shown)
         if (refused !== undefined) return left(refused === "voted" ? undefined : refused)
         const asking = Effect.suspend(() =>
-          service.request(request, {
+          service.request(shown, {
             ...options,
             // Others may be asked about those.
             upcoming: undefined,

@@ -378,6 +378,47 @@ describe("an arrangement", () => {
     })
   )
 
+  it.effect("shows those who are asked later who has voted, and asks nobody twice", () =>
+    Effect.gen(function* () {
+      const needs = { digest: "d", all: [need(2, ["ada", "grace"])] as const, votes: [] }
+      const request = yield* InteractionSample.request(Interaction.approve({ ...approve, onceOnly: true, needs }))
+      const people = yield* TestInteractor.people({ ada: ["y"], grace: [TestInteractor.silent] })
+      const again = yield* TestInteractor.make({ id: "ada", script: ["y"] })
+      const { ada, grace } = people
+      const service = Interactors.escalate({
+        to: [ada.interactor, again.interactor, grace.interactor],
+        after: "1 hour"
+      })
+      const asking = yield* Effect.fork(service.request(request, { vote: () => Effect.succeed("open" as const) }))
+      const shown = yield* grace.next
+      assert(shown.interaction._tag === "Approve")
+      assert.deepStrictEqual(shown.interaction.needs?.votes, [{ by: "ada", vote: "allow" }])
+      assert.deepStrictEqual(yield* again.shown, [])
+      yield* Fiber.interrupt(asking)
+    })
+  )
+
+  it.effect("reports an answer that came after the end to whoever asked", () =>
+    Effect.gen(function* () {
+      const late: Array<string> = []
+      const request = yield* InteractionSample.request(deploy)
+      const queue = yield* QueueChannel.make({ timeouts: { clarification: 0 } })
+      const quick = yield* TestInteractor.make({ id: "ada", script: [TestInteractor.delay("1 minute", "y")] })
+      const asking = yield* Effect.fork(
+        Interactors.quorum({ of: [queue.interactor, quick.interactor], need: 1 }).request(request, {
+          ended: () => ({ status: "answered", by: "ada", late: (by) => void late.push(by) })
+        })
+      )
+      assert.strictEqual((yield* queue.take)._tag, "Opened")
+      yield* TestClock.adjust("1 minute")
+      yield* Fiber.join(asking)
+      yield* settle
+      const error = yield* Effect.flip(queue.answer(request.requestId, true, "linus"))
+      assert.deepInclude(error, { _tag: "InteractionAlreadyAnswered", by: "ada" })
+      assert.deepStrictEqual(late, ["linus"])
+    }).pipe(Effect.scoped)
+  )
+
   it.effect("tells each who is asked next, and nobody inside of them", () =>
     Effect.gen(function* () {
       const told: Array<readonly [string, Interactor.Next | undefined]> = []
@@ -437,10 +478,21 @@ describe("one model before several", () => {
           const request = yield* InteractionSample.request(delegated)
           const answered = yield* Effect.raceAll(all(people).map((one) => Asking.ask(review(one), request)))
           const shown = [...(yield* people.ada.shown), ...(yield* people.grace.shown)]
-          return { by: answered.by, shown: shown.length, calls }
+          const remarks = shown.map(
+            ({ interaction }) => interaction._tag === "Approve" && interaction.display?.warnings
+          )
+          return { by: answered.by, remarks, calls }
         })
-      assert.deepStrictEqual(yield* both('{"decision": "allow"}'), { by: "reviewer", shown: 0, calls: 1 })
-      assert.deepStrictEqual(yield* both('{"decision": "pass"}'), { by: "grace", shown: 2, calls: 1 })
+      assert.deepStrictEqual(yield* both('{"decision": "allow"}'), { by: "reviewer", remarks: [], calls: 1 })
+      const passed = (remark: string) => ({ by: "grace", remarks: [[remark], [remark]], calls: 1 })
+      assert.deepStrictEqual(
+        yield* both('{"decision": "pass", "reason": "who knows"}'),
+        passed("reviewer leaves it to you: who knows")
+      )
+      assert.deepStrictEqual(
+        yield* both("Yes!"),
+        passed("reviewer leaves it to you: it gave no answer that can be read")
+      )
     })
   )
 
