@@ -1052,3 +1052,55 @@ describe("the end", () => {
     })
   )
 })
+
+describe("votes that were kept", () => {
+  const allow = { decision: "allow", scope: "once" } as const
+  const request = (quorum: number, members: ReadonlyArray<string>) =>
+    InteractionSample.request(
+      Interaction.approve({
+        ...approve,
+        onceOnly: true,
+        needs: { digest: "d", all: [{ quorum, roles: ["ops"], members, deny: "one", rule: "deploy" }], votes: [] }
+      })
+    )
+  /** A decision was written, and the process died before it counted. */
+  const journal: InteractionBroker.InteractionJournal = {
+    raised: () => Effect.void,
+    settled: () => Effect.void,
+    kept: () => ({ answer: allow, by: "ada, grace" }),
+    voted: () => Effect.void,
+    votes: () => [
+      { answer: allow, by: "ada" },
+      { answer: allow, by: "grace" }
+    ]
+  }
+
+  it.scoped.each([
+    { what: "as it was", quorum: 2, members: ["ada", "grace", "linus"], by: "ada, grace", asked: 0 },
+    { what: "more are needed", quorum: 3, members: ["ada", "grace", "linus"], by: "ada, grace, linus", asked: 1 },
+    { what: "one lost the role", quorum: 2, members: ["grace", "linus"], by: "grace, linus", asked: 1 },
+    { what: "fewer are needed", quorum: 1, members: ["ada", "grace", "linus"], by: "ada, grace", asked: 0 }
+  ])("decide by the rules of today, whatever they came to before: $what", ({ asked, by, members, quorum }) =>
+    Effect.gen(function* () {
+      const { broker } = yield* setup({ journal })
+      const [linus, ada] = yield* people(broker, { id: "linus", script: ["y"] }, { id: "ada", script: ["y"] })
+      const answered = yield* broker.interactor.request(yield* request(quorum, members))
+      assert.deepInclude(answered, { answer: allow, by })
+      assert.strictEqual((yield* linus.shown).length, asked)
+      assert.deepStrictEqual(yield* ada.shown, [])
+    })
+  )
+
+  it.scoped("end in words when those who are left cannot be enough", () =>
+    Effect.gen(function* () {
+      const { broker } = yield* setup({ journal })
+      yield* people(broker, { id: "ada", script: ["y"] }, { id: "linus", script: ["y"] })
+      const members = ["ada", "grace", "linus", "mary"]
+      const error = yield* Effect.flip(broker.interactor.request(yield* request(4, members)))
+      assert.strictEqual(
+        error.message,
+        "broker could not answer: ada allowed it, grace allowed it, linus allowed it; nobody else who could decide it is there"
+      )
+    })
+  )
+})
