@@ -1,0 +1,152 @@
+/** Commands in the background, of whole programs: with a sandbox and without one. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { readdirSync, readFileSync } from "node:fs"
+import * as Confined from "../kit/Confined.js"
+import * as Program from "../kit/Program.js"
+import * as Pseudo from "../kit/Pseudo.js"
+
+/** A time to sleep that no other process sleeps. */
+let sleeps = 0
+const aSleep = (): string => `${700_000_000 + process.pid * 100 + ++sleeps}`
+
+/** The processes that sleep so long. */
+const sleeping = (time: string): ReadonlyArray<number> =>
+  readdirSync("/proc").flatMap((name) => {
+    if (!/^\d+$/.test(name)) return []
+    try {
+      const words = readFileSync(`/proc/${name}/cmdline`, "utf8").split("\0")
+      return words.includes(time) && Program.isAlive(Number(name)) ? [Number(name)] : []
+    } catch {
+      return []
+    }
+  })
+
+const until = (holds: () => boolean, what: string): Effect.Effect<void> =>
+  Effect.repeat(Effect.delay(Effect.sync(holds), "20 millis"), { until: (now) => now }).pipe(
+    Effect.timeoutFail({ duration: "20 seconds", onTimeout: () => new Error(`not in time: ${what}`) }),
+    Effect.orDie
+  )
+
+const background = (command: string, more: object = {}) => ({
+  name: "run_command",
+  params: { command, background: true, ...more }
+})
+
+const serve = `require("http").createServer((_, answer) => answer.end("hello from the job")).listen(0, "127.0.0.1", function () {
+  require("fs").writeFileSync("port", String(this.address().port))
+  console.log("listening")
+})`
+const check = `const at = "http://127.0.0.1:" + require("fs").readFileSync("port")
+fetch(at).then((answer) => answer.text()).then(console.log)`
+
+const modes = [
+  { sandbox: "off", skip: false },
+  { sandbox: "require", skip: !Confined.isWanted }
+]
+
+for (const { sandbox, skip } of modes) {
+  const env = { ASSENT_SANDBOX: sandbox }
+
+  describe.skipIf(skip)(`a background job, with the sandbox ${sandbox}`, () => {
+    it.live("serves while the agent goes on, is listed and stopped, and leaves nothing when the chat ends", () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const at = yield* Program.place
+          const network = sandbox === "off" ? {} : { sandbox: "network", reason: "my next command looks at it" }
+          const time = aSleep()
+          yield* at.write("workspace/serve.js", serve)
+          yield* at.write("workspace/check.js", check)
+          const model = yield* at.script(
+            { tools: [background("node serve.js", network)] },
+            { text: "It serves." },
+            { tools: [{ name: "run_command", params: { command: "node check.js", ...network } }] },
+            { text: "Checked." },
+            { tools: [background(`sleep ${time}`)] },
+            { text: "It sleeps." }
+          )
+          const screen = yield* Pseudo.start(at, ["chat", "--model", model], { columns: 100, rows: 60, env })
+          const says = (line: string) => screen.type(`${line}\r`)
+          // A key that comes at once was meant for something else.
+          const asked = (what: string) =>
+            screen
+              .sees((text) => text.includes(what) && text.endsWith("answer>"))
+              .pipe(Effect.zipRight(Effect.sleep("300 millis")), Effect.zipRight(screen.type("y\r")))
+          yield* screen.sees((text) => text.includes("/help"))
+          yield* says("serve it")
+          yield* asked("run in the background, until the session ends: node serve.js")
+          yield* screen.sees((text) => /job_1 runs · listening/.test(text) && text.includes("It serves."))
+          yield* says("check it")
+          yield* asked("run node check.js")
+          yield* screen.sees((text) => text.includes("hello from the job") && text.includes("Checked."))
+          yield* says("sleep")
+          yield* asked(`sleep ${time}`)
+          yield* screen.sees((text) => text.includes("job_2 runs") && text.includes("It sleeps."))
+          yield* says("/jobs")
+          const list = yield* screen.sees((text) => text.includes("/jobs ID shows what one printed"))
+          assert.match(list, /\njob_1 {2}node serve\.js .*\n {2}listening\njob_2 {2}sleep \d+ {2}runs for /)
+          yield* says("/jobs stop job_1")
+          const stopped = yield* screen.sees((text) => /· job_1 was stopped by \S+/.test(text))
+          assert.notMatch(stopped, /✗ job_1/)
+          yield* says("/jobs job_9")
+          yield* screen.sees((text) => text.includes('There is no background job "job_9".'))
+          assert.isAbove(sleeping(time).length, 0)
+          yield* screen.type("\x03")
+          yield* screen.sees((text) => text.includes("Press Ctrl-C again"))
+          yield* screen.type("\x03")
+          assert.strictEqual(yield* screen.exit, 0)
+          assert.deepStrictEqual(sleeping(time), [])
+          const records = (yield* at.allText).split("\n").filter((line) => line.includes('"kind":"job"'))
+          assert.strictEqual(records.length, 1)
+          assert.match(records[0] ?? "", /"class":"session","kind":"job","outcome":"done"/)
+          assert.strictEqual((yield* at.run(["audit", "verify"])).code, 0)
+        })
+      )
+    )
+
+    it.live("leaves nothing when the program is killed: also what ignores a signal, or left its session", () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const at = yield* Program.place
+          yield* at.write("config/permissions.json", { defaultPolicy: "allow" })
+          const time = aSleep()
+          const command = `setsid sleep ${time} & sh -c "trap '' TERM HUP; sleep ${time}" & echo up; sleep ${time}`
+          const foreground = { name: "run_command", params: { command } }
+          const model = yield* at.script({ tools: [background(command), background(command)] }, { tools: [foreground] })
+          const program = yield* at.start(["run", "--json", "--model", model, "x"], { env })
+          yield* program.json("JobStarted", { jobId: "job_1" })
+          yield* program.json("JobStarted", { jobId: "job_2" })
+          yield* program.json("ToolOutput")
+          yield* until(() => sleeping(time).length >= 9, "three of each command sleep")
+          yield* program.signal("SIGKILL")
+          yield* until(() => sleeping(time).length === 0, "none is left")
+        })
+      )
+    )
+
+    it.live("ends with a run, which says so; a ninth one is refused", () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const at = yield* Program.place
+          yield* at.write("config/permissions.json", { defaultPolicy: "allow" })
+          const time = aSleep()
+          const nine = Array.from({ length: 9 }, (_, index) => background(`echo ${index}; sleep ${time}`))
+          const refused = { contains: "8 background jobs run already, and no more may run at once: job_1 (echo 0;" }
+          const model = yield* at.script(
+            { tools: nine.slice(0, 8) },
+            { tools: nine.slice(8) },
+            { expect: refused, text: "done" }
+          )
+          const { code, stderr, stdout } = yield* at.run(["run", "--model", model, "x"], { env })
+          assert.deepStrictEqual({ code, stdout }, { code: 0, stdout: "done\n" }, stderr)
+          for (const index of [0, 7])
+            assert.include(
+              stderr,
+              `assent: job_${index + 1} (echo ${index}; sleep ${time}) was stopped: background jobs end with the run.\n`
+            )
+          assert.deepStrictEqual(sleeping(time), [])
+        })
+      )
+    )
+  })
+}
