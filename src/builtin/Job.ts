@@ -55,6 +55,8 @@ export interface Options {
   readonly command: string
   /** Absolute. */
   readonly directory: string
+  /** Milliseconds since the epoch. */
+  readonly startedAt: number
   /** Characters that a look shows at most. */
   readonly maxShown: number
   /** Default: none. */
@@ -68,7 +70,6 @@ export class Job {
   readonly printed = new PrintedTail(capacity)
   /** What its agent has seen of that. */
   private seen = 0
-  startedAt = 0
   ended: Ended | undefined
   /** The sentence of a command that never began. */
   failure: string | undefined
@@ -95,12 +96,14 @@ export class Job {
 
   /** Takes over a process that runs, and the scope that it runs in. */
   begin(shell: ShellProcess.ShellProcess, scope: Scope.CloseableScope): Effect.Effect<void> {
-    return Effect.flatMap(DetachedFiber.here, (here) =>
-      Effect.map(Clock.currentTimeMillis, (now) => {
-        this.startedAt = now
-        DetachedFiber.unsafeFork(this.options.hold.place ?? here, this.life(shell, scope))
-      })
-    )
+    return Effect.map(DetachedFiber.here, (here) => {
+      DetachedFiber.unsafeFork(this.options.hold.place ?? here, this.life(shell, scope))
+    })
+  }
+
+  /** It could not be started: nobody waits for its end any longer. */
+  neverBegun(): void {
+    this.over.complete()
   }
 
   /** Waits until it has said its first words, or a moment has gone by: much that fails does so at once. */
@@ -145,7 +148,16 @@ export class Job {
   private life(shell: ShellProcess.ShellProcess, scope: Scope.CloseableScope): Effect.Effect<void> {
     return Effect.gen(this, function* () {
       const { limit } = this.options
-      const take = (bytes: Uint8Array) => Effect.sync(() => this.push(this.flow.push(this.bytes.push(bytes))))
+      let unpaused = 0
+      const take = (bytes: Uint8Array) =>
+        Effect.suspend(() => {
+          this.push(this.flow.push(this.bytes.push(bytes)))
+          unpaused += bytes.length
+          if (unpaused < mostAtOnce) return Effect.void
+          // One that prints without end must not keep us busy for as long as it lives: it waits at its pipe.
+          unpaused = 0
+          return Effect.sleep(breath)
+        })
       const reading = yield* Effect.fork(Effect.interruptible(Effect.either(ShellProcess.read(shell, take))))
       const read = Effect.as(Fiber.await(reading), undefined)
       const stopped = limit === undefined ? this.asked : Effect.raceFirst(this.asked, this.timeUp(limit))
@@ -212,7 +224,7 @@ export class Job {
       ...(exitCode === null ? {} : { exitCode }),
       ...(signal === undefined ? {} : { signal }),
       ...(by === undefined ? {} : { by }),
-      duration: at - this.startedAt
+      duration: at - this.options.startedAt
     })
     if (silent) return
     this.takeBack = hold.note(
@@ -258,3 +270,6 @@ const capacity = 200_000
 const firstLook = "1500 millis"
 const pause = "200 millis"
 const lastWords = "500 millis"
+/** Bytes after which the reader pauses, and for how long. */
+const mostAtOnce = 1_000_000
+const breath = "100 millis"

@@ -8,6 +8,7 @@
  *
  * @since 0.1.0
  */
+import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -275,7 +276,10 @@ class AllJobs implements Service {
     )
   }
 
-  readonly room = Effect.flatMap(held, (hold) => this.roomIn(hold))
+  readonly room = Effect.flatMap(held, (hold) => {
+    const full = this.fullFor(hold)
+    return full === undefined ? Effect.void : Effect.fail(full)
+  })
 
   begin(
     start: ShellProcess.Start,
@@ -286,23 +290,29 @@ class AllJobs implements Service {
         const { maxOutput } = yield* WorkspaceRoot
         const { absolute: directory } = yield* restore(ShellRun.check(params))
         const hold = yield* Effect.mapError(held, ({ message }) => message)
-        yield* Effect.mapError(this.roomIn(hold), ({ message }) => message)
         const { toolCallId } = yield* Origin.current
+        const startedAt = yield* Clock.currentTimeMillis
         const tree = this.treeOf(hold)
         yield* this.join(hold, tree)
         if (!tree.sessions.has(hold.origin.sessionId)) return yield* Effect.fail(over)
+        // In one step with taking the place.
+        const full = this.fullFor(hold)
+        if (full !== undefined) return yield* Effect.fail(full.message)
         const job = new Job.Job({
           id: `job_${++tree.last}`,
           hold,
           toolCallId,
           command: params.command,
           directory,
+          startedAt,
           maxShown: maxOutput,
           limit: params.timeout === undefined ? undefined : `${params.timeout} seconds`
         })
-        // From now on it takes a place.
         tree.jobs.set(job.id, job)
-        const forget = () => void tree.jobs.delete(job.id)
+        const forget = () => {
+          tree.jobs.delete(job.id)
+          job.neverBegun()
+        }
         const scope = yield* Scope.make()
         const { command, sandbox } = params
         const started = restore(Scope.extend(start({ command, directory, sandbox }), scope))
@@ -331,7 +341,7 @@ class AllJobs implements Service {
           ...(signal === undefined ? {} : { signal }),
           output,
           notice: [...notices, "[It has ended already, so there is no background job.]"].join("\n"),
-          durationMs: at - job.startedAt
+          durationMs: at - startedAt
         }
       })
     )
@@ -351,19 +361,17 @@ class AllJobs implements Service {
     )
   }
 
-  private roomIn(hold: Hold.Service): Effect.Effect<void, TooManyJobs> {
+  private fullFor(hold: Hold.Service): TooManyJobs | undefined {
     const jobs = [...(this.trees.get(hold.origin.rootSessionId)?.jobs.values() ?? [])]
     const running = jobs.filter(({ ended }) => ended === undefined)
-    if (running.length < most) return Effect.void
+    if (running.length < most) return undefined
     const own = (job: Job.Job) => job.options.hold.origin.sessionId === hold.origin.sessionId
-    return Effect.fail(
-      new TooManyJobs({
-        running: running.map((job) => {
-          const whose = own(job) ? "" : ` of ${job.options.hold.origin.agent}`
-          return `${job.id}${whose} (${Job.clipped(job.command, 40)})`
-        })
+    return new TooManyJobs({
+      running: running.map((job) => {
+        const whose = own(job) ? "" : ` of ${job.options.hold.origin.agent}`
+        return `${job.id}${whose} (${Job.clipped(job.command, 40)})`
       })
-    )
+    })
   }
 
   private treeOf({ history, isRestored, origin: { rootSessionId } }: Hold.Service): Tree {
@@ -384,10 +392,7 @@ class AllJobs implements Service {
     const { sessionId } = hold.origin
     if (tree.sessions.has(sessionId)) return Effect.void
     tree.sessions.add(sessionId)
-    return Scope.addFinalizer(
-      hold.scope,
-      Effect.suspend(() => this.leave(hold, tree))
-    )
+    return hold.atEnd(Effect.suspend(() => this.leave(hold, tree)))
   }
 
   private leave({ origin: { rootSessionId, sessionId } }: Hold.Service, tree: Tree): Effect.Effect<void> {
@@ -463,9 +468,9 @@ const seen = (job: Job.Job): Seen => {
 }
 
 const listed = (job: Job.Job): Listed => {
-  const { command, ended, id, options, printed, startedAt } = job
+  const { command, ended, id, options, printed } = job
   const { agent, sessionId } = options.hold.origin
-  const { directory } = options
+  const { directory, startedAt } = options
   const base = { id, sessionId, agent, command, directory, startedAt, lastLine: printed.lastLine }
   if (ended === undefined) return base
   const { at, exitCode, signal } = ended

@@ -189,14 +189,23 @@ const startBubblewrap =
   (job) =>
     Effect.gen(function* () {
       // Left when the process has ended: the process's finalizer is added later, so it runs earlier.
-      const { leave, ...views } = yield* Effect.acquireRelease(layout.enter, ({ leave }) => Effect.ignore(leave))
+      const { isShared, leave, ...views } = yield* Effect.acquireRelease(layout.enter, ({ leave }) =>
+        Effect.ignore(leave)
+      )
       const view = job.network === true ? views.networked : views.view
       if (!view.roots.some((root) => isWithin(root, job.directory))) {
         return yield* Effect.fail(`${job.directory} is not in the sandbox.`)
       }
       const running = yield* BubblewrapSandbox.start(platform, options, view, job)
-      return { ...running, ended: Effect.tapError(running.ended, () => layout.forget), settle: leave }
+      const ended = Effect.mapError(
+        Effect.tapError(running.ended, () => layout.forget),
+        (told) => (isShared() ? `${told} ${othersRun}` : told)
+      )
+      return { ...running, ended, settle: leave }
     })
+
+const othersRun =
+  "Other commands run in the sandbox as it was when they began, and it is made anew when they have ended: stop background jobs, and call again."
 
 /** Not yet tried on a Mac. Nothing has to be set aside, because the profile forbids making such files. */
 const startSeatbelt =

@@ -39,6 +39,8 @@ export interface Entered {
   readonly view: View.View
   /** The same with the network. */
   readonly networked: View.View
+  /** Whether other commands run in the layout, so that no new one can be made. */
+  readonly isShared: () => boolean
   /** Sets aside what appeared, and yields sentences that say so. */
   readonly leave: Effect.Effect<ReadonlyArray<string>>
 }
@@ -207,7 +209,12 @@ export const make = (
             left = undefined
             return now
           })
-          return { view: laid.view, networked: laid.networked, leave: Effect.uninterruptible(once) }
+          return {
+            view: laid.view,
+            networked: laid.networked,
+            isShared: () => active > 1,
+            leave: Effect.uninterruptible(once)
+          }
         })
       )
     )

@@ -5,7 +5,7 @@
  * agent there is none.
  */
 import * as Context from "effect/Context"
-import type * as Scope from "effect/Scope"
+import type * as Effect from "effect/Effect"
 import type { ToolCallId } from "../core/Id.js"
 import type * as Origin from "../core/Origin.js"
 import type * as Redaction from "../core/Redaction.js"
@@ -15,8 +15,8 @@ import type * as DetachedFiber from "../internal/DetachedFiber.js"
 
 export interface Service {
   readonly origin: Origin.Origin
-  /** Closes with the session. */
-  readonly scope: Scope.Scope
+  /** Runs this when the session ends, within the time that its shutdown may take. */
+  readonly atEnd: (finalizer: Effect.Effect<void>) => Effect.Effect<void>
   /** Where the session stands, for fibers that outlive a call; nothing before its start. */
   readonly place: DetachedFiber.Place | undefined
   readonly redactor: Redaction.Redactor

@@ -7,7 +7,7 @@ import type * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type * as Scope from "effect/Scope"
+import * as Scope from "effect/Scope"
 import type { Generator, MessageId, ToolCallId } from "../core/Id.js"
 import type { CancelReason } from "../core/Interruption.js"
 import type * as Origin from "../core/Origin.js"
@@ -158,13 +158,15 @@ export const turn = <E = never>(
 class Session implements Service, Holding {
   readonly delegations = new Delegations()
   private readonly loop: TurnLoop
+  /** Something lives beside its turns, and takes its time to end. */
+  private holds = false
 
   constructor(
     shared: TurnContext.Shared,
     own: Own,
     clock: Clock.Clock,
     given: Given,
-    readonly scope: Scope.Scope
+    private readonly scope: Scope.Scope
   ) {
     const ambient = () => {
       const context = own.ambient?.(this) ?? Context.empty()
@@ -203,6 +205,11 @@ class Session implements Service, Holding {
 
   get isRestored(): boolean {
     return this.loop.isRestored
+  }
+
+  atEnd(finalizer: Effect.Effect<void>): Effect.Effect<void> {
+    this.holds = true
+    return Scope.addFinalizer(this.scope, finalizer)
   }
 
   isRunning(call: ToolCallId): boolean {
@@ -251,7 +258,7 @@ class Session implements Service, Holding {
   }
 
   end(): boolean {
-    return this.loop.end()
+    return !this.holds && this.loop.end()
   }
 
   close(reason: StopReason): Effect.Effect<void> {

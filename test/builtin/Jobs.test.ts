@@ -397,6 +397,59 @@ describe("a background job", () => {
     })
   )
 
+  it.scoped("that takes its time to end delays the shutdown by no more than that may take", () =>
+    Effect.gen(function* () {
+      const { agent, close, of, stage, turn } = yield* start({
+        script: [step(background("stubborn")), done],
+        agent: { shutdownWithin: "3 seconds" }
+      })
+      stage.stubborn = true
+      yield* turn("go")
+      const ending = yield* Effect.fork(agent.shutdown)
+      yield* settle
+      yield* TestClock.adjust("2 seconds")
+      assert.isNull(ending.unsafePoll())
+      yield* TestClock.adjust("1 seconds")
+      yield* settle
+      assert.isNotNull(ending.unsafePoll())
+      assert.match((yield* of("AgentError"))[0]?.message ?? "", /did not stop|3 s/)
+      stage.stubborn = false
+      yield* (yield* process(stage)).end(0)
+      yield* passing(yield* Effect.fork(close))
+    })
+  )
+
+  it.scoped("that prints without end is read in helpings", () =>
+    Effect.gen(function* () {
+      const { agent, jobs, stage, turn } = yield* start({ script: [step(background("yes")), done] })
+      yield* turn("go")
+      const yes = yield* process(stage)
+      yield* Effect.forEach(Array.from({ length: 30 }), () => yes.print("y\n".repeat(50_000)), { discard: true })
+      const { leftOut, text } = yield* jobs.tail(agent.id, "job_1")
+      assert.strictEqual(leftOut + text.length, 1_000_000)
+      yield* TestClock.adjust("1 seconds")
+      yield* settle
+      const later = yield* jobs.tail(agent.id, "job_1")
+      assert.strictEqual(later.leftOut + later.text.length, 3_000_000)
+      assert.isAtMost(later.text.length, 400_000)
+    })
+  )
+
+  it.scoped("that cannot be started takes no place, and nobody waits for it", () =>
+    Effect.gen(function* () {
+      const { agent, jobs, results, stage, turn } = yield* start({
+        script: [step(...eight), done, step(...eight), done]
+      })
+      stage.refusal = "no sandbox today"
+      yield* turn("go")
+      assert.deepStrictEqual([...new Set(results())], ["no sandbox today"])
+      assert.deepStrictEqual(jobs.list(agent.id), [])
+      stage.refusal = undefined
+      yield* turn("again")
+      assert.strictEqual(jobs.list(agent.id).length, 8)
+    })
+  )
+
   it.scoped("ends when its own time is up, which the model is told", () =>
     Effect.gen(function* () {
       const { of, said, stage, turn } = yield* start({

@@ -44,6 +44,8 @@ export interface Stage {
   readonly sandbox: Sandbox.Service
   /** Makes the next commands fail to begin with this sentence. */
   refusal: string | undefined
+  /** Makes processes ignore that they are stopped. */
+  stubborn: boolean
 }
 
 export const make = (): Stage => {
@@ -51,6 +53,7 @@ export const make = (): Stage => {
   const stage: Stage = {
     processes,
     refusal: undefined,
+    stubborn: false,
     sandbox: {
       mode: "auto",
       state: Effect.succeed(confined),
@@ -59,7 +62,7 @@ export const make = (): Stage => {
         Effect.acquireRelease(
           Effect.suspend(() =>
             stage.refusal === undefined
-              ? Effect.map(play(command.at(-1) ?? "", network), (made) => {
+              ? Effect.map(play(stage, command.at(-1) ?? "", network), (made) => {
                   processes.push(made.played)
                   return made
                 })
@@ -130,7 +133,7 @@ const directory: FileSystem.File.Info = {
   blocks: Option.none()
 }
 
-const play = (command: string, network: boolean) =>
+const play = (stage: Stage, command: string, network: boolean) =>
   Effect.gen(function* () {
     const printed = yield* Queue.unbounded<Uint8Array>()
     const ended = yield* Deferred.make<Sandbox.Ended>()
@@ -153,7 +156,7 @@ const play = (command: string, network: boolean) =>
     }
     const stop = Effect.suspend(() => {
       stopped = true
-      return over({ exitCode: null, signal: "SIGTERM" })
+      return stage.stubborn ? Deferred.await(ended) : over({ exitCode: null, signal: "SIGTERM" })
     })
     const running: Sandbox.Running = {
       process,

@@ -17,6 +17,7 @@ import { ConsoleScreen, type Service as Screen } from "../../channel/ConsoleScre
 import type * as PathRank from "../../core/PathRank.js"
 import * as Display from "../../terminal/Display.js"
 import type * as Model from "../../model/Model.js"
+import type * as Jobs from "../../builtin/Jobs.js"
 import type * as Agent from "../../runtime/Agent.js"
 import * as ChatCommand from "./ChatCommand.js"
 import * as ChatFiles from "./ChatFiles.js"
@@ -29,6 +30,7 @@ import type { ConfigurationInvalid } from "../config/ConfigurationInvalid.js"
 import * as ExitCode from "../ExitCode.js"
 import type * as AgentOutline from "../view/AgentOutline.js"
 import * as Worded from "../terminal/Worded.js"
+import * as JobReport from "../view/JobReport.js"
 import * as Transcript from "../view/Transcript.js"
 
 export interface Options {
@@ -158,7 +160,9 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
             yield* next === undefined ? prompt : Deferred.succeed(quitting, undefined)
           })
     })
-    const stop = Effect.suspend((): Effect.Effect<number | Next> => (next === undefined ? quit : Effect.succeed(next)))
+    // The scope ends the agent as it stands, and nothing that happens then is shown.
+    const leave = (to: Next) => Effect.as(tellStopped(screen, options.jobs?.jobs.list(agent.id) ?? []), to)
+    const stop = Effect.suspend((): Effect.Effect<number | Next> => (next === undefined ? quit : leave(next)))
     const orQuit = <A>(waiting: Effect.Effect<A>) =>
       Effect.raceFirst(Effect.map(waiting, Option.some), Effect.as(Deferred.await(quitting), Option.none<A>()))
     for (;;) {
@@ -208,8 +212,8 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
             const running = ChatCommand.run(text.slice(1), commands)
             // They may take a while, in which somebody may want to type, or to stop.
             yield* interactive && /^\/(?:cancel|compact)\b/.test(text) ? Effect.forkScoped(running) : running
-            // The scope ends the agent as it stands: nothing more is written to the old session.
-            if (next !== undefined) return next
+            // Nothing more is written to the old session.
+            if (next !== undefined) return yield* leave(next)
             status.touched()
             yield* prompt
             break
@@ -294,6 +298,12 @@ const tellPast = (screen: Screen, past: ChatPast.Past, drawn: boolean): Effect.E
     const SessionFork = yield* Effect.promise(() => import("../../journal/SessionFork.js"))
     yield* ChatResume.lastTurns(screen, SessionFork.turns(loaded), draw)
   }).pipe(Effect.catchAll(({ message }) => screen.printLine(message)))
+
+/** Says which jobs end with a session that is left. */
+const tellStopped = (screen: Screen, jobs: ReadonlyArray<Jobs.Listed>): Effect.Effect<void> => {
+  const lines = JobReport.stopped(jobs)
+  return lines.length === 0 ? Effect.void : screen.printLine(lines.join("\n"))
+}
 
 /** After a rewind. What was said next before is there to be changed. */
 const welcomeBack = (screen: Screen, { forked, words }: ChatPast.Rewound, interactive: boolean) =>

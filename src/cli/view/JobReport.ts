@@ -28,6 +28,14 @@ export const tail = (job: Jobs.Tail, now: number): ReadonlyArray<string> => {
   return [`${job.id}  ${Display.oneLine(job.command, 200)}`, ...left, ...said, state(job, now)]
 }
 
+/** Which of them end with a session that is left. */
+export const stopped = (jobs: ReadonlyArray<Jobs.Listed>): ReadonlyArray<string> =>
+  jobs.flatMap(({ command, ended, id }) =>
+    ended === undefined
+      ? [`${id} (${Display.oneLine(command, 80)}) is stopped: background jobs end with their session.`]
+      : []
+  )
+
 /** `job_1 ended with exit code 1 · npm run dev · 3.2 s`, and a mark for it. */
 export const ended = (event: EventOf<"JobEnded">): readonly [text: string, mark: string] => {
   const { by, command, duration, exitCode, jobId, reason, signal } = event
