@@ -118,7 +118,7 @@ describe.concurrent("a provider", () => {
       yield* at.write("config/config.json", settings)
       const shortened = yield* at.run(["chat", "--model", script], { stdin: talk })
       assert.include(shortened.stdout, "The conversation was shortened")
-      yield* at.write("config/config.json", { ...settings, gc: false })
+      yield* at.write("config/config.json", { ...settings, compaction: false })
       const never = yield* at.run(["chat", "--model", script], { stdin: talk })
       assert.notInclude(never.stdout, "The conversation was shortened")
     })

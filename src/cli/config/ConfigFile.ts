@@ -109,8 +109,9 @@ export const ConfigFile = Schema.Struct({
   price_table: optional(Schema.Record({ key: Schema.NonEmptyString, value: Price })),
   /** By reference. */
   models: optional(Schema.Record({ key: Schema.NonEmptyString, value: ModelSettings })),
-  /** When a conversation is made shorter, as in profiles; `false` for never by itself. */
-  gc: optional(Schema.Union(Schema.Literal(false), CompactionConfig.CompactionFile)),
+  /** Whether a conversation is made shorter by itself; and when and how, as in profiles. */
+  compaction: optional(Schema.Boolean),
+  gc: optional(CompactionConfig.CompactionFile),
   /** A line with the model, the context and the money below the prompt. */
   status_line: optional(Schema.Boolean),
   currency: optional(Schema.NonEmptyTrimmedString),

@@ -358,8 +358,8 @@ const limitsOf = ({ limits = {} }: ConfigFile.ConfigFile): Limits =>
   )
 
 /** Old turns become a summary before the window is full. */
-const compactionOf = ({ gc = {} }: ConfigFile.ConfigFile): CompactionConfig.CompactionConfig | undefined =>
-  gc === false ? undefined : CompactionConfig.fromFile({ type: "summarize", preserve_recent_turns: 3, ...gc })
+const compactionOf = ({ compaction, gc }: ConfigFile.ConfigFile): CompactionConfig.CompactionConfig | undefined =>
+  compaction === false ? undefined : CompactionConfig.fromFile({ type: "summarize", preserve_recent_turns: 3, ...gc })
 
 /** A variable that is `on` or `off`, or one of the usual words for that. */
 const switched = (name: string) =>

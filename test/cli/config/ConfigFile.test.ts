@@ -8,6 +8,8 @@ import * as Either from "effect/Either"
 import type * as Arguments from "../../../src/cli/config/Arguments.js"
 import * as ConfigFile from "../../../src/cli/config/ConfigFile.js"
 import * as Settings from "../../../src/cli/config/Settings.js"
+import * as Launch from "../../../src/cli/Launch.js"
+import * as KnownModel from "../../../src/model/KnownModel.js"
 
 const full = {
   limits: {
@@ -117,6 +119,61 @@ describe("config.json", () => {
       assert.strictEqual((yield* load({}, { profile: "plan" })).profile, "plan")
     })
   )
+
+  it.scopedLive("says of models what goes before what is known of them, each thing where it is said last", () =>
+    Effect.gen(function* () {
+      const user = { models: { "a/b": { context_window: 1_000, thinking: "low" }, "a/c": { thinking: 0 } } }
+      const workspace = { models: { "a/b": { context_window: 2_000 } } }
+      const settings = yield* load({ user, workspace }, { trust: true })
+      assert.deepStrictEqual(settings.models, {
+        "a/b": { context_window: 2_000, thinking: "low" },
+        "a/c": { thinking: 0 }
+      })
+      const model = yield* Launch.resolveModel(
+        { ...settings, models: { "offline/offline": { context_window: 7 } } },
+        "offline"
+      )
+      assert.strictEqual(model.contextWindow, 7)
+    }).pipe(Effect.provide(NodeContext.layer))
+  )
+
+  it.scopedLive("says whether, when and how a conversation is made shorter by itself", () =>
+    Effect.gen(function* () {
+      const compaction = (user?: object) => Effect.map(load({ user }), (settings) => settings.compaction)
+      const usual = yield* compaction()
+      assert.deepInclude(usual, { type: "summarize", thresholdPercent: 80, preserveRecentTurns: 3 })
+      assert.deepInclude(yield* compaction({ gc: { type: "budget" } }), { type: "budget", thresholdPercent: 80 })
+      assert.isUndefined(yield* compaction({ compaction: false, gc: { type: "budget" } }))
+    })
+  )
+
+  it.scopedLive("says whether there is a status line, unless the variable does", () =>
+    Effect.gen(function* () {
+      const line = (user: object, env = {}) => Effect.map(load({ user }, {}, env), (settings) => settings.statusLine)
+      assert.isTrue(yield* line({}))
+      assert.isFalse(yield* line({ status_line: false }))
+      assert.isTrue(yield* line({ status_line: false }, { ASSENT_STATUS_LINE: "ON" }))
+      assert.isFalse(yield* line({}, { ASSENT_STATUS_LINE: "0" }))
+      const { message } = yield* Effect.flip(line({}, { ASSENT_STATUS_LINE: "maybe" }))
+      assert.strictEqual(message, 'ASSENT_STATUS_LINE takes on or off, not "maybe".')
+    })
+  )
+
+  it("has prices that go before those of vendors, which do not count in other money", () => {
+    const priceOf = (own: Partial<Parameters<typeof Launch.tokenPrices>[0]>, model: string) => {
+      const { currency, prices } = Launch.tokenPrices({ currency: undefined, prices: {}, ...own })
+      assert.isFunction(prices)
+      return [currency, typeof prices === "function" ? prices(model) : undefined]
+    }
+    const known = "anthropic/claude-haiku-4-5"
+    const mine = { input: 9, output: 9 }
+    assert.deepStrictEqual(priceOf({}, known), ["USD", KnownModel.priceOf(known)])
+    assert.deepStrictEqual(priceOf({ prices: { [known]: mine } }, known), ["USD", mine])
+    assert.deepStrictEqual(priceOf({ currency: "EUR" }, known), ["EUR", undefined])
+    assert.deepStrictEqual(priceOf({ currency: "EUR", prices: { [known]: mine } }, known), ["EUR", mine])
+    for (const name of ["constructor", "__proto__", "ollama/x"])
+      assert.deepStrictEqual(priceOf({ prices: { x: mine } }, name), ["USD", undefined])
+  })
 
   it("tells every problem with its place", () => {
     const text = JSON.stringify({
