@@ -26,6 +26,7 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
+import * as LateModule from "../core/LateModule.js"
 import type { RequestId } from "../core/Id.js"
 import type { Restore } from "../core/Interruption.js"
 import * as Origin from "../core/Origin.js"
@@ -37,6 +38,7 @@ import * as EventBus from "../event/EventBus.js"
 import * as EventPublisher from "../event/EventPublisher.js"
 import * as Participants from "./Participants.js"
 import * as FairLock from "../internal/FairLock.js"
+import { isImmediate } from "../internal/Immediate.js"
 import * as Ballot from "../interaction/Ballot.js"
 import * as Interaction from "../interaction/Interaction.js"
 import {
@@ -50,7 +52,7 @@ import {
 import * as InteractionEvent from "../interaction/InteractionEvent.js"
 import type { InteractionJournal } from "./InteractionJournal.js"
 import * as RequestDurability from "./RequestDurability.js"
-import { BallotBox, settledWith } from "./BallotBox.js"
+import type * as BallotBox from "./BallotBox.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import * as Asking from "../interaction/Asking.js"
 import * as Interactor from "../interaction/Interactor.js"
@@ -168,11 +170,17 @@ export const layer = (
     )
   )
 
+/** @internal Loads what counts votes, where a rule wants several people: later no call waits for that. */
+export const load: Effect.Effect<unknown> = Effect.suspend(() => ballots())
+
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
 type AnyAnswered = Interactor.Answered<Interaction.Interaction>
+
+/** Loaded for the first call that several people have to agree on. */
+const ballots = LateModule.getter(() => import("./BallotBox.js"))
 
 const none: ReadonlyMap<string, OpenRequest> = new Map()
 /** Reduces an answer to what could be decided: an approval for one call is never reported as more. */
@@ -381,6 +389,15 @@ class Broker implements Owned, Participants.Host {
   }
 
   private put(raised: OpenRequest): Ending {
+    const { interaction } = raised.request
+    if (!Ballot.isReserved(interaction)) return this.enter(raised, () => undefined)
+    const enter = (loaded: typeof import("./BallotBox.js")) =>
+      this.enter(raised, () => this.ballotOf(loaded, raised, interaction))
+    const loaded = ballots()
+    return isImmediate(loaded) ? enter(loaded.value) : raised.after(loaded, enter)
+  }
+
+  private enter(raised: OpenRequest, ballot: () => BallotBox.BallotBox | undefined): Ending {
     const { request } = raised
     if (this.closed) {
       this.release(raised)
@@ -389,7 +406,7 @@ class Broker implements Owned, Participants.Host {
     const everybody = this.attachments.join(raised)
     this.questions ??= new Map()
     this.questions.set(request.requestId, raised)
-    if (Ballot.isReserved(request.interaction)) raised.ballot = this.ballotOf(raised, request.interaction)
+    raised.ballot = ballot()
     if (this.options.journal !== undefined) {
       return raised.after(RequestDurability.raised(this.options, request), (end) => {
         this.tell(raised, InteractionEvent.requested(request, this.redactor))
@@ -419,10 +436,13 @@ class Broker implements Owned, Participants.Host {
     return this.wait(raised)
   }
 
-  private ballotOf(raised: OpenRequest, reserved: Interaction.Approve & Ballot.Reserved): BallotBox {
+  private ballotOf(
+    { BallotBox, settledWith }: typeof import("./BallotBox.js"),
+    raised: OpenRequest,
+    reserved: Interaction.Approve & Ballot.Reserved
+  ): BallotBox.BallotBox {
     const { journal } = this.options
-    const { request } = raised
-    const { requestId } = request
+    const { requestId } = raised.request
     const box = new BallotBox(
       {
         keep: (request, vote) => journal?.voted(request, vote) ?? Effect.void,
@@ -437,7 +457,7 @@ class Broker implements Owned, Participants.Host {
         settledBy: () => (raised.settled === undefined ? undefined : (this.winners.settledBy(requestId) ?? "somebody")),
         settle: (answered) => void this.settle(raised, settledWith(answered), answered.by)
       },
-      request,
+      raised.request,
       reserved
     )
     // Votes on an approval, as the type of all votes cannot say.

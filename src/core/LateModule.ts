@@ -5,11 +5,14 @@
  */
 import * as Effect from "effect/Effect"
 
-export const make = <A>(load: () => Promise<A>): Effect.Effect<A> => {
+export const make = <A>(load: () => Promise<A>): Effect.Effect<A> => Effect.suspend(getter(load))
+
+/** The same for a place where every step counts: once the module is at hand, the effect is its value and takes none. */
+export const getter = <A>(load: () => Promise<A>): (() => Effect.Effect<A>) => {
   let loaded: Effect.Effect<A> | undefined
   const loading = Effect.map(Effect.promise(load), (module) => {
     loaded ??= Effect.succeed(module)
     return module
   })
-  return Effect.suspend(() => loaded ?? loading)
+  return () => loaded ?? loading
 }

@@ -27,6 +27,7 @@ import type * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import type * as RuntimeFlags from "effect/RuntimeFlags"
 import { isImmediate } from "../internal/Immediate.js"
+import * as LateModule from "../core/LateModule.js"
 import * as Spans from "../core/Spans.js"
 import type { Approve, ApproveAnswer } from "../interaction/Interaction.js"
 import type * as Ballot from "../interaction/Ballot.js"
@@ -40,7 +41,7 @@ import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as ApprovalForm from "./ApprovalForm.js"
 import * as Approvals from "./Approvals.js"
 import type { Authority, Proposal } from "./Authority.js"
-import * as ReservedCall from "./ReservedCall.js"
+import type * as ReservedCall from "./ReservedCall.js"
 import type * as Upcoming from "./Upcoming.js"
 import { askAgain, decides, noWarnings, ownQuestion, allowedOf, verdictOf, type Case } from "./Case.js"
 import * as PermissionCheck from "./PermissionCheck.js"
@@ -136,12 +137,22 @@ export interface Service {
  */
 export const make = (options: Options): Service => new Gate(options)
 
+/**
+ * Loads what decides about reserved calls, where there are rules that reserve any: later no call waits for that.
+ *
+ * @internal
+ */
+export const load: Effect.Effect<unknown> = Effect.suspend(() => reservedCall())
+
 /** How often in a row a person is asked to correct arguments before the call is denied. */
 const maxEdits = 5
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** Loaded for the first call that a rule reserves for several people, a role or a person. */
+const reservedCall = LateModule.getter(() => import("./ReservedCall.js"))
 
 type Deciding = Effect.Effect<Verdict, never, Interactor.Interactor>
 
@@ -261,7 +272,9 @@ class Gate implements Service, ReservedCall.Gate, Upcoming.Gate {
 
   private reserved(now: Case, subject: PermissionRule.Subject, approvals: Approvals.Approvals): Deciding {
     const all = Approvals.needsOf(approvals, subject)
-    return all === undefined ? this.authorized(now, subject) : ReservedCall.decide(this, now, subject, all)
+    return all === undefined
+      ? this.authorized(now, subject)
+      : now.check.after(reservedCall(), ({ decide }) => decide(this, now, subject, all))
   }
 
   private authorized(now: Case, subject: PermissionRule.Subject): Deciding {

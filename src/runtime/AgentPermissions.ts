@@ -2,10 +2,10 @@
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type { SessionId } from "../core/Id.js"
+import * as LateModule from "../core/LateModule.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
 import type { JournalFailure } from "../journal/JournalWriter.js"
-import * as Foresight from "../permission/Foresight.js"
-import * as PermissionCommand from "../permission/PermissionCommand.js"
+import type * as PermissionCommand from "../permission/PermissionCommand.js"
 import type { Default, Status, Suspension } from "../permission/PermissionState.js"
 import * as SessionRule from "../permission/SessionRule.js"
 import type { AgentTree } from "../subagent/AgentTree.js"
@@ -71,9 +71,15 @@ export const make = (
   const remembered = (verb: "allow" | "deny") => (pattern: string) =>
     Effect.flatMap(SessionRule.of(verb, pattern), (entry) => changed(() => state[verb](entry)))
   const line = (line: string): Effect.Effect<Either.Either<PermissionCommand.Outcome, string>> => {
-    const stopped = PermissionCommand.isQuestion(line) ? undefined : ended()
-    if (stopped !== undefined) return Effect.succeed(Either.left(stopped.message))
-    return Effect.flatMap(PermissionCommand.answer(line, target), (said) => {
+    return Effect.flatMap(commands, (PermissionCommand) => {
+      const stopped = PermissionCommand.isQuestion(line) ? undefined : ended()
+      return stopped === undefined
+        ? run(PermissionCommand.answer(line, target))
+        : Effect.succeed(Either.left(stopped.message))
+    })
+  }
+  const run = (answer: Effect.Effect<Either.Either<PermissionCommand.Outcome, string>>) =>
+    Effect.flatMap(answer, (said): typeof answer => {
       const outcome = Either.mapBoth(said, {
         onLeft: redactor.text,
         onRight: ({ changed, lines }) => ({ changed, lines: lines.map(redactor.text) })
@@ -84,7 +90,6 @@ export const make = (
         onSuccess: () => outcome
       })
     })
-  }
   return Object.assign((text: string) => Effect.suspend(() => line(text)), {
     allow: remembered("allow"),
     deny: remembered("deny"),
@@ -104,10 +109,19 @@ export const make = (
             unknown: [tool],
             known: tools.entries.map(({ name }) => name)
           })
-        : Effect.map(Foresight.foresee(target, entry, params), (foreseen) => ({
-            ...foreseen,
-            rule: redactor.text(foreseen.rule)
-          }))
+        : Effect.flatMap(foresight, ({ foresee }) =>
+            Effect.map(foresee(target, entry, params), (foreseen) => ({
+              ...foreseen,
+              rule: redactor.text(foreseen.rule)
+            }))
+          )
     }
   })
 }
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const commands = LateModule.make(() => import("../permission/PermissionCommand.js"))
+const foresight = LateModule.make(() => import("../permission/Foresight.js"))

@@ -33,6 +33,8 @@ import * as SessionLimits from "../turn/Limits.js"
 import type { Limits } from "../turn/Limits.js"
 import type * as AgentTree from "../subagent/AgentTree.js"
 import * as DefaultProfiles from "../subagent/DefaultProfiles.js"
+import * as InteractionBroker from "../broker/InteractionBroker.js"
+import * as PermissionGate from "../permission/PermissionGate.js"
 import * as LateChildren from "../subagent/LateChildren.js"
 import type { SubagentProfile } from "../subagent/SubagentProfile.js"
 import type { Subagents } from "../subagent/Subagents.js"
@@ -210,6 +212,7 @@ export function make<Tools extends Record<string, Tool.Any>>(
     const sanitizer = BuiltInGuards.sanitizer(surroundings)
     yield* BuiltInGuards.load(tools.entries)
     yield* LateChildren.load(tools.entries)
+    if (policy.approvals !== undefined) yield* Effect.zipRight(PermissionGate.load, InteractionBroker.load)
     yield* Compaction.load(options.compaction)
     return {
       model,

@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
+import * as LateModule from "../core/LateModule.js"
 import type { CancelReason } from "../core/Interruption.js"
 import * as Defect from "../core/Defect.js"
 import type { Todo } from "../core/Todo.js"
@@ -22,7 +23,7 @@ import * as Interjection from "../session/Interjection.js"
 import * as Session from "../session/Session.js"
 import { is, neverBegun, type TurnEnd } from "../turn/Turn.js"
 import * as Limits from "../turn/Limits.js"
-import * as TypedOutput from "../turn/TypedOutput.js"
+import type * as TypedOutput from "../turn/TypedOutput.js"
 import type { AgentTree } from "../subagent/AgentTree.js"
 import * as AgentTreeControl from "../subagent/AgentTreeControl.js"
 import type { AgentStopped, Intake, NotTaken, RunOptions, SendOptions } from "./Intake.js"
@@ -143,7 +144,7 @@ export class RunningAgent {
         () => session.model
       )
     if (options === undefined) return ended()
-    return Effect.suspend(() => {
+    return Effect.flatMap(typed, (TypedOutput) => {
       const output = TypedOutput.make(options.output)
       return Effect.map(ended(output), (end) => output.endOf(end))
     })
@@ -350,4 +351,5 @@ export class RunningAgent {
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
+const typed = LateModule.make(() => import("../turn/TypedOutput.js"))
 const loadTaking = Effect.promise(() => import("../inbox/InputTaking.js"))

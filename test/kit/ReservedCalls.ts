@@ -218,6 +218,7 @@ const live = (
     })
     const recorder = yield* Recorder.make()
     const scope = yield* Scope.make()
+    yield* InteractionBroker.load
     const broker = yield* Scope.extend(InteractionBroker.make({ bus: recorder.bus, journal }), scope)
     for (let count = 1 + below(random, 3); count > 0; count--) {
       const { service } = Arrangements.arrange(random, below(random, 3), door)
