@@ -23,7 +23,7 @@ export const of = (model: string, usage: Usage): TokenUsage => {
   const output = counted(usage.outputTokens)
   const cached = counted(usage.cachedInputTokens)
   const written = counted(usage.cacheWriteTokens)
-  const apart = model.startsWith("anthropic/") || cached > input
+  const apart = countsBeside(model) || cached > input
   return {
     input: apart ? input + cached + written : input,
     output: model.startsWith("google/") ? output + counted(usage.reasoningTokens) : output,
@@ -32,6 +32,16 @@ export const of = (model: string, usage: Usage): TokenUsage => {
     complete: usage.inputTokens !== undefined && usage.outputTokens !== undefined
   }
 }
+
+/** The other way: what the model's provider would have reported of so many tokens. */
+export const reported = (
+  model: string,
+  { cached, input, output }: Pick<TokenUsage, "cached" | "input" | "output">
+): Usage => ({
+  inputTokens: countsBeside(model) ? input - cached : input,
+  outputTokens: output,
+  ...(cached === 0 ? {} : { cachedInputTokens: cached })
+})
 
 /** What a call took of a context window; nothing where the provider did not tell how long the prompt was. */
 export const contextOf = (model: string, usage: Usage, window: number | undefined): ContextUse | undefined => {
@@ -42,6 +52,9 @@ export const contextOf = (model: string, usage: Usage, window: number | undefine
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** Whether a provider counts what it has in its cache beside the input. */
+const countsBeside = (model: string): boolean => model.startsWith("anthropic/")
 
 /** A server can report anything; a value that is no amount would spoil all later sums. */
 const counted = (tokens: number | undefined): number =>

@@ -15,6 +15,7 @@ import * as StoreError from "../journal/StoreError.js"
 import type * as Model from "../model/Model.js"
 import type * as Interjection from "../session/Interjection.js"
 import type * as TokenLedger from "../model/TokenLedger.js"
+import * as TokenUsage from "../model/TokenUsage.js"
 import type { Node } from "../subagent/AgentTree.js"
 
 /**
@@ -130,7 +131,7 @@ export const todosIn = (messages: ReadonlyArray<Prompt.Message>): ReadonlyArray<
 export const spent = ({ ledger }: Live, sessionId: SessionId, model: string): ReadonlyArray<TokenLedger.Entry> => {
   const { cachedTokens, calls, inputTokens, outputTokens } = ledger.totals()
   if (calls === 0) return []
-  const usage = { inputTokens, outputTokens, ...(cachedTokens === 0 ? {} : { cachedInputTokens: cachedTokens }) }
+  const usage = TokenUsage.reported(model, { cached: cachedTokens, input: inputTokens, output: outputTokens })
   return [{ sessionId, agent: "main", model, usage, kind: "call" }]
 }
 

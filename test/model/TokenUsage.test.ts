@@ -19,6 +19,15 @@ describe("the usage of a call", () => {
       assert.isUndefined(TokenUsage.contextOf("openai/m", usage, 100))
   })
 
+  it("is reported again as it was, without what cannot be known any more", () => {
+    for (const model of ["anthropic/a", "openai/o", "google/g"]) {
+      const usage = { inputTokens: 950, cachedInputTokens: 900, outputTokens: 7, reasoningTokens: 2 }
+      const { cached, input, output } = TokenUsage.of(model, usage)
+      const again = TokenUsage.of(model, TokenUsage.reported(model, { cached, input, output }))
+      assert.deepInclude(again, { cached, input, output }, model)
+    }
+  })
+
   it("has parts that are no more than the whole, whatever a server reports", () => {
     const amount = fc.option(fc.oneof(fc.integer({ min: -5, max: 1_000 }), fc.constantFrom(Number.NaN, Infinity)), {
       nil: undefined
