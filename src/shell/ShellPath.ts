@@ -134,11 +134,16 @@ const partMatches = (pattern: string, name: string): boolean =>
  * of them count as unknown.
  */
 const alternatives = (text: string): ReadonlyArray<string> => {
-  const words = text.includes("{") ? unbraced(text) : [text]
+  if (!text.includes("{")) return [text]
+  const words = text.split("{").length > maxBraces ? tooMany : unbraced(text)
   return words.length > maxAlternatives ? [`/${unknown}`, unknown] : words
 }
 
 const maxAlternatives = 256
+const tooMany: ReadonlyArray<string> = new Array<string>(maxAlternatives + 1).fill(unknown)
+
+/** Each brace is a look through the rest of the text, and nobody writes that many in a word. */
+const maxBraces = 256
 
 /** May return more than {@link maxAlternatives}, which means too many. */
 const unbraced = (text: string): ReadonlyArray<string> => {
@@ -154,7 +159,7 @@ const unbraced = (text: string): ReadonlyArray<string> => {
     if (choices === undefined) continue
     const heads = choices.flatMap((choice) => unbraced(choice))
     const tails = unbraced(text.slice(close + 1))
-    if (heads.length * tails.length > maxAlternatives) return new Array<string>(maxAlternatives + 1).fill(unknown)
+    if (heads.length * tails.length > maxAlternatives) return tooMany
     const before = text.slice(0, open)
     return heads.flatMap((head) => tails.map((tail) => before + head + tail))
   }

@@ -75,7 +75,9 @@ export const resolve = (text: string, variables: Variables): ReadonlyArray<strin
   for (let depth = 0; depth < 4 && texts.some((text) => text.includes("$")); depth++) {
     const next = new Set<string>()
     for (const known of texts) {
-      for (const one of once(known, variables)) next.add(one)
+      const all = once(known, variables)
+      if (all === undefined) return undefined
+      for (const one of all) next.add(one)
       if (next.size > maxTexts) return undefined
     }
     texts = [...next]
@@ -94,6 +96,9 @@ export const leading = (text: string): string | undefined => {
 // -----------------------------------------------------------------------------------------------------------------
 
 const maxTexts = 64
+
+/** A value that holds itself many times grows with every look, beyond what fits into memory. */
+const maxLength = 65_536
 
 const declaring: ReadonlySet<string> = new Set("export readonly declare typeset local env set".split(" "))
 const reading: ReadonlySet<string> = new Set("read getopts mapfile readarray".split(" "))
@@ -114,8 +119,8 @@ const given = new RegExp(
     "\\w+_(?:HOME|DIR|ROOT|PREFIX|PATH)|PPID|UID|EUID|HOSTNAME|IFS|RANDOM|SECONDS|LINENO|OPTARG|OPTIND|BASH\\w*|EPOCH\\w+)$"
 )
 
-/** Replaces each expansion by each of its values; a word has few expansions. */
-const once = (text: string, variables: Variables): ReadonlyArray<string> => {
+/** Replaces each expansion by each of its values; a word has few expansions. Nothing when the texts become too long. */
+const once = (text: string, variables: Variables): ReadonlyArray<string> | undefined => {
   let texts: ReadonlyArray<string> = [""]
   let at = 0
   for (const match of text.matchAll(expansion)) {
@@ -125,6 +130,7 @@ const once = (text: string, variables: Variables): ReadonlyArray<string> => {
     const between = text.slice(at, match.index)
     texts = texts.flatMap((head) => all.map((value) => head + between + value))
     if (texts.length > maxTexts) return texts
+    if (texts.some((head) => head.length > maxLength)) return undefined
     at = match.index + written.length
   }
   return texts.map((head) => head + text.slice(at))

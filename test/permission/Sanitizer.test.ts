@@ -610,6 +610,28 @@ describe("metacharacters and dangerous programs", () => {
   )
 })
 
+describe("words that grow while they are read", () => {
+  it.effect("are looked at within bounds", () =>
+    withTree(({ command }) =>
+      Effect.gen(function* () {
+        assert.include(yield* command(`A=${"$A".repeat(20_000)}; cat $A`), "path_scope")
+        assert.include(yield* command(`A=a${"$A".repeat(200)}; cat $A`), "path_scope")
+        yield* command(`cat ${"{".repeat(2_000)}a,b${"}".repeat(2_000)}`)
+        yield* command(`cat ${"{a,b}".repeat(1_000)}`)
+        yield* command(`cat ${"{".repeat(4_000)}`)
+      })
+    )
+  )
+
+  it.effect("leave long values of variables alone", () =>
+    withTree(({ command }) =>
+      Effect.gen(function* () {
+        assert.deepStrictEqual(yield* command(`MESSAGE="${"long ".repeat(4_000)}"; echo "$MESSAGE"`), [])
+      })
+    )
+  )
+})
+
 it("a call without paths and commands is checked without touching anything", () => {
   const surroundings = {
     workspace: "/ws",
