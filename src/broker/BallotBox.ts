@@ -11,7 +11,6 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type { Restore } from "../core/Interruption.js"
 import * as FairLock from "../internal/FairLock.js"
 import { isImmediate } from "../internal/Immediate.js"
 import * as Ballot from "../interaction/Ballot.js"
@@ -84,7 +83,8 @@ export class BallotBox {
     const objection = this.objection(answered)
     if (objection !== undefined) return objection
     const given = votes ?? [{ answer, by, ...(roles && { roles }) }]
-    return Effect.uninterruptibleMask((restore) => this.inTurn(given, restore))
+    const each = Effect.reduce(given, "open" as Interactor.Filed, (filed, vote) => this.one(filed, vote))
+    return this.line.hold(Effect.uninterruptible(each))
   }
 
   /** Why this is nobody's vote; nothing when it is somebody's. */
@@ -108,45 +108,12 @@ export class BallotBox {
     return new InteractorUnavailable({ requestId, by: "broker", reason })
   }
 
-  /** Takes the line in the step in which it looks: what is not written down is filed in that step too. */
-  private inTurn(given: ReadonlyArray<Ballot.Cast>, restore: Restore): Effect.Effect<Interactor.Filed, AnswerRejected> {
-    const { line } = this
-    if (!line.tryEnter()) return Effect.zipRight(line.lineUp(restore), this.held(given))
-    const [vote] = given
-    if (vote === undefined || given.length > 1) return this.held(given)
-    let filed: Effect.Effect<Interactor.Filed, AnswerRejected> | undefined
-    try {
-      filed = this.one("open", vote)
-    } finally {
-      // It was filed, or it crashed.
-      if (filed === undefined || Exit.isExit(filed)) line.leave()
-    }
-    return Exit.isExit(filed)
-      ? filed
-      : Effect.ensuring(
-          filed,
-          Effect.sync(() => line.leave())
-        )
-  }
-
-  private held(given: ReadonlyArray<Ballot.Cast>): Effect.Effect<Interactor.Filed, AnswerRejected> {
-    const each = Effect.reduce(given, "open" as Interactor.Filed, (filed, vote) =>
-      Effect.suspend(() => this.one(filed, vote))
-    )
-    return Effect.ensuring(
-      each,
-      Effect.sync(() => this.line.leave())
-    )
-  }
-
   /** Files one vote: as an exit, where it need not be written down. */
   private one(filed: Interactor.Filed, vote: Ballot.Cast): Effect.Effect<Interactor.Filed, AnswerRejected> {
     const { requestId } = this.request
     const { by } = vote
     if (filed === "settled") return Effect.succeed(filed)
-    const winner = this.host.settledBy()
-    if (winner !== undefined) return Effect.fail(new InteractionAlreadyAnswered({ requestId, by: winner }))
-    const refused = this.refusalOf(vote)
+    const refused = this.late() ?? this.refusalOf(vote)
     if (refused !== undefined) return Effect.fail(refused)
     const votes = Ballot.having(this.reserved, this.votes, vote)
     // Given twice, also on two channels or after a crash, it counts once.
@@ -163,15 +130,18 @@ export class BallotBox {
     votes: ReadonlyArray<Ballot.Cast>,
     { answer, by }: Ballot.Cast
   ): Effect.Effect<Interactor.Filed, AnswerRejected> {
-    const winner = this.host.settledBy()
     // It was withdrawn while the vote was written.
-    if (winner !== undefined) {
-      return Effect.fail(new InteractionAlreadyAnswered({ requestId: this.request.requestId, by: winner }))
-    }
+    const late = this.late()
+    if (late !== undefined) return Effect.fail(late)
     this.votes = votes
     const standing = Ballot.standing(this.reserved, votes)
     this.host.tell({ by, vote: answer.decision }, standing._tag === "Open" ? standing.missing : undefined)
     return Effect.succeed(this.counted(standing))
+  }
+
+  private late(): AnswerRejected | undefined {
+    const by = this.host.settledBy()
+    return by === undefined ? undefined : new InteractionAlreadyAnswered({ requestId: this.request.requestId, by })
   }
 
   private counted(standing: Ballot.Standing): Interactor.Filed {

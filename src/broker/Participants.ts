@@ -119,21 +119,17 @@ export class Participants {
     if (posting === undefined) return raised.after(this.show(attachment, raised), next)
     if (!this.isToShow(attachment, raised)) return next()
     const { id: by } = interactor
-    const came =
+    const came = (exit: Answer) =>
       ballot === undefined
-        ? (exit: Answer) => this.came(attachment, raised, checked(request, by, exit))
-        : (exit: Answer) => this.polled(attachment, raised, ballot, unvoted(ballot, request, by, exit))
+        ? this.came(attachment, raised, checked(request, by, exit))
+        : this.polled(attachment, raised, ballot, unvoted(ballot, request, by, exit))
     const posted = (withdraw: ((ended?: Interactor.Ended) => void) | undefined) => {
       if (withdraw === undefined) return raised.after(this.show(attachment, raised), next)
       this.shows(attachment, raised, withdraw)
       return next()
     }
     if (ballot !== undefined && this.hasNoVote(attachment, raised, ballot)) return next()
-    const filing = attempted(() =>
-      ballot === undefined
-        ? posting.post(request, came, fiber)
-        : posting.post(ballot.shown, came, fiber, votingOf(ballot, by))
-    )
+    const filing = attempted(() => posting.post(ballot?.shown ?? request, came, fiber, ballot && votingOf(ballot, by)))
     if (isImmediate(filing)) return posted(filing.value)
     return Effect.matchCauseEffect(filing, {
       onFailure: (cause) =>
@@ -240,12 +236,10 @@ export class Participants {
     if (raised.settled !== undefined) return this.host.tellLate(raised.clock, requestId, by)
     if (Exit.isSuccess(exit)) return this.leave(attachment, raised)
     const error = failureOf(raised.request, by, exit.cause)
-    const isWithdrawn = error._tag === "InteractionCancelled" && error.by !== undefined
     // Who has no say may not withdraw it for the others either.
-    const reason = isWithdrawn ? ballot.refuses(error.by ?? "") : undefined
-    const counts = reason === undefined || reason === "voted"
-    const left = counts ? error : new InteractorUnavailable({ requestId, by, reason })
-    this.came(attachment, raised, Exit.fail(left))
+    const reason = error._tag === "InteractionCancelled" && error.by !== undefined && ballot.refuses(error.by)
+    const isRefused = typeof reason === "string" && reason !== "voted"
+    this.came(attachment, raised, Exit.fail(isRefused ? new InteractorUnavailable({ requestId, by, reason }) : error))
   }
 
   /** Between any two steps the interactor may have been detached, or the request may have ended. */
