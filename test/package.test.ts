@@ -428,6 +428,42 @@ describe("the package", () => {
     }
   )
 
+  it("costs the compiler little more than @effect/ai alone", { timeout: 120_000 }, () => {
+    const directory = join(full, "cost")
+    mkdirSync(directory)
+    const tool = `import { LanguageModel, Tool, Toolkit } from "@effect/ai"
+      import { Effect, Layer } from "effect"
+      const Now = Toolkit.make(Tool.make("now"))
+      const handlers = Now.toLayer({ now: () => Effect.void })\n`
+    const programs = {
+      alone: `${tool} void Layer
+        export const program = LanguageModel.generateText({ prompt: "?", toolkit: Now }).pipe(Effect.provide(handlers))`,
+      ours: `${tool} void LanguageModel
+        import { Agent, AgentRuntime, AutoChannel, ScriptedModel } from "assent"
+        const Runtime = AgentRuntime.layer({ toolkit: Now }).pipe(
+          Layer.provide([handlers, ScriptedModel.layer({ agents: {} })])
+        )
+        export const program = Effect.flatMap(Agent.start(), (agent) => agent.run("?")).pipe(
+          Effect.scoped, Effect.provide([Runtime, AutoChannel.layer()])
+        )`
+    }
+    // Time depends on the machine; types do not, and take it.
+    const [alone = 0, ours = 0] = Object.entries(programs).map(([name, text]) => {
+      writeFileSync(join(directory, `${name}.ts`), text)
+      const options =
+        "--extendedDiagnostics --noEmit --strict --skipLibCheck --target es2022 --module nodenext --types node"
+      const { all, status, stdout } = run(directory, process.execPath, [
+        resolve("node_modules/typescript/bin/tsc"),
+        ...options.split(" "),
+        `${name}.ts`
+      ])
+      assert.strictEqual(status, 0, all)
+      return Number(/^Types:\s+(\d+)$/m.exec(stdout)?.[1])
+    })
+    assert.isAbove(alone, 1000)
+    assert.isAtMost(ours / alone, 1.8, `${ours} types beside ${alone}`)
+  })
+
   it("runs the commands of the README", { timeout: 120_000 }, () => {
     const workspace = join(root, "workspace")
     mkdirSync(join(workspace, "src"), { recursive: true })
