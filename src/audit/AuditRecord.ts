@@ -56,7 +56,7 @@ const described = {
   /** Milliseconds since the epoch. */
   answeredAt: Schema.Number,
   tool: Schema.optional(Schema.String),
-  /** How a command that was allowed runs: `confined`, `left` or `open`. */
+  /** How a command that was allowed runs: `confined`, `network`, `left` or `open`. */
   sandbox: Schema.optional(Schema.String),
   toolCallId: Schema.optional(ToolCallId)
 }

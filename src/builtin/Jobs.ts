@@ -315,7 +315,7 @@ class AllJobs implements Service {
         }
         const scope = yield* Scope.make()
         const { command, sandbox } = params
-        const started = restore(Scope.extend(start({ command, directory, sandbox }), scope))
+        const started = restore(Scope.extend(start({ command, directory, sandbox, leashed: true }), scope))
         const shell = yield* Effect.onError(started, (cause) =>
           Effect.zipRight(Scope.close(scope, Exit.failCause(cause)), Effect.sync(forget))
         )

@@ -4,8 +4,8 @@
  * An unconfined command gets a process group of its own. When its scope closes, the group is asked to terminate and is
  * killed two seconds later, so background processes end with it. On Linux this holds also for processes that left
  * the group (`setsid`, a daemon), as their environment carries the call's mark. A process that was started with an
- * empty environment (`env -i`), overwrote it, or belongs to another user is not found. A process of ours in the group, the
- * leash, does the same where we are killed ourselves. Standard input is empty.
+ * empty environment (`env -i`), overwrote it, or belongs to another user is not found. In the group of a background job a
+ * process of ours, the leash, does the same where we are killed ourselves. Standard input is empty.
  * Standard error goes into the same pipe as standard output: only so both keep the order in which they were printed.
  */
 import * as Command from "@effect/platform/Command"
@@ -53,6 +53,8 @@ export interface Wanted {
   readonly directory: string
   /** `off`: outside of the sandbox. `network`: in it, with the network. */
   readonly sandbox?: "off" | "network" | undefined
+  /** Nothing of it outlives us where we are killed. A confined command has that always. Default: no. */
+  readonly leashed?: boolean | undefined
 }
 
 /** A command that was started. */
@@ -136,8 +138,10 @@ export const starter = (executor: CommandExecutor.CommandExecutor, options: Opti
       const begun = Effect.mapError(executor.start(commandOf(wanted, variables, token, options)), (error) =>
         sentence(error, "The command")
       )
-      return yield* Effect.acquireRelease(Effect.map(begun, unconfined(fileSystem)), ({ process: { pid }, stop }) =>
-        Effect.zipRight(stop, StrayProcesses.sweep({ token, after: pid, executor, fileSystem }))
+      return yield* Effect.acquireRelease(
+        Effect.map(begun, unconfined(fileSystem, wanted)),
+        ({ process: { pid }, stop }) =>
+          Effect.zipRight(stop, StrayProcesses.sweep({ token, after: pid, executor, fileSystem }))
       )
     })
 }
@@ -188,7 +192,11 @@ const pollEvery = 20
 const quiet = "150 millis"
 const maxAfterExit = 1_000_000
 
-/** The outer shell leaves the leash behind, redirects, and execs the wanted shell, which gets the command unchanged. */
+/**
+ * The outer shell leaves the leash behind, redirects, and execs the wanted shell, which gets the command unchanged. A
+ * command that its call waits for has none: it would leave a dead process for init at each call, which in a container may
+ * never be collected, and the look whether the group is gone takes longer then.
+ */
 const launch = [
   "exec 3<&0",
   '(trap "" TERM HUP INT; exec /bin/sh -c "$3" leash $$ "$2" <&3 3<&- >/dev/null 2>&1) &',
@@ -210,22 +218,22 @@ const leash = [
 ].join("\n")
 
 const commandOf = (
-  { command, directory }: Wanted,
+  { command, directory, leashed }: Wanted,
   environment: CommandEnvironment.Environment,
   token: string,
   { shell = "/bin/sh" }: Options
 ): Command.Command =>
-  Command.make("/bin/sh", "-c", launch, shell, command, token, leash).pipe(
-    Command.workingDirectory(directory),
-    Command.env(environment, { extendEnv: false })
-  )
+  (leashed === true
+    ? Command.make("/bin/sh", "-c", launch, shell, command, token, leash)
+    : Command.make("/bin/sh", "-c", 'exec "$0" -c "$1" 2>&1 </dev/null', shell, command)
+  ).pipe(Command.workingDirectory(directory), Command.env(environment, { extendEnv: false }))
 
 const unconfined =
-  (fileSystem: FileSystem.FileSystem) =>
+  (fileSystem: FileSystem.FileSystem, { leashed }: Wanted) =>
   (child: CommandExecutor.Process): ShellProcess => ({
     process: child,
     ended: Effect.map(Effect.exit(child.exitCode), ended),
-    stop: Effect.zipRight(unleash(child), stop(child, fileSystem)),
+    stop: leashed === true ? Effect.zipRight(unleash(child), stop(child, fileSystem)) : stop(child, fileSystem),
     settle: Effect.succeed([]),
     confined: undefined
   })

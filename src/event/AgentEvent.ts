@@ -273,7 +273,8 @@ const all = () =>
       votes: Schema.optional(Schema.Array(Vote)),
       edited: Schema.optional(Schema.Boolean),
       /**
-       * For a command that was allowed: `confined`, `left` (outside of the sandbox there is), `open` (there is none).
+       * For a command that was allowed: `confined`, `network` (confined, with the network), `left` (outside of the sandbox there
+       * is), `open` (there is none).
        */
       sandbox: Schema.optional(Schema.String)
     }),

@@ -89,7 +89,7 @@ export interface Resolution {
   readonly votes?: ReadonlyArray<Voted>
   /** Milliseconds since the epoch, when somebody was asked; for the record. */
   readonly askedAt?: number
-  /** How an allowed command runs: in a sandbox, outside of an available one, or with none available. */
+  /** How an allowed command runs: in a sandbox, with the network or not, outside of an available one, or with none available. */
   readonly sandbox?: ToolRegistry.RunsHow
 }
 
