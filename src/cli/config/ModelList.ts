@@ -27,7 +27,11 @@ export const named = (settings: Source): ReadonlyArray<string> => {
 /** The same with those of local servers, as far as they answer at once; and the one that is always there. */
 export const all = (settings: Source): Effect.Effect<ReadonlyArray<Listed>> =>
   Effect.map(Effect.forEach(serversOf(settings), modelsAt, { concurrency: "unbounded" }), (found) => {
-    const listed = [...named(settings).map(described), ...found.flat(), { ref: "offline/offline", note: "no language model" }]
+    const listed = [
+      ...named(settings).map(described),
+      ...found.flat(),
+      { ref: "offline/offline", note: "no language model" }
+    ]
     const seen = new Set<string>()
     return listed.filter(({ ref }) => !seen.has(ref) && seen.add(ref))
   })
