@@ -177,13 +177,12 @@ describe("the house", () => {
   })
 
   it("uses the inside of fibers only where that was measured or cannot be said otherwise", () => {
-    const inside = /\b(?:withFiberRuntime|unsafeInterruptAsFork|setFiberRefs)\b|\bEffect\.async\b/
+    const inside = /\b(?:withFiberRuntime|unsafeInterruptAsFork)\b|\bEffect\.async\b/
     const allowed = new Set([
       // The primitives that exist so that others need none of it: each says what it costs less than Effect's own.
       "internal/DetachedFiber.ts",
       "internal/EventLoop.ts",
       "internal/FairLock.ts",
-      "internal/FiberLocals.ts",
       "internal/GracePeriod.ts",
       "internal/OneShot.ts",
       // They read a fiber-local value without a step of Effect: an origin, an interactor, a span.
@@ -198,9 +197,7 @@ describe("the house", () => {
       "channel/DialogTable.ts",
       "interaction/PendingRequests.ts",
       "permission/PermissionGate.ts",
-      "turn/BatchCleanup.ts",
       "turn/ToolBatch.ts",
-      "turn/ToolRun.ts",
       // They end a fiber of their own and do not wait for it, or wait for it in their own way.
       "bridge/Mediator.ts",
       "turn/Generation.ts",

@@ -14,7 +14,6 @@
  */
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
-import type * as Fiber from "effect/Fiber"
 import type * as FiberId from "effect/FiberId"
 import * as FiberRef from "effect/FiberRef"
 import * as FiberRefs from "effect/FiberRefs"
@@ -62,15 +61,16 @@ export const entered = (fiberId: FiberId.Single, refs: FiberRefs.FiberRefs, own:
   return entered
 }
 
-/** The FiberRefs `before`, for this fiber, which has others now. */
+/** The FiberRefs `before`, for a fiber that has others now. */
 export const restored = (
-  fiber: Fiber.RuntimeFiber<unknown, unknown>,
+  fiberId: FiberId.Single,
+  now: FiberRefs.FiberRefs,
   before: FiberRefs.FiberRefs
 ): FiberRefs.FiberRefs => {
   // A pending interrupt is in a FiberRef too, and must not be lost.
-  const value = fiber.getFiberRef(FiberRef.interruptedCause)
+  const value = FiberRefs.getOrDefault(now, FiberRef.interruptedCause)
   if (Cause.isEmpty(value)) return before
-  return FiberRefs.updateAs(before, { fiberId: fiber.id(), fiberRef: FiberRef.interruptedCause, value })
+  return FiberRefs.updateAs(before, { fiberId, fiberRef: FiberRef.interruptedCause, value })
 }
 
 /** A FiberRef that belongs to the fiber that has it, and never goes from a caller to a turn. */

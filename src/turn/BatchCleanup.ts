@@ -4,29 +4,26 @@
  */
 import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
-import type * as Fiber from "effect/Fiber"
+import type * as FiberId from "effect/FiberId"
 import type * as FiberRefs from "effect/FiberRefs"
 import * as Defect from "../core/Defect.js"
 import * as World from "../core/World.js"
-import * as FiberLocals from "../internal/FiberLocals.js"
 import type { Pending } from "../permission/PermissionGate.js"
 import type { ToolCall } from "../tool/ToolCall.js"
 import type { TurnContext } from "./TurnContext.js"
 
 type Left = Pick<Pending, "writeLeft">
 
-type Running = Fiber.RuntimeFiber<unknown, unknown>
-
 export class BatchCleanup {
-  private outer: { readonly fiber: Running; readonly refs: FiberRefs.FiberRefs } | undefined
+  private outer: { readonly id: FiberId.Single; readonly refs: FiberRefs.FiberRefs } | undefined
   private crashes: Array<readonly [ToolCall, Cause.Cause<unknown>]> | undefined
   private left: Array<Left> | undefined
 
   constructor(private readonly session: TurnContext) {}
 
   /** Keeps the fiber's FiberRefs; only the first ones that it is given. */
-  keep(fiber: Running, refs: FiberRefs.FiberRefs): void {
-    this.outer ??= { fiber, refs }
+  keep(id: FiberId.Single, refs: FiberRefs.FiberRefs): void {
+    this.outer ??= { id, refs }
   }
 
   /** Records a crash in a place that cannot log. */
@@ -47,29 +44,23 @@ export class BatchCleanup {
     return Defect.log(name, cause, redactor, { session: origin.sessionId, agent: origin.agent, tool: name, call: id })
   }
 
-  /** Restores the FiberRefs of the running fiber; not in another leg of the turn, which never had them. */
-  back(fiber: Running): Effect.Effect<void> {
+  /** Restores the FiberRefs; not in another leg of the turn, which never had them. */
+  back(): Effect.Effect<void> {
     const { outer } = this
     if (outer === undefined) return Effect.void
     this.outer = undefined
-    return fiber === outer.fiber ? FiberLocals.replace(fiber, World.restored(fiber, outer.refs)) : Effect.void
-  }
-
-  /** As {@link back}, for the fiber that runs it. */
-  backHere(): Effect.Effect<void> {
-    return this.outer === undefined ? Effect.void : Effect.withFiberRuntime((fiber) => this.back(fiber))
+    return Effect.updateFiberRefs((id, refs) => (id === outer.id ? World.restored(id, refs, outer.refs) : refs))
   }
 
   /** Runs the whole cleanup. */
   done(): Effect.Effect<void> {
     const { crashes, left } = this
-    const back = this.backHere()
-    if (crashes === undefined && left === undefined) return back
+    if (crashes === undefined && left === undefined) return this.back()
     this.crashes = undefined
     this.left = undefined
     const logged = Effect.forEach(crashes ?? [], ([call, cause]) => this.log(call, cause), { discard: true })
     // In a daemon fiber: the audit itself may be what hangs.
     const written = Effect.forkDaemon(Effect.forEach(left ?? [], (check) => check.writeLeft, { discard: true }))
-    return Effect.zipRight(Effect.zipRight(logged, written), back)
+    return Effect.zipRight(Effect.zipRight(logged, written), this.back())
   }
 }

@@ -17,11 +17,11 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
+import type * as FiberId from "effect/FiberId"
 import * as FiberRef from "effect/FiberRef"
 import * as FiberRefs from "effect/FiberRefs"
 import * as RuntimeFlags from "effect/RuntimeFlags"
 import * as Origin from "../core/Origin.js"
-import * as FiberLocals from "../internal/FiberLocals.js"
 import { isImmediate } from "../internal/Immediate.js"
 import * as Defect from "../core/Defect.js"
 import * as Redaction from "../core/Redaction.js"
@@ -46,8 +46,6 @@ import { emit, flushOutput, setStatus, type TurnContext } from "./TurnContext.js
 
 /** Runs an allowed call; undefined when its result is already known. */
 export type Prepared = (() => Effect.Effect<void>) | undefined
-
-type Running = Fiber.RuntimeFiber<unknown, unknown>
 
 /** What follows: more work of the batch, nothing, or the end of a turn that was stopped. */
 export type State = "on" | "done" | "broken"
@@ -249,17 +247,19 @@ export class ToolBatch implements ToolRun.Host {
     this.end(index, call, "failed", Defect.sentence(call.name), this.startedAt[index])
   }
 
-  /** Gives the running fiber the FiberRefs of a call: its identity, and the tool's own context. */
-  enter(call: ToolCall, fiber: Running, context: Context.Context<never> | undefined): Effect.Effect<void> {
-    const id = fiber.id()
-    const refs = fiber.getFiberRefs()
+  /** The FiberRefs of a call: its identity and the tool's own context. */
+  entered(
+    call: ToolCall,
+    id: FiberId.Single,
+    refs: FiberRefs.FiberRefs,
+    context: Context.Context<never> | undefined
+  ): FiberRefs.FiberRefs {
     // One of many calls runs in a fiber of its own.
-    if (context === undefined || this.calls.length === 1) this.cleanup.keep(fiber, refs)
+    if (context === undefined || this.calls.length === 1) this.cleanup.keep(id, refs)
     const origin = Origin.inCall(call.id, id, refs)
-    const inCall = FiberRefs.updateManyAs(refs, {
+    return FiberRefs.updateManyAs(refs, {
       entries: context === undefined ? [origin] : [origin, [FiberRef.currentContext, [[id, context]]]]
     })
-    return FiberLocals.replace(fiber, inCall)
   }
 
   /** Whether a call is still to be decided. */
@@ -295,7 +295,7 @@ export class ToolBatch implements ToolRun.Host {
         this.open++
         yield* Effect.forkDaemon(this.started(index, call, run))
       }
-      yield* this.cleanup.backHere()
+      yield* this.cleanup.back()
       yield* this.allOver
       yield* this.cleanup.done()
     })
@@ -364,7 +364,7 @@ export class ToolBatch implements ToolRun.Host {
   private decided(
     index: number,
     call: ToolCall,
-    fiber: Running,
+    fiber: Fiber.RuntimeFiber<unknown, unknown>,
     flags: RuntimeFlags.RuntimeFlags
   ): Effect.Effect<Prepared, never, Interactor> {
     const { session } = this
@@ -392,15 +392,16 @@ export class ToolBatch implements ToolRun.Host {
     const checked = session.gate.checkIn(check, proposal, session.state.authority, this.held !== undefined)
     if (isImmediate(checked)) return this.prepared(index, call, entry, checked.value)
     // Slow work and code of the tool run with the call's FiberRefs.
-    const entered = this.enter(call, fiber, undefined)
+    const enter = Effect.updateFiberRefs((id, refs) => this.entered(call, id, refs, undefined))
     const running = session.calls.begin(call, this.turnFiber, doNothing, true)
     this.asking = { index, call, check, entry: running }
-    const prepared = Effect.flatMap(checked, (verdict) => {
-      this.asking = undefined
-      session.calls.release(running)
-      return this.prepared(index, call, entry, verdict)
-    })
-    return isImmediate(entered) ? prepared : Effect.zipRight(entered, prepared)
+    return Effect.flatMap(enter, () =>
+      Effect.flatMap(checked, (verdict) => {
+        this.asking = undefined
+        session.calls.release(running)
+        return this.prepared(index, call, entry, verdict)
+      })
+    )
   }
 
   private prepared(

@@ -2,9 +2,10 @@
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type * as Fiber from "effect/Fiber"
+import type * as FiberId from "effect/FiberId"
+import * as FiberRef from "effect/FiberRef"
+import * as FiberRefs from "effect/FiberRefs"
 import * as Defect from "../core/Defect.js"
-import { isImmediate } from "../internal/Immediate.js"
 import * as Redaction from "../core/Redaction.js"
 import type { ToolOutcome } from "../core/ToolOutcome.js"
 import type { Allowed } from "../permission/PermissionGate.js"
@@ -25,12 +26,13 @@ export interface Host {
   readonly cleanup: BatchCleanup
   /** False: the bus is full. */
   readonly end: (index: number, call: ToolCall, outcome: ToolOutcome, result: unknown, startedAt?: number) => boolean
-  /** Gives the running fiber the FiberRefs of a call. */
-  readonly enter: (
+  /** The FiberRefs of a call. */
+  readonly entered: (
     call: ToolCall,
-    fiber: Fiber.RuntimeFiber<unknown, unknown>,
+    id: FiberId.Single,
+    refs: FiberRefs.FiberRefs,
     context: Context.Context<never>
-  ) => Effect.Effect<void>
+  ) => FiberRefs.FiberRefs
   /** Present for a lone call: it runs in the turn's fiber, whose FiberRefs are restored later. */
   readonly only: ToolCall | undefined
 }
@@ -67,23 +69,17 @@ const begin = (host: Host, { call, entry, index }: Subject, allowed: Allowed): E
   const proposed = allowed.encoded === call.params ? host.summaries[index] : undefined
   const summary = proposed ?? Redaction.summarize(allowed.encoded, session.redactor)
   emit(session, { _tag: "ToolCallStarted", toolCallId: call.id, tool: call.name, summary })
-  let its: Fiber.RuntimeFiber<unknown, unknown> | undefined
-  const handler = Effect.withFiberRuntime<unknown, unknown>((fiber) => {
-    its = fiber
-    return handled(host, call, entry, allowed.params, fiber)
-  })
   const finished = (exit: Exit.Exit<unknown, unknown>) => {
     const { outcome, result } = resultOf(entry, exit)
     const encoded = allowed.edited ? editedResult(result, allowed.encoded) : result
     const room = host.end(index, call, outcome, encoded, began)
-    const restored = () => {
-      const done = host.only === undefined || its === undefined ? Effect.void : host.cleanup.back(its)
-      return room ? done : Effect.zipRight(done, session.bus.awaitRoom)
-    }
+    const done = host.only === undefined ? Effect.void : host.cleanup.back()
+    const restored = room ? done : Effect.zipRight(session.bus.awaitRoom, done)
     return Exit.isFailure(exit) && Defect.isIn(exit.cause)
-      ? Effect.flatMap(host.cleanup.log(call, exit.cause), restored)
-      : restored()
+      ? Effect.zipRight(host.cleanup.log(call, exit.cause), restored)
+      : restored
   }
+  const handler = handled(host, call, entry, allowed.params)
   const traced = SessionSpan.tool(session, call, allowed.encoded, (exit) => resultOf(entry, exit), handler)
   return Effect.matchCauseEffect(traced, {
     onFailure: (cause) => finished(Exit.failCause(cause)),
@@ -96,19 +92,21 @@ const handled = (
   host: Host,
   call: ToolCall,
   entry: ToolRegistry.Entry,
-  params: unknown,
-  fiber: Fiber.RuntimeFiber<unknown, unknown>
+  params: unknown
 ): Effect.Effect<unknown, unknown> => {
   const { handler, timeout } = entry
   const { session } = host
   if (handler === undefined) return Effect.dieMessage(`${entry.name} has no handler`)
-  const entered = host.enter(call, fiber, session.contextOf(entry, fiber.currentContext))
-  const work = () =>
+  const enter = Effect.updateFiberRefs((id, refs) => {
+    const outer = FiberRefs.getOrDefault(refs, FiberRef.currentContext)
+    return host.entered(call, id, refs, session.contextOf(entry, outer))
+  })
+  return Effect.flatMap(enter, () =>
     timeout === undefined
       ? handler(params)
       : Effect.timeoutFail(
           Effect.suspend(() => handler(params)),
           { duration: timeout, onTimeout: () => tookTooLong }
         )
-  return isImmediate(entered) ? work() : Effect.flatMap(entered, work)
+  )
 }
