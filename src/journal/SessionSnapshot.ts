@@ -223,7 +223,8 @@ export const resultOf = ({ call, ended }: CallSnapshot): ToolResult => ({
   id: call.id,
   name: call.name,
   outcome: ended?.outcome ?? "interrupted",
-  result: ended?.result ?? noResult
+  // Null is a result too: that of a tool which returns nothing.
+  result: ended === undefined ? noResult : ended.result
 })
 
 /**

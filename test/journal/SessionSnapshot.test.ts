@@ -147,6 +147,16 @@ describe("a restored session", () => {
     assert.isUndefined(session.batch)
   })
 
+  it("keeps that a tool returned nothing", () => {
+    const nothing = { ...ended("call_1"), result: null }
+    const { history } = after(...words, proposed("turn_1", 1, "call_1"), started("call_1"), nothing, results("turn_1"))
+    const told = history.flatMap((message) => (message.role === "tool" ? message.content : []))
+    assert.deepStrictEqual(
+      told.map(({ isFailure, result }) => [isFailure, result]),
+      [[false, null]]
+    )
+  })
+
   it("keeps what was compacted away, away", () => {
     const summary = Prompt.userMessage({ content: [Prompt.textPart({ text: "So far: nothing." })] })
     const session = after(
