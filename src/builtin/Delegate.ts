@@ -46,6 +46,7 @@ export const Delegate = Tool.make("delegate", {
       )
     )
   )
+  .annotate(ToolTrait.Kind, "think")
   .annotate(ToolTrait.Groups, ["subagent"])
   .annotate(ToolTrait.Injectable, precedence.delegate)
   .annotate(ToolTrait.Resumable, true)
@@ -72,6 +73,7 @@ export const SpawnSubagent = Tool.make("spawn_subagent", {
       )
     )
   )
+  .annotate(ToolTrait.Kind, "think")
   .annotate(ToolTrait.Groups, ["subagent"])
   .annotate(ToolTrait.Resumable, true)
 
@@ -95,6 +97,7 @@ const shorthand = <Name extends "agent" | "explore" | "plan">(name: Name, descri
         )
       )
     )
+    .annotate(ToolTrait.Kind, "think")
     .annotate(ToolTrait.Groups, ["subagent"])
     .annotate(ToolTrait.Injectable, precedence[name])
     .annotate(ToolTrait.Resumable, true)

@@ -1,5 +1,6 @@
 /**
- * The tools with which a model plans its work: the list of what is to be done, which people see.
+ * The tools with which a model plans its work: the list of what is to be done, which people see, and the plan that ends plan
+ * mode once a person has approved it.
  *
  * @since 0.1.0
  */
@@ -62,12 +63,57 @@ export const TodoWrite = Tool.make(writer, {
   )
 
 /**
+ * The most characters of a plan.
+ *
+ * @since 0.1.0
+ * @category constants
+ */
+export const longestPlan = 20_000
+
+/**
+ * Proposes a plan, which ends plan mode when a person approves it. No rule, suspension or model approves one.
+ *
+ * @since 0.1.0
+ * @category tools
+ */
+export const ProposePlan = Tool.make("propose_plan", {
+  description:
+    "Shows the user your plan and asks them to approve it. Only in plan mode, which the user sets: then nothing is changed " +
+    "until they have approved a plan. When they have, begin with it; when they comment, change it and propose it again.",
+  parameters: {
+    plan: Schema.String.annotations({
+      description:
+        "The whole plan, in Markdown: the goal, what you found, the steps in their order with their files, how to check them."
+    })
+  },
+  ...sentence
+})
+  .annotate(ToolTrait.Kind, "switch_mode")
+  .annotate(Tool.Destructive, false)
+  .annotate(Tool.OpenWorld, false)
+  .annotate(ToolTrait.Groups, ["plan"])
+  .pipe(
+    ToolTrait.validate(({ plan }) =>
+      plan.trim() === ""
+        ? Effect.fail("The plan says nothing.")
+        : plan.length > longestPlan
+          ? Effect.fail(
+              `The plan has ${plan.length} characters, and at most ${longestPlan} are shown. Make it shorter.`
+            )
+          : Effect.void
+    ),
+    ToolTrait.preview(({ plan }) =>
+      Effect.succeed({ summary: "begin with this plan", details: plan.trim(), format: "markdown" as const })
+    )
+  )
+
+/**
  * The tools as a toolkit, to be merged with others.
  *
  * @since 0.1.0
  * @category tools
  */
-export const toolkit = Toolkit.make(TodoWrite)
+export const toolkit = Toolkit.make(TodoWrite, ProposePlan)
 
 /**
  * The handlers. Each call provides its session's `Agenda`.
@@ -76,6 +122,13 @@ export const toolkit = Toolkit.make(TodoWrite)
  * @category layers
  */
 export const layer: Layer.Layer<Tool.HandlersFor<typeof toolkit.tools>> = toolkit.toLayer({
+  propose_plan: () =>
+    Effect.flatMap(Agenda, (agenda) =>
+      Effect.map(
+        agenda.endPlan,
+        (mode) => `The user approved the plan. Plan mode is over, the mode is ${mode}. Begin with the plan now.`
+      )
+    ),
   todo_write: ({ items }) =>
     Effect.flatMap(Agenda, (agenda) => Effect.as(agenda.writeTodos(items.map(tidy)), said(items)))
 })

@@ -32,6 +32,7 @@ export const AgentAsk = Tool.make("agent_ask", {
   ...sentence,
   success: SubagentResult
 })
+  .annotate(ToolTrait.Kind, "think")
   .annotate(ToolTrait.Groups, ["subagent"])
   .annotate(ToolTrait.AutoApproved, true)
   .annotate(ToolTrait.Resumable, true)
@@ -49,6 +50,7 @@ export const SendToSubagent = Tool.make("send_to_subagent", {
   parameters: { subagent_id: subagentId, message: Words },
   ...sentence
 })
+  .annotate(ToolTrait.Kind, "think")
   .annotate(ToolTrait.Groups, ["subagent"])
   .annotate(ToolTrait.AutoApproved, true)
 
@@ -63,6 +65,7 @@ export const CancelSubagent = Tool.make("cancel_subagent", {
   parameters: { subagent_id: subagentId },
   ...sentence
 })
+  .annotate(ToolTrait.Kind, "think")
   .annotate(ToolTrait.Groups, ["subagent"])
   .annotate(ToolTrait.AutoApproved, true)
   .annotate(Tool.Idempotent, true)
@@ -78,6 +81,7 @@ export const CloseSubagent = Tool.make("close_subagent", {
   parameters: { subagent_id: subagentId },
   ...sentence
 })
+  .annotate(ToolTrait.Kind, "think")
   .annotate(ToolTrait.Groups, ["subagent"])
   .annotate(ToolTrait.AutoApproved, true)
   .annotate(Tool.Idempotent, true)
@@ -101,6 +105,7 @@ export const ListSubagents = Tool.make("list_subagents", {
   )
 })
   .annotate(Tool.Readonly, true)
+  .annotate(ToolTrait.Kind, "think")
   .annotate(ToolTrait.Groups, ["subagent"])
   .annotate(ToolTrait.AutoApproved, true)
 
@@ -116,6 +121,7 @@ export const ListProfiles = Tool.make("list_profiles", {
   success: Schema.Array(Schema.Struct({ name: Schema.String, description: Schema.String }))
 })
   .annotate(Tool.Readonly, true)
+  .annotate(ToolTrait.Kind, "think")
   .annotate(ToolTrait.Groups, ["subagent"])
   .annotate(ToolTrait.AutoApproved, true)
 

@@ -48,10 +48,10 @@ export const open = <I extends Interaction, A = Answer<I>>(
   use: (ask: Asker, prompt: ConsolePrompt.Prompt) => Effect.Effect<A, Ended>,
   { next, title }: { readonly next?: Interactor.Next | undefined; readonly title?: string } = {}
 ): Effect.Effect<A, InteractionCancelled | InteractorUnavailable> =>
-  Effect.flatMap(Effect.all([Clock.currentTimeMillis, diffLook(screen, request)]), ([now, diff]) => {
+  Effect.flatMap(looks(screen, request), ([now, diff, draw]) => {
     const isPerson = screen.source === "person"
     const project = options.keepForProject !== undefined
-    const rendered = ConsolePrompt.render(request, { color: screen.color, now, diff, grouped: isPerson, project })
+    const rendered = ConsolePrompt.render(request, { color: screen.color, now, diff, draw, grouped: isPerson, project })
     const style = Display.style(screen.color)
     const follows = next === undefined ? [] : [style.dim(Passing.describe(request.interaction, next))]
     const prompt = { ...rendered, lines: [...follows, ...rendered.lines] }
@@ -96,6 +96,26 @@ export const diffLook = (screen: ConsoleScreen.Service, { interaction }: Interac
     : screen.color
       ? Effect.promise(async () => ({ colors: (await import("../terminal/CodeColors.js")).make() }))
       : Effect.succeed({})
+
+const looks = (screen: ConsoleScreen.Service, request: InteractionRequest) =>
+  Effect.all([Clock.currentTimeMillis, diffLook(screen, request), markdownLook(screen, request)])
+
+/** How Markdown is drawn at this screen; nothing where it is shown as it is written. */
+const markdownLook = (screen: ConsoleScreen.Service, { interaction }: InteractionRequest) =>
+  screen.source === "pipe" || interaction._tag !== "Approve" || interaction.display?.format !== "markdown"
+    ? Effect.succeed(undefined)
+    : Effect.zipWith(
+        Effect.promise(() =>
+          Promise.all([import("../terminal/MarkdownStream.js"), import("../terminal/CodeColors.js")])
+        ),
+        screen.columns,
+        ([MarkdownStream, CodeColors], columns) =>
+          (text: string) =>
+            MarkdownStream.rows(Display.reveal(text), columns, {
+              color: screen.color,
+              colors: screen.color ? CodeColors.make() : undefined
+            })
+      )
 
 export const isTooMuch = (screen: ConsoleScreen.Service, nonsense: number): boolean =>
   screen.source === "pipe" && nonsense >= patience

@@ -83,6 +83,8 @@ export interface Options {
   readonly project?: boolean | undefined
   /** Shows diffs as a person at a screen reads them, with the colours of code where there are any. Default: as they are. */
   readonly diff?: { readonly colors?: Colors | undefined } | undefined
+  /** Draws Markdown. Default: it is shown as it is written. */
+  readonly draw?: ((text: string) => ReadonlyArray<string>) | undefined
 }
 
 /** The parameters of a call that may be edited. */
@@ -201,10 +203,10 @@ export const callOf = (
   const diff = diffOf(interaction, options, mostDiff)
   const isShort = options.whole !== true && (diff === undefined ? isShortened(interaction) : isCut(interaction))
   return {
-    lines: call(style, interaction, !isShort, diff),
+    lines: call(style, interaction, !isShort, diff, options.draw),
     isShort,
     whole: () => [
-      ...call(style, interaction, true, diffOf(interaction, options, Infinity)),
+      ...call(style, interaction, true, diffOf(interaction, options, Infinity), options.draw),
       ...remembered(style, interaction, true)
     ]
   }
@@ -422,12 +424,13 @@ const call = (
   style: Display.Style,
   { display, argumentsSummary }: Approve,
   whole: boolean,
-  diff?: ReadonlyArray<string>
+  diff?: ReadonlyArray<string>,
+  draw?: Options["draw"]
 ): ReadonlyArray<string> => [
   ...(display?.summary === undefined ? [] : [Display.oneLine(display.summary)]),
   ...(display?.details === undefined
     ? [Display.oneLine(argumentsSummary)]
-    : (diff ?? details(style, display, display.details, whole))),
+    : (diff ?? details(style, display, display.details, whole, draw))),
   ...(display?.truncated === true ? [style.dim("(something is left out here)")] : []),
   ...(display?.warnings ?? []).map((warning) => style.yellow(`! ${Display.oneLine(warning)}`))
 ]
@@ -436,11 +439,14 @@ const details = (
   style: Display.Style,
   { format, language }: ToolDisplay,
   text: string,
-  whole: boolean
+  whole: boolean,
+  draw: Options["draw"] = foreign
 ): ReadonlyArray<string> => {
   const written = format === "json" ? pretty(text) : text.replace(/\n$/, "")
   const styled = (part: string) =>
-    format === "diff" ? foreign(part).map((line) => diffLine(style, line)) : foreign(part)
+    format === "diff"
+      ? foreign(part).map((line) => diffLine(style, line))
+      : (format === "markdown" ? draw : foreign)(part)
   const shortened = whole ? undefined : Shortened.make(written, shownAtOnce)
   const lines =
     shortened === undefined

@@ -31,7 +31,9 @@ export const Halted = Schema.TaggedStruct("InteractionRequired", {
   requestId: RequestId,
   correlationId: CorrelationId,
   /** A sentence: how to get the request answered the next time. */
-  hint: Schema.String
+  hint: Schema.String,
+  /** The plan that waits for approval: the result of a run in plan mode. */
+  plan: Schema.optional(Schema.String)
 })
 export type Halted = typeof Halted.Type
 
@@ -150,15 +152,24 @@ const halt =
           kind: request.interaction._tag,
           requestId: request.requestId,
           correlationId: request.correlationId,
-          hint: hint(request.interaction)
+          hint: hint(request.interaction),
+          ...planIn(request.interaction)
         })
       ),
       Effect.never
     )
 
+/** A document is shown to be approved, not a call. */
+const planIn = (interaction: Interaction.Interaction): { readonly plan?: string } => {
+  const display = interaction._tag === "Approve" ? interaction.display : undefined
+  return display?.format === "markdown" && display.details !== undefined ? { plan: display.details } : {}
+}
+
 const hint = (interaction: Interaction.Interaction): string => {
   switch (interaction._tag) {
     case "Approve":
+      if (planIn(interaction).plan !== undefined)
+        return "Nobody is there to approve the plan, and nothing was changed. Go on with the session at a terminal to approve it."
       if (interaction.needs !== undefined) {
         return (
           `Nobody is there to decide about ${interaction.tool}, which ${Needs.describeAll(interaction.needs.all)}. Let them answer ` +

@@ -246,7 +246,11 @@ export const start = (
       ConfigurationInvalid.make(error.message)
     )
     const { tools } = Context.get(context, AgentRuntime.AgentRuntime)
-    const started = Agent.startWith(interactors.map(reviewed), { ...ofProfile(chosen, tools), ...options })
+    const started = Agent.startWith(interactors.map(reviewed), {
+      ...ofProfile(chosen, tools),
+      mode: modeOf(settings, options.persistence),
+      ...options
+    })
     const agent = yield* Effect.mapError(Effect.provide(started, context), ({ message }) =>
       ConfigurationInvalid.make(message)
     )
@@ -331,6 +335,16 @@ const role =
   "You are an agent that works in a directory of the person you help. Use the tools to look before you act, make small " +
   "changes, and check what you did. When something is unclear and only the person can know, ask with " +
   "request_clarification. When you are done, say briefly what you did."
+
+/** A session that goes on keeps its mode, unless the command line says another; `allow` is never kept. */
+const modeOf = (
+  { isModeGiven, mode }: Settings.Settings,
+  persistence: Options["persistence"]
+): Agent.Options["mode"] => {
+  const before = persistence?.restored?.permissions
+  const isKept = before?.plan === true || (before?.default !== undefined && before.default !== "allow")
+  return isKept && !isModeGiven ? undefined : mode
+}
 
 /** The limits of one session. The others bound the tree, or are counted in tokens. */
 const ownLimits = ({ limits }: Settings.Settings) =>

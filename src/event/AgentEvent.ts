@@ -10,6 +10,7 @@ import * as Schema from "effect/Schema"
 import { Attachment } from "../core/Attachment.js"
 import { CorrelationId, MessageId, RequestId, SessionId, ToolCallId } from "../core/Id.js"
 import { Todo } from "../core/Todo.js"
+import { ToolKind } from "../core/ToolKind.js"
 import { ToolOutcome } from "../core/ToolOutcome.js"
 
 /** What every event carries. */
@@ -81,7 +82,8 @@ export const JobEndReason = Schema.Literal("exited", "stopped", "timed_out", "se
 export type JobEndReason = typeof JobEndReason.Type
 
 /**
- * How a permission was decided. `no_channel`: no interactor was ever attached; `unavailable`: all attached ones have
+ * How a permission was decided. `mode`: by the session's mode, such as plan. `no_channel`: no interactor was ever
+ * attached; `unavailable`: all attached ones have
  * left. `sanitization` and `unknown` are for authorities of a program's own.
  *
  * @since 0.1.0
@@ -101,6 +103,7 @@ export const PermissionMethod = Schema.Literal(
   "whitelist",
   "auto_approved",
   "default",
+  "mode",
   "user_approved",
   "user_denied",
   "user_comment",
@@ -186,6 +189,8 @@ const all = () =>
       toolCallId: ToolCallId,
       tool: Schema.String,
       summary: Schema.String,
+      /** What the tool does to the world; absent where there is no such tool, and in a replay. */
+      kind: Schema.optional(ToolKind),
       /** As the model wrote them, secrets masked. */
       arguments: Schema.optional(Schema.Unknown)
     }),
@@ -278,7 +283,13 @@ const all = () =>
        */
       sandbox: Schema.optional(Schema.String)
     }),
-    event("PermissionStatusChanged", { default: Schema.String, suspension: Schema.optional(Schema.String) }),
+    event("PermissionStatusChanged", {
+      /** `ask`, `plan`, `deny` or `allow`. */
+      mode: Schema.String,
+      /** The mode before; present when it changed. */
+      before: Schema.optional(Schema.String),
+      suspension: Schema.optional(Schema.String)
+    }),
     event("GrantMinted", { stageExecutionId: Schema.String, attempt: Schema.Number, tool: Schema.String }),
     event("GrantConsumed", { stageExecutionId: Schema.String, attempt: Schema.Number, tool: Schema.String }),
     event("SubagentEnvelopeApproved", { subagentId: Schema.String, note: Schema.optional(Schema.String) }),

@@ -320,16 +320,16 @@ export class EventProjection {
   }
 
   /** Publishes only changes that a person would see; the policy itself is in no journal. */
-  private permit({ all, default: changed, idle, turn }: Permissions): void {
+  private permit({ all, default: changed, idle, plan, turn }: Permissions): void {
     const { sessionId } = this.opened
-    const fallback = changed ?? "policy"
+    const mode = plan === true ? "plan" : (changed ?? "policy")
     const suspension = all ? "all" : turn.includes(sessionId) ? "turn" : idle.includes(sessionId) ? "idle" : undefined
-    const shown = `${fallback} ${suspension ?? ""}`
+    const shown = `${mode} ${suspension ?? ""}`
     if (shown === this.permissions || (this.permissions === "" && shown === "policy ")) return
     this.permissions = shown
     this.tell({
       _tag: "PermissionStatusChanged",
-      default: fallback,
+      mode,
       ...(suspension === undefined ? {} : { suspension })
     })
   }

@@ -87,7 +87,10 @@ export const Proposed = Schema.Struct({ id: ToolCallId, name: Schema.String, par
 export const Permissions = Schema.Struct({
   allow: Schema.Array(Schema.String),
   deny: Schema.Array(Schema.String),
+  /** The mode, as far as somebody chose one; beneath plan mode the one before. */
   default: Schema.optional(Schema.Literal("allow", "deny", "ask")),
+  /** It is in plan mode. */
+  plan: Schema.optional(Schema.Literal(true)),
   /** Everything is allowed until resumed. */
   all: Schema.Boolean,
   /** Sessions that may do everything until their turn ends. */

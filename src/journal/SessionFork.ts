@@ -312,8 +312,13 @@ const draftsOf = (
     at,
     entry: entry._tag === "SessionOpened" ? { ...entry, ...now } : withIds(entry, idOf)
   }))
+  const mode = boundsIn(loaded)
   // With the time of now: an old session was used when it was forked, and so was its fork.
-  return [...copied, { sessionId: rootSessionId, entry: { _tag: "SessionResumed" } }]
+  return [
+    ...copied,
+    ...(mode === undefined ? [] : [{ sessionId: rootSessionId, entry: mode }]),
+    { sessionId: rootSessionId, entry: { _tag: "SessionResumed" } }
+  ]
 }
 
 /**
@@ -338,6 +343,16 @@ const notesIn = (
       entry.message.delivery === "along" &&
       !over.has(entry.message.id)
   )
+}
+
+/** Nothing that was allowed goes on; a mode that only takes away does. */
+const boundsIn = ({ entries }: SessionStore.Loaded): JournalEntry.EntryOf<"PermissionsChanged"> | undefined => {
+  const last = entries.findLast(({ entry }) => entry._tag === "PermissionsChanged")?.entry
+  if (last?._tag !== "PermissionsChanged") return undefined
+  const { default: chosen, plan } = last.permissions
+  if (plan !== true && chosen !== "deny") return undefined
+  const mode = { ...(chosen === "deny" ? { default: chosen } : {}), ...(plan && { plan }) }
+  return { _tag: "PermissionsChanged", permissions: { allow: [], deny: [], all: false, turn: [], idle: [], ...mode } }
 }
 
 const withIds = (

@@ -29,6 +29,8 @@ type Content = ReadonlyArray<Prompt.AssistantMessagePart>
 
 export class SessionRecorder {
   private opened: JournalEntry.SessionOpened | undefined
+  /** Permissions that were changed before the first message. */
+  private begun: Snapshot | undefined
 
   /** `opened` is noted with the first message: a session without messages leaves no trace. */
   constructor(
@@ -46,8 +48,7 @@ export class SessionRecorder {
 
   /** For the inbox: a message was filed. */
   readonly received = (message: Message): void => {
-    if (this.opened !== undefined) this.journal.note(this.opened)
-    this.opened = undefined
+    this.open()
     const { interjection, parts, ...rest } = message
     this.journal.note({
       _tag: "MessageReceived",
@@ -154,15 +155,29 @@ export class SessionRecorder {
   }
 
   readonly permissions = (permissions: Snapshot): void => {
-    const { default: fallback, told, ...rest } = permissions
+    // A session that nobody spoke to leaves no trace yet.
+    if (this.opened !== undefined) {
+      this.begun = permissions
+      return
+    }
+    const { default: fallback, plan, told, ...rest } = permissions
     this.journal.note({
       _tag: "PermissionsChanged",
       permissions: {
         ...rest,
         ...(fallback === undefined ? {} : { default: fallback }),
+        ...(plan === undefined ? {} : { plan }),
         ...(told === undefined ? {} : { told })
       }
     })
+  }
+
+  private open(): void {
+    if (this.opened === undefined) return
+    this.journal.note(this.opened)
+    this.opened = undefined
+    if (this.begun !== undefined) this.permissions(this.begun)
+    this.begun = undefined
   }
 
   closed(): void {

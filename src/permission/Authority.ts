@@ -52,7 +52,10 @@ export interface Company {
  */
 export type Authority = (
   proposal: Proposal,
-  gate: Pick<PermissionCheck.Options, "bus" | "redactor">
+  gate: Pick<PermissionCheck.Options, "bus" | "redactor"> & {
+    /** Whether nobody is asked: an authority that would ask denies then. */
+    readonly state?: { readonly asksNobody: boolean } | undefined
+  }
 ) => Effect.Effect<Option.Option<Resolution>, never, Interactor.Interactor>
 
 /**

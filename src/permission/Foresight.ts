@@ -13,6 +13,7 @@ import * as Approvals from "./Approvals.js"
 import * as Guard from "./Guard.js"
 import * as CompiledPolicy from "./CompiledPolicy.js"
 import * as PermissionRule from "./PermissionRule.js"
+import * as PlanMode from "./PlanMode.js"
 import type { PermissionState } from "./PermissionState.js"
 
 export interface Options {
@@ -61,14 +62,25 @@ export const foresee = (
       if (Either.isLeft(valid)) return denied("pre_validation", valid.left)
     }
     const subject = CompiledPolicy.subject(policy, entry, params)
+    if (entry.kind === "switch_mode") {
+      const rule = PlanMode.refusalToEnd(state.isPlanning, 0)
+      return rule === undefined
+        ? (state.denial(policy, subject) ??
+            ({ decision: "ask", method: "guard", rule: PlanMode.question.reason } as const))
+        : denied("mode", rule)
+    }
+    const beyond = state.isPlanning ? PlanMode.refusal(entry, subject) : undefined
+    if (beyond !== undefined) return denied("mode", beyond)
     const found = yield* Guard.objection(policy.deny, guards, { tool: entry.name, params, subject, entry }, redactor)
     if (typeof found === "string") return denied("guard", found)
     const needs = policy.approvals && Approvals.needsOf(policy.approvals, subject)
     if (needs !== undefined) {
       const rule = Approvals.describe(needs)
+      if (state.asksNobody) return denied("mode", rule)
       return state.denial(policy, subject) ?? ({ decision: "ask", method: "approvals", rule } as const)
     }
     const decision = state.evaluate(policy, subject, entry, sessionId)
+    if (state.asksNobody && decision.decision === "ask") return denied("mode", PlanMode.nobodyAsked)
     if (found === undefined) {
       if (decision.decision !== "ask" || decision.doubt !== undefined) return decision
       const delegated = state.delegation(policy, subject)
@@ -76,6 +88,7 @@ export const foresee = (
     }
     if (decision.decision !== "allow") return decision
     const covering = found.coveredBy === "all" ? state.blanket : undefined
+    if (covering === undefined && state.asksNobody) return denied("mode", PlanMode.nobodyAsked)
     return covering ?? ({ decision: "ask", method: "guard", rule: found.reason } as const)
   })
   return Effect.catchAllCause(looked, () => Effect.succeed(denied("check_failed", "Permission check failed")))

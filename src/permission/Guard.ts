@@ -115,6 +115,13 @@ export const forTool = <T extends Tool.Any>(
 }
 
 /**
+ * Both questions as one.
+ *
+ * @internal
+ */
+export const also = (one: Ask, other: Ask | undefined): Ask => (other === undefined ? one : together(one, other))
+
+/**
  * A guard's objection to a call: the reason to refuse it, or the question to ask.
  *
  * @internal

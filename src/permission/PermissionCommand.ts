@@ -16,7 +16,7 @@ import * as Glob from "../core/Glob.js"
 import type * as Guard from "./Guard.js"
 import * as CompiledPolicy from "./CompiledPolicy.js"
 import * as PermissionRule from "./PermissionRule.js"
-import type { PermissionState } from "./PermissionState.js"
+import { modes, type Mode, type PermissionState } from "./PermissionState.js"
 import * as SessionRule from "./SessionRule.js"
 
 export type { Foreseen } from "./Foresight.js"
@@ -54,14 +54,14 @@ export interface Outcome {
  */
 export const usage: ReadonlyArray<string> = [
   "permissions show                          what is allowed and denied, and by whom",
-  "permissions status                        the default and what is suspended",
+  "permissions status                        the mode and what is suspended",
   "permissions check TOOL [ARGUMENTS]        what would happen: arguments as JSON, or a command as it is",
   "permissions allow|deny PATTERN            remember for this session",
   "permissions remove RULE                   forget a rule of this session, or one that was kept for this project",
-  "permissions default allow|deny|ask        for this session",
+  "permissions mode [ask|plan|deny|allow]    how this session decides; permissions default is the same",
   "permissions suspend [turn|idle|all]       ask nothing until then; idle without a word",
   "permissions resume                        ask again",
-  "permissions clear                         forget this session's lists and default"
+  "permissions clear                         forget this session's lists, and go back to the mode it began with"
 ]
 
 /**
@@ -70,7 +70,22 @@ export const usage: ReadonlyArray<string> = [
  * @since 0.1.0
  * @category operations
  */
-export const isQuestion = (line: string): boolean => /^\s*(?:show|status|check)?(?:\s|$)/.test(line)
+export const isQuestion = (line: string): boolean => /^\s*(?:(?:show|status|check)?(?:\s|$)|mode\s*$)/.test(line)
+
+/**
+ * The mode that a line sets, if it sets one.
+ *
+ * @internal
+ */
+export const modeIn = (line: string): Mode | undefined =>
+  modeOf(/^\s*(?:mode|default)\s+(\S+)\s*$/.exec(line)?.[1] ?? "")
+
+/**
+ * What a mode means, in one sentence.
+ *
+ * @internal
+ */
+export const modeSaid = (mode: Mode): string => `The mode is ${mode}: ${meanings[mode]}`
 
 /**
  * As {@link run}, with the gate's own judgement of calls.
@@ -135,12 +150,14 @@ export const run = (line: string, target: Target): Either.Either<Outcome, string
         : Either.left(
             `There is no such rule of this session or this project: ${ForeignJson.echo(argument)}. permissions show lists them; rules of a policy are changed in its file.`
           )
-    case "default":
-      if (argument !== "allow" && argument !== "deny" && argument !== "ask") {
-        return Either.left("permissions default takes allow, deny or ask.")
-      }
-      state.setDefault(argument)
-      return changed([`The default for this session is ${argument}.`])
+    case "mode":
+    case "default": {
+      if (argument === "" && verb === "mode") return said([`mode: ${state.mode(policy)}`])
+      const mode = modeOf(argument)
+      if (mode === undefined) return Either.left(`permissions ${verb} takes ${modes.join(", ")}.`)
+      state.setMode(mode)
+      return changed([modeSaid(mode)])
+    }
     case "suspend": {
       const scope = argument === "" ? "idle" : argument
       if (scope !== "turn" && scope !== "idle" && scope !== "all") {
@@ -156,7 +173,7 @@ export const run = (line: string, target: Target): Either.Either<Outcome, string
       return changed(status({ ...target, policy }))
     case "clear":
       state.clear()
-      return changed(["This session's lists and default are forgotten."])
+      return changed(["This session's lists are forgotten.", ...status(target)])
     default:
       return Either.left([`There is no "permissions ${ForeignJson.echo(verb)}".`, ...usage].join("\n"))
   }
@@ -165,6 +182,15 @@ export const run = (line: string, target: Target): Either.Either<Outcome, string
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+const modeOf = (text: string): Mode | undefined => modes.find((mode) => mode === text)
+
+const meanings: { readonly [M in Mode]: string } = {
+  ask: "what no rule covers is asked about.",
+  plan: "it only reads, until you have approved a plan.",
+  deny: "what would be asked about is denied.",
+  allow: "what no rule covers is allowed; what guards and approvals reserve is asked about."
+}
 
 const said = (lines: ReadonlyArray<string>): Either.Either<Outcome, string> => Either.right({ lines, changed: false })
 const changed = (lines: ReadonlyArray<string>): Either.Either<Outcome, string> => Either.right({ lines, changed: true })
@@ -178,8 +204,8 @@ const remember = (verb: "allow" | "deny", entry: string, { state, tools }: Targe
 }
 
 const status = ({ state, policy, sessionId }: Target): ReadonlyArray<string> => {
-  const { default: fallback, suspension } = state.status(policy, sessionId)
-  return [`default: ${fallback}`, `suspended: ${suspension ?? "no"}`]
+  const { mode, suspension } = state.status(policy, sessionId)
+  return [`mode: ${mode}`, `suspended: ${suspension ?? "no"}`]
 }
 
 const show = (target: Target): ReadonlyArray<string> => {

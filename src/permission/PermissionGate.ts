@@ -48,6 +48,7 @@ import * as PermissionCheck from "./PermissionCheck.js"
 import * as Guard from "./Guard.js"
 import * as CompiledPolicy from "./CompiledPolicy.js"
 import * as PermissionRule from "./PermissionRule.js"
+import * as PlanMode from "./PlanMode.js"
 import type { Decision, PermissionState } from "./PermissionState.js"
 import { answered, denied, spanOf, unanswered, type Allowed, type Resolution, type Verdict } from "./Verdict.js"
 
@@ -262,9 +263,12 @@ class Gate implements Service, ReservedCall.Gate, Upcoming.Gate {
 
   private guarded(now: Case): Deciding {
     const subject = CompiledPolicy.subject(this.options.policy, now.entry, now.call.params)
+    const beyond = PlanMode.beyond(this.options.state, now, subject)
+    if (beyond !== undefined) return this.deny(now, { granted: false, method: "mode", reason: beyond })
     return now.check.after(this.objection(now.entry, now.call.params, subject), (found) => {
       if (typeof found === "string") return this.deny(now, { granted: false, method: "guard", reason: found })
-      const next = found === now.own ? now : { ...now, own: found }
+      const own = PlanMode.questionOf(now.entry, found)
+      const next = own === now.own ? now : { ...now, own }
       const { approvals } = this.options.policy
       return approvals === undefined ? this.authorized(next, subject) : this.reserved(next, subject, approvals)
     })
@@ -288,9 +292,9 @@ class Gate implements Service, ReservedCall.Gate, Upcoming.Gate {
   private ruled(now: Case, subject: PermissionRule.Subject): Deciding {
     const decision = this.evaluate(now, subject)
     if (decision.decision !== "ask") return this.byRule(now, decision)
-    const { insteadOfAsking } = this.options
+    const { insteadOfAsking, state } = this.options
     const { doubt } = decision
-    if (insteadOfAsking === undefined) return this.ask(now, subject, doubt)
+    if (insteadOfAsking === undefined || state.asksNobody) return this.ask(now, subject, doubt)
     return now.check.after(insteadOfAsking(now, this.options), (known) =>
       decides(now, known) ? this.byAuthority(now, subject, known.value) : this.ask(now, subject, doubt)
     )
@@ -316,6 +320,10 @@ class Gate implements Service, ReservedCall.Gate, Upcoming.Gate {
     const confined = policy.whitelistSandboxed && entry.runs?.(now.call.params) === "confined"
     const { autoApproved, readonly } = entry
     const traits = confined ? { autoApproved, readonly, confined } : entry
+    // It may have changed while the call waited.
+    const beyond = PlanMode.beyond(this.options.state, now, subject)
+    if (beyond !== undefined) return { decision: "deny", method: "mode", rule: beyond }
+    if (entry.kind === "switch_mode") return state.denial(policy, subject) ?? ownQuestion
     const decision = state.evaluate(policy, subject, traits, now.check.origin.sessionId)
     if (decision.decision !== "allow") return decision
     // The person wanted other arguments, so no later rule allows the present ones.
@@ -327,7 +335,11 @@ class Gate implements Service, ReservedCall.Gate, Upcoming.Gate {
   byRule(now: Case, { decision, method, rule }: Decision): Effect.Effect<Verdict> {
     return decision === "allow"
       ? this.allow(now, { granted: true, method, reason: rule })
-      : this.deny(now, { granted: false, method, reason: `blocked by ${method.replaceAll("_", " ")}: ${rule}` })
+      : this.deny(now, {
+          granted: false,
+          method,
+          reason: method === "mode" ? rule : `blocked by ${method.replaceAll("_", " ")}: ${rule}`
+        })
   }
 
   /**
@@ -335,6 +347,8 @@ class Gate implements Service, ReservedCall.Gate, Upcoming.Gate {
    * deny.
    */
   private ask(now: Case, subject: PermissionRule.Subject, doubt?: string): Deciding {
+    if (this.options.state.asksNobody && now.entry.kind !== "switch_mode")
+      return this.deny(now, { granted: false, method: "mode", reason: PlanMode.nobodyAsked })
     return now.check.after(this.formOf(now, subject, doubt), (form) => {
       const { fiber, origin, restore } = now.check
       const single = InteractionRequest.unsafeMake(form, fiber, origin)
@@ -401,6 +415,8 @@ class Gate implements Service, ReservedCall.Gate, Upcoming.Gate {
     // A rule that allows everything has not looked at the call.
     const doubt = asked.how === "answered" || answer.decision === "deny" ? undefined : this.doubt(subject)
     if (doubt !== undefined) return this.deny(now, { granted: false, method: "unavailable", reason: doubt, ...asked })
+    if (PlanMode.isUnheard(now.entry, asked.how, answer))
+      return this.deny(now, { granted: false, method: "unavailable", reason: PlanMode.nobody, ...asked })
     if (answer.scope !== "once") this.remember(now, answer, PermissionRule.rememberKey(subject))
     const { askedAt, by, how, requestId } = asked
     const { granted, method, reason } = answered(answer, by, how)
@@ -414,10 +430,8 @@ class Gate implements Service, ReservedCall.Gate, Upcoming.Gate {
     const { sessionId } = now.check.origin
     const before = state.status(policy, sessionId).suspension
     state.apply(answer, key, sessionId)
-    const { default: fallback, suspension } = state.status(policy, sessionId)
-    if (suspension !== undefined && suspension !== before) {
-      now.check.tell({ _tag: "PermissionStatusChanged", default: fallback, suspension })
-    }
+    const { suspension } = state.status(policy, sessionId)
+    if (suspension !== undefined && suspension !== before) now.check.tell(state.told(policy, sessionId))
   }
 
   /** Edited arguments start from the top. Arguments that do not decode are shown again with the problem. */
@@ -448,7 +462,9 @@ class Gate implements Service, ReservedCall.Gate, Upcoming.Gate {
     params: unknown,
     subject: PermissionRule.Subject
   ): Effect.Effect<Guard.Objection | undefined> {
-    const { policy, guards, redactor } = this.options
+    const { policy, guards, redactor, state } = this.options
+    const refused = state.isPlanning ? PlanMode.refusal(entry, subject) : undefined
+    if (refused !== undefined) return Effect.succeed(refused)
     return Guard.objection(policy.deny, guards, { tool: entry.name, params, subject, entry }, redactor)
   }
 

@@ -1,5 +1,5 @@
 /**
- * What people decided at prompts for the tree of a root session: remembered entries, suspensions and a session default.
+ * What people decided at prompts for the tree of a root session: remembered entries, suspensions and the mode.
  *
  * `session` and `all` belong to the whole tree; `turn` and `idle` to the session that asked. Plain mutable state,
  * written in synchronous sections only; it ends with the tree.
@@ -11,15 +11,33 @@ import type { ApproveAnswer } from "../interaction/Interaction.js"
 import type * as CompiledPolicy from "./CompiledPolicy.js"
 import * as PermissionRule from "./PermissionRule.js"
 import type { ProjectRules } from "./ProjectRules.js"
-import type { PermissionMethod } from "../event/AgentEvent.js"
+import type * as AgentEvent from "../event/AgentEvent.js"
 
 /**
- * What happens to a call that no rule covers.
+ * How a session decides about calls. `ask`: what no rule covers is asked about. `plan`: it only reads, until a person
+ * has approved a plan. `deny`: what would be asked about is denied. `allow`: what no rule covers is allowed; what guards
+ * and approvals reserve is asked about.
  *
  * @since 0.1.0
  * @category models
  */
-export type Default = "allow" | "deny" | "ask"
+export type Mode = "ask" | "plan" | "deny" | "allow"
+
+/**
+ * All of them.
+ *
+ * @since 0.1.0
+ * @category constants
+ */
+export const modes: readonly [Mode, ...ReadonlyArray<Mode>] = ["ask", "plan", "deny", "allow"]
+
+/**
+ * What happens to a call that no rule covers, also beneath plan mode.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type Default = Exclude<Mode, "plan">
 /**
  * How long everything is allowed.
  *
@@ -36,7 +54,7 @@ export type Suspension = "turn" | "idle" | "all"
  */
 export interface Decision {
   readonly decision: "allow" | "deny" | "ask"
-  readonly method: PermissionMethod
+  readonly method: AgentEvent.PermissionMethod
   /** The rule that decided, as written. */
   readonly rule: string
   /**
@@ -66,7 +84,7 @@ export interface Traits {
  * @category models
  */
 export interface Status {
-  readonly default: Default
+  readonly mode: Mode
   readonly suspension: Suspension | undefined
   readonly allow: ReadonlyArray<string>
   readonly deny: ReadonlyArray<string>
@@ -81,7 +99,10 @@ export interface Status {
 export interface Snapshot {
   readonly allow: ReadonlyArray<string>
   readonly deny: ReadonlyArray<string>
+  /** The mode, as far as somebody chose one; beneath plan mode the one before. */
   readonly default?: Default | undefined
+  /** It is in plan mode. */
+  readonly plan?: true | undefined
   readonly all: boolean
   /** Sessions that may do everything until their turn ends. */
   readonly turn: ReadonlyArray<SessionId>
@@ -92,7 +113,7 @@ export interface Snapshot {
 }
 
 /**
- * What people decided at prompts of one tree of sessions: remembered calls, suspensions, a default. It is changed in
+ * What people decided at prompts of one tree of sessions: remembered calls, suspensions, the mode. It is changed in
  * place, in synchronous steps.
  *
  * @since 0.1.0
@@ -103,13 +124,18 @@ export class PermissionState {
   changed: (() => void) | undefined
   private allowed: Set<string> = empty
   private denied: Set<string> = empty
-  private sessionDefault: Default | undefined
+  /** It is in plan mode. The gate reads it for each call. */
+  isPlanning = false
+  /** What somebody chose; beneath plan mode what it was before. */
+  private chosen: Default | undefined
+  /** What it began with. */
+  private initial: Default | undefined
   private all = false
   private turn: Set<SessionId> = empty
   private idle: Set<SessionId> = empty
 
   /**
-   * Suspension, then session blacklist, blacklist, session whitelist, rules of the project, whitelist, session default,
+   * Suspension, then session blacklist, blacklist, session whitelist, rules of the project, whitelist, mode,
    * default: the first that decides wins. Guards, grants and envelopes come before; the gate checks them.
    */
   evaluate(
@@ -181,8 +207,7 @@ export class PermissionState {
     if (policy.whitelistReadonly && (subject.command === undefined ? traits.readonly : PermissionRule.reads(subject))) {
       return readonlyAllowed
     }
-    const fallback = this.sessionDefault ?? policy.defaultPolicy
-    return defaults[fallback]
+    return this.chosen === undefined ? defaults[policy.defaultPolicy] : byMode[this.chosen]
   }
 
   /** The decision that allows every call of every agent, while it holds. */
@@ -224,9 +249,36 @@ export class PermissionState {
     return true
   }
 
-  setDefault(value: Default): void {
-    this.sessionDefault = value
+  /** The mode of a new session, and of a resumed one that is to have another than before. */
+  begin(mode: Mode): void {
+    this.setMode(mode)
+    this.initial = this.chosen
+  }
+
+  setMode(mode: Mode): void {
+    this.isPlanning = mode === "plan"
+    if (mode !== "plan") this.chosen = mode
     this.changed?.()
+  }
+
+  /** After plan mode it is as before, but asks at least. */
+  endPlan(policy: Pick<CompiledPolicy.Policy, "defaultPolicy">): void {
+    if (!this.isPlanning) return
+    this.setMode((this.chosen ?? policy.defaultPolicy) === "deny" ? "deny" : "ask")
+  }
+
+  mode({ defaultPolicy }: Pick<CompiledPolicy.Policy, "defaultPolicy">): Mode {
+    return this.isPlanning ? "plan" : (this.chosen ?? defaultPolicy)
+  }
+
+  /** Somebody chose the mode; else it is the policy's default. */
+  get isChosen(): boolean {
+    return this.isPlanning || this.chosen !== undefined
+  }
+
+  /** What would be asked about is denied: somebody said so. A policy's default is for calls that no rule is about. */
+  get asksNobody(): boolean {
+    return this.chosen === "deny"
   }
 
   suspend(scope: Suspension, sessionId: SessionId): void {
@@ -243,11 +295,11 @@ export class PermissionState {
     this.changed?.()
   }
 
-  /** Forgets the session's lists and default; suspensions stay. */
+  /** Forgets the lists, and a mode that was chosen since the beginning; plan mode and suspensions stay. */
   clear(): void {
     this.allowed.clear()
     this.denied.clear()
-    this.sessionDefault = undefined
+    if (!this.isPlanning) this.chosen = this.initial
     this.changed?.()
   }
 
@@ -263,10 +315,25 @@ export class PermissionState {
 
   status(policy: CompiledPolicy.Policy, sessionId: SessionId): Status {
     return {
-      default: this.sessionDefault ?? policy.defaultPolicy,
+      mode: this.mode(policy),
       suspension: this.turn.has(sessionId) ? "turn" : this.idle.has(sessionId) ? "idle" : this.all ? "all" : undefined,
       allow: [...this.allowed],
       deny: [...this.denied]
+    }
+  }
+
+  /**
+   * What is told when something of it has changed. `before`: the mode until then.
+   *
+   * @internal
+   */
+  told(policy: CompiledPolicy.Policy, sessionId: SessionId, before?: Mode): AgentEvent.Body {
+    const { mode, suspension } = this.status(policy, sessionId)
+    return {
+      _tag: "PermissionStatusChanged",
+      mode,
+      ...(before === undefined || before === mode ? {} : { before }),
+      ...(suspension === undefined ? {} : { suspension })
     }
   }
 
@@ -274,7 +341,8 @@ export class PermissionState {
     return {
       allow: [...this.allowed],
       deny: [...this.denied],
-      ...(this.sessionDefault === undefined ? {} : { default: this.sessionDefault }),
+      ...(this.chosen === undefined ? {} : { default: this.chosen }),
+      ...(this.isPlanning ? { plan: true as const } : {}),
       all: this.all,
       turn: [...this.turn],
       idle: [...this.idle],
@@ -282,7 +350,7 @@ export class PermissionState {
     }
   }
 
-  /** Restores a snapshot into a state that has no entries yet. */
+  /** Restores a snapshot into a state that has no entries yet. `allow` is not restored: who goes on says it anew. */
   restore(snapshot: Snapshot): void {
     for (const entry of snapshot.allow) {
       this.allowed = having(this.allowed, snapshot.told === true ? entry : PermissionRule.ofOlder(entry))
@@ -290,7 +358,8 @@ export class PermissionState {
     for (const entry of snapshot.deny) this.denied = having(this.denied, entry)
     for (const sessionId of snapshot.turn) this.turn = having(this.turn, sessionId)
     for (const sessionId of snapshot.idle) this.idle = having(this.idle, sessionId)
-    this.sessionDefault = snapshot.default
+    this.chosen = snapshot.default === "allow" ? undefined : snapshot.default
+    this.isPlanning = snapshot.plan === true
     this.all = snapshot.all
   }
 
@@ -347,6 +416,12 @@ const suspended: { readonly [Scope in Suspension]: Decision } = {
 const autoApproved: Decision = { decision: "allow", method: "auto_approved", rule: "the tool asks nobody" }
 const sandboxedAllowed: Decision = { decision: "allow", method: "whitelist", rule: "commands that run in a sandbox" }
 const readonlyAllowed: Decision = { decision: "allow", method: "whitelist", rule: "tools that only read" }
+
+const byMode: { readonly [D in Default]: Decision } = {
+  allow: { decision: "allow", method: "mode", rule: "the mode is allow" },
+  deny: { decision: "deny", method: "mode", rule: "the mode is deny" },
+  ask: { decision: "ask", method: "mode", rule: "the mode is ask" }
+}
 
 const defaults: { readonly [D in Default]: Decision } = {
   allow: { decision: "allow", method: "default", rule: "the default is allow" },

@@ -62,6 +62,8 @@ export const decide = (
   const { policy, redactor, state } = gate.options
   const denial = state.denial(policy, subject)
   if (denial !== undefined) return gate.byRule(now, denial)
+  if (state.asksNobody && now.entry.kind !== "switch_mode")
+    return gate.deny(now, { granted: false, method: "mode", reason: `${Approvals.describe(all)}; the mode is deny` })
   const needs = Approvals.needs(all, now.call)
   const key = PermissionRule.rememberKey(subject)
   return now.check.after(ApprovalForm.make({ ...now, needs }, key, redactor), (form) => {

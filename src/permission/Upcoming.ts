@@ -78,6 +78,8 @@ const formOf = (gate: Gate, one: Case): Effect.Effect<Option.Option<Approve>> =>
   Effect.gen(function* () {
     const { call, context, entry, params } = one
     const { policy } = gate.options
+    // A plan is looked at for itself.
+    if (entry.kind === "switch_mode") return Option.none()
     if (PermissionRule.tooLong(entry.shellCommand, call.params) !== undefined) return Option.none()
     if (entry.validate !== undefined) {
       const valid = yield* Effect.either(ApprovalForm.within(entry.validate(params), context ?? entry.context))

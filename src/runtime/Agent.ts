@@ -39,6 +39,7 @@ import * as Interactor from "../interaction/Interactor.js"
 import * as DetachedFiber from "../internal/DetachedFiber.js"
 import * as InteractionBroker from "../broker/InteractionBroker.js"
 import type { Policy } from "../permission/CompiledPolicy.js"
+import type { Mode } from "../permission/PermissionState.js"
 import type * as Guard from "../permission/Guard.js"
 import type { Input } from "../inbox/Input.js"
 import type { Message, MessageBlank } from "../inbox/Message.js"
@@ -70,7 +71,7 @@ import * as RootTree from "./RootTree.js"
 import { RunningAgent, type Parts } from "./RunningAgent.js"
 
 export { PersistenceInUse } from "./Persistence.js"
-export type { Permissions } from "./AgentPermissions.js"
+export type { By, Permissions } from "./AgentPermissions.js"
 export { AgentStopped, MessageAlreadyTaken, type NotTaken, type RunOptions, type SendOptions } from "./Intake.js"
 export { InputRefused } from "../inbox/Input.js"
 export { OutputInvalid, type TypedEnd } from "../turn/TypedOutput.js"
@@ -224,6 +225,11 @@ export interface Options {
    * then. Names that the runtime has not got fail as `ToolsUnknown`.
    */
   readonly policy?: Policy | undefined
+  /**
+   * How it decides about calls: see `Permissions.setMode`. A resumed agent has the mode that it had, except `allow`, unless one
+   * is given here. Default: the policy's default.
+   */
+  readonly mode?: Mode | undefined
   /** Further guards for the agent and its subagents, after the runtime's: guards are only ever added. */
   readonly guards?: ReadonlyArray<Guard.Guard> | undefined
   /** Override the runtime's limits. Invalid ones fail as `LimitsInvalid`. */
@@ -420,6 +426,10 @@ const made = (
     model: model.id,
     ...(profile === undefined ? {} : { profile })
   })
+  const { permissions, policy } = shared
+  const lost = RootTree.lostMode(options)
+  if (permissions.isChosen || lost !== undefined)
+    EventPublisher.publish(bus, clock, origin, permissions.told(policy, id, lost))
   const broker = brokerOf(tree, origin, options, scope, interactors)
   const own: TreeSession.Own = {
     origin,
@@ -436,7 +446,7 @@ const made = (
   }
   const member = TreeSession.make(tree, own, surroundings)
   const { session } = member
-  if (member.journal !== undefined) RootTree.keep(shared.permissions, member.journal)
+  if (member.journal !== undefined) RootTree.keep(shared.permissions, member.journal, options)
   const node = { origin, session, profile }
   tree.add(node)
   const parts: Parts = {

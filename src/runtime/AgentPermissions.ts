@@ -1,16 +1,28 @@
 /** What a running agent may do unasked: for the program that drives it, and for the person at its prompt. */
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type { SessionId } from "../core/Id.js"
 import * as LateModule from "../core/LateModule.js"
+import type * as AuditTrail from "../audit/AuditTrail.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
 import type { JournalFailure } from "../journal/JournalWriter.js"
 import type * as PermissionCommand from "../permission/PermissionCommand.js"
-import type { Default, Status, Suspension } from "../permission/PermissionState.js"
+import type { Mode, Status, Suspension } from "../permission/PermissionState.js"
 import * as SessionRule from "../permission/SessionRule.js"
 import type { AgentTree } from "../subagent/AgentTree.js"
 import * as ToolRegistry from "../tool/ToolRegistry.js"
 import type { AgentStopped } from "./Intake.js"
+
+/**
+ * Who changes something, for the audit. Default: `program`.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface By {
+  readonly by?: string | undefined
+}
 
 /**
  * What an agent and its subagents were told beside their policy, for as long as they live. Guards and hard rules hold in
@@ -23,17 +35,23 @@ import type { AgentStopped } from "./Intake.js"
  * @category models
  */
 export interface Permissions {
-  (line: string): Effect.Effect<Either.Either<PermissionCommand.Outcome, string>>
+  (line: string, by?: By): Effect.Effect<Either.Either<PermissionCommand.Outcome, string>>
   /** Allows a tool, a pattern or a command. The later word wins over an earlier {@link deny} of the same text. */
   readonly allow: (pattern: string) => Effect.Effect<void, SessionRule.PatternRefused | AgentStopped | JournalFailure>
   readonly deny: (pattern: string) => Effect.Effect<void, SessionRule.PatternRefused | AgentStopped | JournalFailure>
-  /** What happens to calls that no rule is about. */
-  readonly setDefault: (value: Default) => Effect.Effect<void, AgentStopped | JournalFailure>
+  /**
+   * How it decides about calls from now on. Recorded before it counts, and kept when the agent is resumed; `allow` is not:
+   * who resumes it says so again. `plan` holds for calls that are being asked about, too.
+   */
+  readonly setMode: (
+    mode: Mode,
+    by?: By
+  ) => Effect.Effect<void, AgentStopped | JournalFailure | AuditTrail.AuditUnwritable>
   /** Asks nothing for that long. Default: until the agent is idle. */
   readonly suspend: (scope?: Suspension) => Effect.Effect<void, AgentStopped | JournalFailure>
   /** Ends every suspension. */
   readonly resume: Effect.Effect<void, AgentStopped | JournalFailure>
-  /** Forgets what was allowed and denied here, and the default. */
+  /** Forgets what was allowed and denied here; the mode is the one that it began with, except plan, which stays. */
   readonly clear: Effect.Effect<void, AgentStopped | JournalFailure>
   readonly status: Effect.Effect<Status>
   /** What would become of a call with these arguments, as a model writes them. Asks nobody. */
@@ -50,50 +68,82 @@ export const make = (
   publish: (body: AgentEvent.Body) => Effect.Effect<void>,
   ended: () => AgentStopped | undefined
 ): Permissions => {
-  const { guards, permissions: state, policy, redactor } = tree.shared
+  const { audit, guards, permissions: state, policy, redactor } = tree.shared
   const { id: sessionId, path, tools } = agent
   const target = { guards, state, policy, redactor, tools, sessionId }
-  const told = Effect.suspend(() => {
-    const { default: fallback, suspension } = state.status(policy, sessionId)
-    const now = { _tag: "PermissionStatusChanged", default: fallback } as const
-    return Effect.zipRight(
-      publish(suspension === undefined ? now : { ...now, suspension }),
-      Effect.suspend(() => tree.journal.flush)
+  const toldFrom = (before: Mode) =>
+    Effect.suspend(() =>
+      Effect.zipRight(
+        publish(state.told(policy, sessionId, before)),
+        Effect.suspend(() => tree.journal.flush)
+      )
     )
-  })
   const changed = (change: () => void) =>
     Effect.suspend((): Effect.Effect<void, AgentStopped | JournalFailure> => {
       const stopped = ended()
       if (stopped !== undefined) return stopped
+      const before = state.mode(policy)
       change()
-      return told
+      return toldFrom(before)
+    })
+  const recorded = (mode: Mode, { by = "program" }: By) =>
+    audit === undefined
+      ? Effect.void
+      : Effect.flatMap(Clock.currentTimeMillis, (answeredAt) =>
+          audit.record({
+            class: "session",
+            kind: "mode",
+            outcome: "done",
+            rootSessionId: sessionId,
+            sessionId,
+            agent: path,
+            reason: `${mode}, ${state.mode(policy)} before`,
+            by,
+            answeredAt
+          })
+        )
+  const setMode = (mode: Mode, by: By = {}) =>
+    Effect.suspend(() => {
+      const stopped = ended()
+      if (stopped !== undefined) return stopped
+      return Effect.zipRight(
+        recorded(mode, by),
+        changed(() => state.setMode(mode))
+      )
     })
   const remembered = (verb: "allow" | "deny") => (pattern: string) =>
     Effect.flatMap(SessionRule.of(verb, pattern), (entry) => changed(() => state[verb](entry)))
-  const line = (line: string): Effect.Effect<Either.Either<PermissionCommand.Outcome, string>> => {
+  const line = (line: string, by: By): Effect.Effect<Either.Either<PermissionCommand.Outcome, string>> => {
     return Effect.flatMap(commands, (PermissionCommand) => {
       const stopped = PermissionCommand.isQuestion(line) ? undefined : ended()
-      return stopped === undefined
+      if (stopped !== undefined) return Effect.succeed(Either.left(stopped.message))
+      const mode = PermissionCommand.modeIn(line)
+      return mode === undefined
         ? run(PermissionCommand.answer(line, target))
-        : Effect.succeed(Either.left(stopped.message))
+        : Effect.match(setMode(mode, by), {
+            onFailure: ({ message }) => Either.left(message),
+            onSuccess: () => Either.right({ lines: [PermissionCommand.modeSaid(mode)], changed: true })
+          })
     })
   }
-  const run = (answer: Effect.Effect<Either.Either<PermissionCommand.Outcome, string>>) =>
-    Effect.flatMap(answer, (said): typeof answer => {
+  const run = (answer: Effect.Effect<Either.Either<PermissionCommand.Outcome, string>>) => {
+    const before = state.mode(policy)
+    return Effect.flatMap(answer, (said): typeof answer => {
       const outcome = Either.mapBoth(said, {
         onLeft: redactor.text,
         onRight: ({ changed, lines }) => ({ changed, lines: lines.map(redactor.text) })
       })
       if (Either.isLeft(outcome) || !outcome.right.changed) return Effect.succeed(outcome)
-      return Effect.match(told, {
+      return Effect.match(toldFrom(before), {
         onFailure: ({ message }) => Either.left(`It counts until this process ends, but is not kept: ${message}`),
         onSuccess: () => outcome
       })
     })
-  return Object.assign((text: string) => Effect.suspend(() => line(text)), {
+  }
+  return Object.assign((text: string, by: By = {}) => Effect.suspend(() => line(text, by)), {
     allow: remembered("allow"),
     deny: remembered("deny"),
-    setDefault: (value: Default) => changed(() => state.setDefault(value)),
+    setMode,
     suspend: (scope: Suspension = "idle") => changed(() => state.suspend(scope, sessionId)),
     resume: changed(() => state.resume()),
     clear: changed(() => state.clear()),

@@ -13,6 +13,7 @@ import type { Forked } from "../journal/SessionFork.js"
 import * as SessionSnapshot from "../journal/SessionSnapshot.js"
 import * as StoreError from "../journal/StoreError.js"
 import type * as Model from "../model/Model.js"
+import type { Mode, Status } from "../permission/PermissionState.js"
 import type * as Interjection from "../session/Interjection.js"
 import type * as TokenLedger from "../model/TokenLedger.js"
 import * as TokenUsage from "../model/TokenUsage.js"
@@ -31,6 +32,7 @@ export interface Live {
   readonly ledger: Pick<TokenLedger.Service, "totals">
   readonly agents: Effect.Effect<ReadonlyArray<Node>>
   readonly model: Effect.Effect<Model.Service>
+  readonly permissions: { readonly status: Effect.Effect<Pick<Status, "mode">> }
   readonly todos: () => Effect.Effect<ReadonlyArray<Todo.Todo>, Interjection.AgentUnknown>
 }
 
@@ -79,6 +81,7 @@ export const snapshot = (
     forked: { parent, rootSessionId, turn },
     ids,
     messages,
+    mode,
     model,
     profile,
     todos
@@ -86,6 +89,8 @@ export const snapshot = (
     readonly forked: Forked
     readonly ids: Id.Generator
     readonly messages: ReadonlyArray<Prompt.Message>
+    /** The mode that the agent has. */
+    readonly mode: Mode
     readonly model: string
     readonly profile: string | undefined
     readonly todos: ReadonlyArray<Todo.Todo>
@@ -103,9 +108,13 @@ export const snapshot = (
     ...(profile === undefined ? {} : { profile })
   }
   const history = messages.map((message) => History.withMessageId(message, idOf))
+  const bounds = { ...(mode === "deny" ? { default: mode } : {}), ...(mode === "plan" ? { plan: true as const } : {}) }
+  // Nothing that was allowed goes on; a mode that only takes away does.
+  const permissions =
+    mode === "plan" || mode === "deny" ? { allow: [], deny: [], all: false, turn: [], idle: [], ...bounds } : undefined
   return {
     seq: 0,
-    permissions: undefined,
+    permissions,
     sessions: [{ ...SessionSnapshot.begun(opened), history, todos, turns: turn }]
   }
 }

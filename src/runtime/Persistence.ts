@@ -257,6 +257,7 @@ export const forkAgent = (
         forked,
         ids,
         messages: place.messages,
+        mode: (yield* agent.permissions.status).mode,
         model: model.id,
         profile: root?.profile,
         todos: written ?? (place.turn < begun ? [] : yield* Effect.orDie(agent.todos()))

@@ -3,7 +3,7 @@ import * as AuditTrail from "../audit/AuditTrail.js"
 import * as TokenLedger from "../model/TokenLedger.js"
 import type * as Guard from "../permission/Guard.js"
 import type { Policy } from "../permission/CompiledPolicy.js"
-import { PermissionState } from "../permission/PermissionState.js"
+import { PermissionState, type Mode } from "../permission/PermissionState.js"
 import * as JournalPort from "../journal/JournalPort.js"
 import type { SessionRecorder } from "../journal/SessionRecorder.js"
 import type * as Limits from "../turn/Limits.js"
@@ -19,6 +19,7 @@ export interface Options {
   readonly guards?: ReadonlyArray<Guard.Guard> | undefined
   readonly limits?: Partial<Limits.Limits> | undefined
   readonly persistence?: Persistence.Persistence | undefined
+  readonly mode?: Mode | undefined
 }
 
 export const make = (runtime: Runtime, options: Options, { bus, spans, trail }: Receivers.Receivers): AgentTree => {
@@ -26,6 +27,7 @@ export const make = (runtime: Runtime, options: Options, { bus, spans, trail }: 
   const permissions = new PermissionState()
   const ledger = TokenLedger.make(runtime.tokens)
   persistence?.ways.restore(persistence, permissions, ledger)
+  if (options.mode !== undefined) permissions.begin(options.mode)
   const shared: Session.Shared = {
     policy: OwnRules.policyOf(runtime, options),
     permissions,
@@ -45,9 +47,17 @@ export const make = (runtime: Runtime, options: Options, { bus, spans, trail }: 
   return new AgentTree(subagents, shared, journal, ways.recorder, ways.lastSubagent(restored))
 }
 
+/** The mode that the session had in another process, where that does not go on: `allow` is said anew by who goes on. */
+export const lostMode = ({ mode, persistence }: Options): Mode | undefined => {
+  const before = persistence?.restored?.permissions?.default
+  return before === "allow" && mode === undefined ? before : undefined
+}
+
 /** The root notes what people decide for the whole tree. Apart, as closures elsewhere would retain what is made beside. */
-export const keep = (permissions: PermissionState, root: SessionRecorder): void => {
+export const keep = (permissions: PermissionState, root: SessionRecorder, { mode }: Pick<Options, "mode">): void => {
   permissions.changed = () => root.permissions(permissions.snapshot())
+  // It began with this one, here or in another process.
+  if (mode !== undefined) permissions.changed()
 }
 
 // -----------------------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@
 import * as Data from "effect/Data"
 import type { MessageId } from "../core/Id.js"
 import { attachmentsOf, type Draft, type Message } from "../inbox/Message.js"
+import * as PlanMode from "../permission/PlanMode.js"
 import { emit, type TurnContext } from "../turn/TurnContext.js"
 import type { StopSignal } from "../turn/Turn.js"
 
@@ -90,7 +91,18 @@ export class Admission {
     const { later, lead } = this
     this.lead = undefined
     this.later = undefined
+    this.tellMode()
     return this.host.session.inbox.takeTurn(lead, later)
+  }
+
+  /** Here, and not when the mode changes: it may change often between two turns, and before the first words of a session. */
+  private tellMode(): void {
+    const { session } = this.host
+    const { inbox, origin, state } = session
+    const now = session.isPlanning()
+    if (now === state.isToldToPlan) return
+    state.isToldToPlan = now
+    inbox.file({ text: PlanMode.note(now, origin.depth), source: "system" }, "along")
   }
 
   private interject(draft: Draft, parentId: string): Message {

@@ -369,7 +369,7 @@ class Bounds {
     this.given = stage.allowedTools.length === 0 ? "no tools" : stage.allowedTools.join(", ")
   }
 
-  readonly authority: PermissionGate.Authority = ({ call }, { bus, redactor }) => {
+  readonly authority: PermissionGate.Authority = ({ call }, { bus, redactor, state }) => {
     const { grants, records } = this
     const { name } = this.stage
     const isAllowed = this.allowed.has(call.name)
@@ -379,6 +379,8 @@ class Bounds {
       return Effect.succeedSome(resolution({ granted: true, method: "envelope", reason }))
     }
     const reason = `Stage ${name} was given ${this.given}.`
+    if (state?.asksNobody === true)
+      return Effect.succeedSome(resolution({ granted: false, method: "mode", reason: `${reason} The mode is deny.` }))
     return Effect.asSome(Effect.provideService(asked(call, { name, reason, grants, records, redactor }), EventBus, bus))
   }
 

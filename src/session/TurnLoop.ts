@@ -442,12 +442,7 @@ export class TurnLoop implements Host, RequestHost, Loop {
 
   private tellPermissions(): void {
     const { permissions, policy } = this.shared
-    const { default: fallback, suspension } = permissions.status(policy, this.session.origin.sessionId)
-    emit(this.session, {
-      _tag: "PermissionStatusChanged",
-      default: fallback,
-      ...(suspension === undefined ? {} : { suspension })
-    })
+    emit(this.session, permissions.told(policy, this.session.origin.sessionId))
   }
 
   private giveBack(): void {

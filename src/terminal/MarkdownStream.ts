@@ -240,6 +240,25 @@ export const make = (options: Options): MarkdownStream => {
   }
 }
 
+/** A whole text as rows. */
+export const rows = (text: string, columns: number, options: Options): ReadonlyArray<string> => {
+  const stream = make(options)
+  stream.push(text)
+  return drain(stream, columns)
+}
+
+/** Ends a text; yields all rows that are left of it. */
+export const drain = (stream: MarkdownStream, columns: number): ReadonlyArray<string> => {
+  stream.end()
+  const drawn: Array<string> = []
+  for (let more = true; more;) {
+    const taken = stream.take(columns)
+    drawn.push(...taken.rows)
+    more = taken.more
+  }
+  return drawn
+}
+
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------

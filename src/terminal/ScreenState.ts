@@ -234,8 +234,13 @@ export const make = (options: Options) => {
       }
     })
   }
+  const shortcut = (key: string): string => {
+    options.onShortcut(key)
+    return ""
+  }
   /** Text goes first: nobody leaves by a key that was to clear it. */
   const interrupt = (heard: Open | undefined): string => {
+    held = []
     if (dialog !== undefined && unTypes(dialog)) return ""
     if (heard === undefined && draft.clear()) return ""
     options.onInterrupt()
@@ -283,12 +288,10 @@ export const make = (options: Options) => {
     if (door.departure() !== undefined) return ""
     const heard = dialog !== undefined && listening(dialog, now, gap) ? dialog : undefined
     const wish = door.wish(name, ctrl && !paste.isOpen() && !draft.isSearching())
+    if (name === "tab" && input.key.shift && dialog === undefined && !paste.isOpen()) return shortcut("shift-tab")
     if (ctrl && !paste.isOpen()) {
       if (name === "o" && unfolds(heard)) return ""
-      if (shortcuts.has(name)) {
-        options.onShortcut(name)
-        return ""
-      }
+      if (shortcuts.has(name)) return shortcut(name)
       if (wish === "Edit") return edit(heard)
       if (wish === "Suspend") {
         direct += region.close()
@@ -302,10 +305,7 @@ export const make = (options: Options) => {
       paste.lose()
       return ""
     }
-    if (ctrl && name === "c") {
-      held = []
-      return interrupt(heard)
-    }
+    if (ctrl && name === "c") return interrupt(heard)
     if (name === "escape" && !paste.isOpen() && (heard !== undefined || !draft.takesEscape()))
       return escape(heard, beat.isSecondEscape, now)
     if (name === "paste-start") {

@@ -17,6 +17,11 @@ import type { Todo } from "../core/Todo.js"
 export interface Service {
   /** Puts a list in the place of the one there is, and tells it. */
   readonly writeTodos: (todos: ReadonlyArray<Todo>) => Effect.Effect<void>
+  /**
+   * Ends plan mode: the mode is what it was before, and asks at least. For a tool that a person has approved: one of the
+   * kind `switch_mode`. Yields the mode from now on.
+   */
+  readonly endPlan: Effect.Effect<string>
 }
 
 /**

@@ -47,7 +47,7 @@ export const ToolDisplay = Schema.Struct({
   summary: Schema.optional(Schema.String),
   /** The body, in the given format. */
   details: Schema.optional(Schema.String),
-  format: Schema.optional(Schema.Literal("text", "diff", "json", "code")),
+  format: Schema.optional(Schema.Literal("text", "diff", "json", "code", "markdown")),
   /** Programming language of `details` when its format is `code`. */
   language: Schema.optional(Schema.String),
   /** True when `details` leaves something out. */

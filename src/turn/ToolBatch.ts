@@ -117,7 +117,13 @@ export class ToolBatch implements ToolRun.Host {
       const summary = Redaction.summarize(call.params, session.redactor)
       this.summaries[index] = summary
       const params = session.redactor.value(call.params)
-      const proposed = { toolCallId: call.id, tool: call.name, summary, arguments: params }
+      const proposed = {
+        toolCallId: call.id,
+        tool: call.name,
+        summary,
+        kind: session.tools.get(call.name)?.kind,
+        arguments: params
+      }
       this.room = emit(session, { _tag: "ToolCallProposed", ...proposed })
     }
   }

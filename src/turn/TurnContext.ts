@@ -108,6 +108,8 @@ export interface TurnContext extends Agenda.Service {
   readonly journal: SessionRecorder | undefined
   /** The context of a tool's handler, in the context around its call: see `ToolContexts`. */
   readonly contextOf: (entry: ToolRegistry.Entry, outer: Context.Context<never>) => Context.Context<never>
+  /** Whether its tree is in plan mode. */
+  readonly isPlanning: () => boolean
   /** Lets go of the world of a caller. */
   readonly forget: () => void
   readonly clock: Clock.Clock
@@ -132,6 +134,8 @@ export interface SessionState extends EventLoop.LoopTurn {
   readonly unseen: Array<MessageId>
   /** What its model has to do, as it wrote it last. */
   todos: ReadonlyArray<Todo.Todo>
+  /** Whether its model was told that it is in plan mode. */
+  isToldToPlan: boolean
   /** Output of running calls on its way to events: one flow for each call and stream. */
   output: Map<ToolCallId, { readonly [S in Stream]: Redaction.Flow }> | undefined
   status: AgentEvent.AgentStatus
@@ -156,6 +160,7 @@ export const idle = (model: Model.Service): SessionState => ({
   cut: undefined,
   unseen: [],
   todos: none,
+  isToldToPlan: false,
   output: undefined,
   status: "idle",
   authority: undefined,
@@ -228,7 +233,7 @@ class SessionContext implements TurnContext {
   private contexts: ToolContexts | undefined
 
   constructor(
-    shared: Shared,
+    private readonly shared: Shared,
     own: Own,
     readonly clock: Clock.Clock,
     private readonly ambient: () => Context.Context<never>
@@ -286,6 +291,22 @@ class SessionContext implements TurnContext {
     const items = todos.map(({ content, status }) => ({ content: this.redactor.text(content), status }))
     this.state.todos = items
     return tell(this, { _tag: "TodosChanged", items })
+  }
+
+  isPlanning(): boolean {
+    return this.shared.permissions.isPlanning
+  }
+
+  get endPlan(): Effect.Effect<string> {
+    return Effect.suspend(() => {
+      const { permissions, policy } = this.shared
+      const before = permissions.mode(policy)
+      permissions.endPlan(policy)
+      const mode = permissions.mode(policy)
+      if (mode === before) return Effect.succeed(mode)
+      this.state.isToldToPlan = false
+      return Effect.as(tell(this, permissions.told(policy, this.origin.sessionId, before)), mode)
+    })
   }
 
   contextOf(entry: ToolRegistry.Entry, outer: Context.Context<never>): Context.Context<never> {
@@ -354,6 +375,8 @@ class CompactionHost implements Compaction.Host {
   }
 
   replaced(reason: Compaction.Reason, messages: ReadonlyArray<Prompt.Message>): void {
+    // What it was told may be gone.
+    this.session.state.isToldToPlan = false
     this.session.journal?.replaced(reason, messages)
   }
 

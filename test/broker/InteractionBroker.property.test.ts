@@ -322,7 +322,12 @@ describe("whatever people do", () => {
         let holder: string | undefined
         const held: Array<string> = []
         for (const event of recorder.events) {
-          if (!("kind" in event) || !Interaction.isKind(event.kind) || !Interaction.takesPromptSlot(event.kind))
+          if (
+            !("kind" in event) ||
+            event.kind === undefined ||
+            !Interaction.isKind(event.kind) ||
+            !Interaction.takesPromptSlot(event.kind)
+          )
             continue
           if (event._tag === "InteractionRequested") {
             assert.isUndefined(holder, "the slot is free when a request is shown")

@@ -51,6 +51,9 @@ const lasting = (events: ReadonlyArray<AgentEvent>): ReadonlyArray<unknown> =>
       case "InteractionAnswered":
         // Live it is the answer itself; kept it is encoded.
         return [{ ...rest, value: undefined }]
+      case "ToolCallProposed":
+        // A journal does not know tools.
+        return [{ ...rest, kind: undefined }]
       case "ToolCallEnded":
         return [{ ...rest, duration: event.duration !== undefined }]
       default:
@@ -280,7 +283,7 @@ describe("a replay", () => {
     })
     const events = told(may({ allow: ["git"] }), may({ turn: [root] }), may({ turn: [root] }), may({ default: "deny" }))
     assert.deepStrictEqual(
-      events.flatMap((event) => (event._tag === "PermissionStatusChanged" ? [[event.default, event.suspension]] : [])),
+      events.flatMap((event) => (event._tag === "PermissionStatusChanged" ? [[event.mode, event.suspension]] : [])),
       [
         ["policy", "turn"],
         ["deny", undefined]

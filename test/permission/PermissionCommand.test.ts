@@ -27,7 +27,7 @@ describe("permissions", () => {
       lines("allow git *")
       lines("deny  write ")
       const shown = [
-        "default: ask",
+        "mode: ask",
         "suspended: no",
         "guards:",
         "  pattern rm -rf *",
@@ -118,8 +118,8 @@ describe("permissions", () => {
       assert.strictEqual(yield* next(1), "session_blacklist")
       lines("suspend all")
       assert.strictEqual(yield* next(1), "allow_all")
-      assert.deepStrictEqual(lines("status"), ["default: ask", "suspended: all"])
-      assert.deepStrictEqual(lines("resume"), ["default: ask", "suspended: no"])
+      assert.deepStrictEqual(lines("status"), ["mode: ask", "suspended: all"])
+      assert.deepStrictEqual(lines("resume"), ["mode: ask", "suspended: no"])
       assert.strictEqual(yield* next(1), "session_blacklist")
       for (const line of ["suspend", "suspend idle"]) {
         lines(line)
@@ -131,8 +131,8 @@ describe("permissions", () => {
       lines("resume")
       lines("clear")
       lines("default deny")
-      assert.strictEqual(yield* next(1), "default")
-      assert.deepStrictEqual(lines("status"), ["default: deny", "suspended: no"])
+      assert.strictEqual(yield* next(1), "mode")
+      assert.deepStrictEqual(lines("status"), ["mode: deny", "suspended: no"])
     })
   )
 
@@ -166,8 +166,8 @@ describe("permissions", () => {
       const table: ReadonlyArray<readonly [string, string]> = [
         ["allow", "permissions allow needs a tool name, a pattern or a command."],
         ["deny  ", "permissions deny needs a tool name, a pattern or a command."],
-        ["default maybe", "permissions default takes allow, deny or ask."],
-        ["default", "permissions default takes allow, deny or ask."],
+        ["default maybe", "permissions default takes ask, plan, deny, allow."],
+        ["default", "permissions default takes ask, plan, deny, allow."],
         ["suspend now", "permissions suspend takes turn, idle or all."],
         ["check", "permissions check needs a tool: deploy, note, look, write, shell, shown, brief, broken."],
         ["check nothing", "permissions check needs a tool: deploy, note, look, write, shell, shown, brief, broken."],

@@ -62,7 +62,7 @@ const stages: ReadonlyArray<Stage> = [
   { method: "whitelist", granted: true, policy: { whitelist: { patterns: ["*(n=1)"] } } },
   { method: "auto_approved", granted: true, tool: "note" },
   { method: "whitelist", granted: true, policy: { whitelist: { readonly: true } }, tool: "look" },
-  { method: "default", granted: false, setUp: (state) => state.setDefault("deny") },
+  { method: "mode", granted: false, setUp: (state) => state.setMode("deny") },
   { method: "default", granted: true, policy: { defaultPolicy: "allow" } },
   { method: "user_denied", granted: false, options: { person: () => "n" } }
 ]

@@ -83,7 +83,7 @@ describe("suspensions", () => {
     assert.strictEqual(state.status(PermissionFile.defaults, root).suspension, "turn")
     state.resume()
     assert.deepStrictEqual(state.status(PermissionFile.defaults, root), {
-      default: "ask",
+      mode: "ask",
       suspension: undefined,
       allow: [],
       deny: []
@@ -201,11 +201,11 @@ describe("traits and defaults", () => {
     )
   })
 
-  it("the session's default goes before the policy's, until it is forgotten", () => {
+  it("the mode goes before the policy's default, until it is forgotten", () => {
     const state = new PermissionState()
     const policy: PolicySource = { defaultPolicy: "allow" }
-    state.setDefault("deny")
-    assert.strictEqual(decide(state, call("a"), { policy }), "deny (default)")
+    state.setMode("deny")
+    assert.strictEqual(decide(state, call("a"), { policy }), "deny (mode)")
     state.clear()
     assert.strictEqual(decide(state, call("a"), { policy }), "allow (default)")
   })

@@ -442,7 +442,7 @@ describe("an agent's options and handles", () => {
       yield* kit.agent.permissions("suspend all")
       yield* kit.agent.permissions("resume")
       assert.deepStrictEqual(
-        (yield* kit.of("PermissionStatusChanged")).map(({ default: fallback, suspension }) => [fallback, suspension]),
+        (yield* kit.of("PermissionStatusChanged")).map(({ mode, suspension }) => [mode, suspension]),
         [
           ["allow", "all"],
           ["allow", undefined]

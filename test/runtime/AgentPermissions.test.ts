@@ -22,7 +22,9 @@ describe("permissions as functions", () => {
         [({ allow }) => allow("  git   status "), "allow   git   status "],
         [({ deny }) => deny("work"), "deny work"],
         [({ allow }) => allow("work"), "allow work"],
-        [({ setDefault }) => setDefault("deny"), "default deny"],
+        [({ setMode }) => setMode("deny"), "default deny"],
+        [({ setMode }) => setMode("plan"), "mode plan"],
+        [({ setMode }) => setMode("ask"), "mode ask"],
         [({ suspend }) => suspend(), "suspend"],
         [({ suspend }) => suspend("all"), "suspend all"],
         [({ allow }) => allow(" "), "allow "],
@@ -39,10 +41,10 @@ describe("permissions as functions", () => {
       }
       const told = (kit: Kit.Started) =>
         Effect.map(kit.of("PermissionStatusChanged"), (events) =>
-          events.map(({ default: fallback, suspension }) => [fallback, suspension])
+          events.map(({ before, mode, suspension }) => [before, mode, suspension])
         )
       assert.deepStrictEqual(yield* told(byFunction), yield* told(byLine))
-      assert.strictEqual((yield* told(byLine)).length, 8)
+      assert.strictEqual((yield* told(byLine)).length, 10)
     })
   )
 
@@ -70,19 +72,28 @@ describe("permissions as functions", () => {
       const { permissions } = agent
       yield* permissions.allow("work")
       yield* agent.shutdown
-      const doors = [
+      const doors: ReadonlyArray<Effect.Effect<void, { readonly _tag: string }>> = [
         permissions.allow("more"),
         permissions.deny("more"),
-        permissions.setDefault("allow"),
+        permissions.setMode("allow"),
         permissions.suspend("all"),
         permissions.resume,
         permissions.clear
       ]
       for (const door of doors) assert.deepInclude(yield* Effect.flip(door), { _tag: "AgentStopped" })
-      for (const line of ["allow more", "deny more", "default allow", "suspend", "resume", "clear", "remove work"]) {
+      for (const line of [
+        "allow more",
+        "deny more",
+        "default allow",
+        "mode plan",
+        "suspend",
+        "resume",
+        "clear",
+        "remove work"
+      ]) {
         assert.match(Either.getOrThrow(Either.flip(yield* permissions(line))), /was shut down/, line)
       }
-      for (const line of ["", "show", "status", "check work"])
+      for (const line of ["", "show", "status", "mode", "check work"])
         assert.isTrue(Either.isRight(yield* permissions(line)), line)
       assert.deepStrictEqual((yield* permissions.status).allow, ["work"])
     })

@@ -230,7 +230,7 @@ describe("the policy of an agent", () => {
           const mine = yield* Effect.orDie(TestAgent.start({ policy: Policy.make({ defaultPolicy: "allow" }) }))
           const other = yield* TestAgent.start()
           return {
-            policy: [(yield* mine.agent.permissions.status).default, (yield* other.agent.permissions.status).default]
+            policy: [(yield* mine.agent.permissions.status).mode, (yield* other.agent.permissions.status).mode]
           }
         }).pipe(Effect.provide(TestAgent.layer({ toolkit, script: [] })), Effect.provide(handlers))
       )

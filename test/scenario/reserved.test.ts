@@ -83,7 +83,7 @@ describe("an approvals rule is not satisfied by", () => {
     denies(`a suspension of everything: ${scope}`, {}, ({ agent }) => agent.permissions.suspend(scope))
   }
   denies("the session's whitelist", {}, ({ agent }) => Effect.orDie(agent.permissions.allow("work")))
-  denies("the session's default", {}, ({ agent }) => agent.permissions.setDefault("allow"))
+  denies("the mode allow", {}, ({ agent }) => Effect.orDie(agent.permissions.setMode("allow")))
   denies("the policy's whitelist", { policy: policy({ whitelist: { tools: ["work"] } }) })
   denies("the policy's default", { policy: policy({ defaultPolicy: "allow" }) })
   denies("what is delegated to models", { policy: policy({ delegated: { tools: ["work"] } }) })

@@ -4,7 +4,9 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
+import * as Delegate from "../../src/builtin/Delegate.js"
 import * as FetchUrl from "../../src/builtin/FetchUrl.js"
+import * as Planning from "../../src/builtin/Planning.js"
 import * as Workspace from "../../src/builtin/Workspace.js"
 import * as ToolRegistry from "../../src/tool/ToolRegistry.js"
 import * as ToolTrait from "../../src/tool/ToolTrait.js"
@@ -19,17 +21,27 @@ const kindsOf = <T extends Record<string, Tool.Any>>(toolkit: Toolkit.Toolkit<T>
 describe("what a tool does to the world", () => {
   it.effect("is known of our own", () =>
     Effect.gen(function* () {
-      assert.deepStrictEqual(yield* kindsOf(Toolkit.merge(Workspace.toolkit, FetchUrl.toolkit)), {
-        run_command: "execute",
-        job_output: "read",
-        job_stop: "other",
-        read_file: "read",
-        list_files: "search",
-        search_files: "search",
-        write_file: "edit",
-        edit_file: "edit",
-        fetch_url: "fetch"
-      })
+      assert.deepStrictEqual(
+        yield* kindsOf(Toolkit.merge(Workspace.toolkit, FetchUrl.toolkit, Delegate.toolkit, Planning.toolkit)),
+        {
+          run_command: "execute",
+          job_output: "read",
+          job_stop: "other",
+          read_file: "read",
+          list_files: "search",
+          search_files: "search",
+          write_file: "edit",
+          edit_file: "edit",
+          fetch_url: "fetch",
+          delegate: "think",
+          spawn_subagent: "think",
+          explore: "think",
+          plan: "think",
+          agent: "think",
+          todo_write: "think",
+          propose_plan: "switch_mode"
+        }
+      )
     })
   )
 
@@ -60,7 +72,7 @@ describe("what a tool does to the world", () => {
 })
 
 describe("a proposed call", () => {
-  it.scoped("is told with its arguments, secrets masked", () =>
+  it.scoped("is told with its kind and its arguments, secrets masked", () =>
     Effect.gen(function* () {
       const kit = yield* Kit.start({
         model: [{ tools: [{ name: "work", params: { name: "use hunter2-hunter2" } }] }, { text: "done" }],
@@ -69,6 +81,7 @@ describe("a proposed call", () => {
       yield* kit.agent.run("go")
       const [proposed] = yield* kit.of("ToolCallProposed")
       assert.deepStrictEqual(proposed?.arguments, { name: "use [REDACTED]" })
+      assert.strictEqual(proposed?.kind, "other")
     })
   )
 })

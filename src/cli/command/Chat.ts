@@ -107,6 +107,7 @@ export const run = (invocation: Arguments.Invocation) =>
             drawn: interactive,
             sessions,
             remember: history?.add,
+            by: principal,
             ownCommand: OwnCommand.runOf({ agent, trail: started.trail, by: principal }),
             jobs: { jobs: started.jobs, trail: started.trail, by: principal },
             sources: { project: current.project, files: current.policy.files },

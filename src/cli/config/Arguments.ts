@@ -13,6 +13,7 @@ export interface Flags {
   readonly model?: string | undefined
   readonly "base-url"?: string | undefined
   readonly profile?: string | undefined
+  readonly mode?: string | undefined
   readonly mediator?: string | undefined
   readonly channel?: ReadonlyArray<string> | undefined
   readonly policy?: string | undefined
@@ -175,6 +176,11 @@ export const table: { readonly [Name in keyof Required<Flags>]: FlagRow } = {
     help: "the provider's address, for a proxy or an OpenAI-compatible server"
   },
   profile: { type: "string", value: "NAME", help: "the agent's own profile; assent profiles lists them" },
+  mode: {
+    type: "string",
+    value: "MODE",
+    help: "how calls are decided: ask (the default), plan (it only reads until you approve a plan), deny, allow"
+  },
   mediator: {
     type: "string",
     value: "WHO",

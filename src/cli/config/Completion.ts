@@ -1,5 +1,6 @@
 /** Scripts with which shells complete the words and flags of the command line. They call nothing: all they know is in them. */
 import * as Sandbox from "../../sandbox/Sandbox.js"
+import { modes } from "../../permission/PermissionState.js"
 import { providers } from "../../model/ProviderName.js"
 import * as Arguments from "./Arguments.js"
 import * as Help from "./Help.js"
@@ -23,6 +24,7 @@ function valuesOf(name: string): ReadonlyArray<string> | "files" | "directories"
     model: ["offline", "script:", ...providers.map((provider) => `${provider}/`)],
     reviewer: ["none", "offline", "script:", ...providers.map((provider) => `${provider}/`)],
     channel: ["console", "auto", "halt", "file:", "webhook:"],
+    mode: [...modes],
     mediator: ["forward", "agent"],
     vouch: ["file", "webhook", "json"],
     sandbox: [...Sandbox.modes],

@@ -19,6 +19,7 @@ import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import * as CompactionConfig from "../../conversation/CompactionConfig.js"
 import * as Lazy from "../../internal/Lazy.js"
+import { modes } from "../../permission/PermissionState.js"
 import * as Sandbox from "../../sandbox/Sandbox.js"
 import * as ForeignJson from "../../core/ForeignJson.js"
 import { make as invalid, type ConfigurationInvalid } from "./ConfigurationInvalid.js"
@@ -96,6 +97,14 @@ export const ConfigFile = Schema.Struct({
       max_children: optional(Count),
       max_tokens: optional(Count),
       max_tree_tokens: optional(Count)
+    })
+  ),
+  mode: optional(
+    Schema.Literal(...modes).annotations({
+      message: (issue) => ({
+        message: `one of ${modes.join(", ")} is expected, not ${JSON.stringify(issue.actual)}`,
+        override: true
+      })
     })
   ),
   mediator: optional(

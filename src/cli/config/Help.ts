@@ -21,6 +21,7 @@ const authority = [
   "vouch",
   "reviewer",
   "policy",
+  "mode",
   "mediator",
   "sandbox",
   "trust",

@@ -18,6 +18,7 @@ import type * as Interactor from "../../interaction/Interactor.js"
 import * as CompactionConfig from "../../conversation/CompactionConfig.js"
 import * as ProviderName from "../../model/ProviderName.js"
 import * as CompiledPolicy from "../../permission/CompiledPolicy.js"
+import { modes, type Mode } from "../../permission/PermissionState.js"
 import * as PolicyFile from "../../permission/PolicyFile.js"
 import * as RealPath from "../../permission/RealPath.js"
 import * as Arguments from "./Arguments.js"
@@ -76,6 +77,10 @@ export interface Settings extends UserLocation.Folder {
   readonly limits: Limits
   /** The profile the agent itself has; nothing when none was asked for. */
   readonly profile: string | undefined
+  /** How calls are decided; nothing when nobody says it. */
+  readonly mode: Mode | undefined
+  /** It was said on the command line: it counts for a session that has one, too. */
+  readonly isModeGiven: boolean
   readonly mediator: ConfigFile.Mediator
   /** A model that decides what the policy delegates. */
   readonly reviewer: Arrangement.Reviewer | undefined
@@ -162,6 +167,8 @@ export const load = (flags: Arguments.Flags): Effect.Effect<Settings, Failure, F
       instructions: instructions.text,
       limits: limitsOf(config),
       profile: flags.profile,
+      mode: yield* modeOf(flags.mode, config.mode),
+      isModeGiven: flags.mode !== undefined,
       mediator: yield* mediatorOf(flags.mediator, config.mediator),
       reviewer: yield* Arrangement.reviewer(flags, config),
       escalation: yield* Arrangement.escalation(flags, config),
@@ -369,6 +376,19 @@ const switched = (name: string) =>
     if (["on", "true", "yes", "1"].includes(text)) return true
     if (["off", "false", "no", "0"].includes(text)) return false
     return yield* invalid(`${name} takes on or off, not ${JSON.stringify(text)}.`)
+  })
+
+/** The flag, else the variable, else the files. */
+const modeOf = (flag: string | undefined, file: Mode | undefined) =>
+  Effect.gen(function* () {
+    const text = flag ?? (yield* variable("ASSENT_MODE"))
+    if (text === undefined) return file
+    const mode = modes.find((known) => known === text)
+    if (mode !== undefined) return mode
+    const message = `takes ${modes.join(", ")}, not ${JSON.stringify(text)}.`
+    return yield* flag === undefined
+      ? invalid(`ASSENT_MODE ${message}`)
+      : new Arguments.UsageError({ message: `--mode ${message}` })
   })
 
 /** The flag, else the variable, else the files. */

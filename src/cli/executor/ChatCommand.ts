@@ -8,6 +8,8 @@ import type { Service as Screen } from "../../channel/ConsoleScreen.js"
 import * as Display from "../../terminal/Display.js"
 import type { Origin } from "../../core/Origin.js"
 import type * as Model from "../../model/Model.js"
+import { modeSaid } from "../../permission/PermissionCommand.js"
+import { modes, type Mode } from "../../permission/PermissionState.js"
 import type * as Agent from "../../runtime/Agent.js"
 import type { ConfigurationInvalid } from "../config/ConfigurationInvalid.js"
 import type { Listed } from "../config/ModelList.js"
@@ -30,6 +32,8 @@ export interface Options {
   readonly outline: AgentOutline.AgentOutline
   /** What the status line says. */
   readonly facts: Effect.Effect<StatusLine.Facts>
+  /** Who types, for the audit. Default: `console`. */
+  readonly by?: string | undefined
   /** Files that go with the next line. */
   readonly files: ChatFiles.ChatFiles
   /** What allows and denies beside the session's own rules. Default: there is no list to edit. */
@@ -87,7 +91,7 @@ export const run = (line: string, options: Options): Effect.Effect<void> =>
           const PermissionEditor = yield* Effect.promise(() => import("./PermissionEditor.js"))
           return yield* PermissionEditor.open({ agent, screen, sources })
         }
-        const outcome = yield* agent.permissions(argument)
+        const outcome = yield* agent.permissions(argument, { by: options.by })
         return yield* screen.printLine(
           // A rule may hold what a model wrote.
           Display.reveal(
@@ -109,6 +113,11 @@ export const run = (line: string, options: Options): Effect.Effect<void> =>
         return yield* attach(argument, options)
       case "model":
         return yield* model(argument, options)
+      case "mode":
+        return yield* mode(argument, options)
+      case "plan":
+        yield* setMode("plan", options)
+        return
       case "todos":
         return yield* todos(argument, options)
       case "status":
@@ -154,6 +163,20 @@ export const run = (line: string, options: Options): Effect.Effect<void> =>
     }
   })
 
+/** The words behind `/plan`, which are a message; nothing for another line, and for `/plan` alone. */
+export const plannedIn = (line: string): string | undefined => /^\/plan\s+(\S[^]*)$/.exec(line)?.[1]
+
+/** Changes the mode, and says why where that is not done. Yields whether it was. */
+export const setMode = (mode: Mode, { agent, by = "console", screen }: Options): Effect.Effect<boolean> =>
+  Effect.matchEffect(agent.permissions.setMode(mode, { by }), {
+    onFailure: ({ message }) => Effect.as(screen.printLine(`The mode stays as it was. ${message}`), false),
+    onSuccess: () => Effect.succeed(true)
+  })
+
+/** What a key changes the mode to: plan, or back to asking; never to a mode that allows. */
+export const otherMode = (agent: Agent.Agent): Effect.Effect<Mode> =>
+  Effect.map(agent.permissions.status, (status) => (status.mode === "plan" ? "ask" : "plan"))
+
 /** How tab completes: commands, agents after `/select`, `/cancel` and `@`, profiles after `delegate`. */
 export const completion =
   (
@@ -171,6 +194,7 @@ export const completion =
       ...(line.startsWith("/model ") ? [...models(), "offline"].map((ref) => `/model ${ref}`) : []),
       ...[...labels, "none"].map((label) => `/select ${label}`),
       ...[...labels, ...tools].map((name) => `/cancel ${name}`),
+      ...modes.map((mode) => `/mode ${mode}`),
       ...labels.map((label) => `/todos ${label}`),
       ...jobs().flatMap((id) => [`/jobs ${id}`, `/jobs stop ${id}`]),
       ...labels.map((label) => `@${label} `),
@@ -205,6 +229,8 @@ const commands: ReadonlyArray<readonly [usage: string, what: string]> = [
   ["jobs [[stop] ID]", "what runs in the background; what one job printed last; or its end"],
   ["attach [FILE|none]", "give a file with your next words, from anywhere; @FILE in them gives one from here"],
   ["model [PROVIDER/MODEL]", "change the main agent's model; pick one of those that can be used here"],
+  ["mode [ask|plan|deny|allow]", "how calls are decided; Shift-Tab goes between ask and plan"],
+  ["plan [WORDS]", "only read from now on, until you have approved a plan"],
   ["todos [AGENT]", "what the main agent, or another one, has on its list"],
   ["status", "the model, the branch, the mode, how full the context is and what it has cost"],
   ["cost", "model calls, tokens and costs so far, by agent"],
@@ -299,6 +325,19 @@ const resume = (argument: string, options: Options) =>
     if (Either.isLeft(chosen)) return yield* screen.printLine(`${chosen.left} /sessions lists them.`)
     return options.resumed?.({ session: chosen.right })
   }).pipe(Effect.catchAll(({ message }) => options.screen.printLine(message)))
+
+const mode = (argument: string, options: Options) =>
+  Effect.gen(function* () {
+    const { agent, screen } = options
+    const wanted = modes.find((mode) => mode === argument)
+    if (wanted !== undefined) return yield* Effect.asVoid(setMode(wanted, options))
+    const { mode } = yield* agent.permissions.status
+    return yield* screen.printLine(
+      argument === ""
+        ? `${modeSaid(mode)} /mode ${modes.join("|")} changes it.`
+        : `There is no mode ${Display.oneLine(argument, 40)}: ${modes.join(", ")}.`
+    )
+  })
 
 const todos = (argument: string, { agent, outline, screen }: Options) =>
   Effect.gen(function* () {

@@ -55,6 +55,8 @@ export interface Options {
   readonly workspace?: string | undefined
   /** What allows and denies beside the session's own rules. Default: there is no list to edit. */
   readonly sources?: ChatCommand.Options["sources"]
+  /** Who types, for the audit. */
+  readonly by?: string | undefined
   /** Keeps a submitted line for later sessions. Default: nothing is kept. */
   readonly remember?: ((line: string) => Effect.Effect<void>) | undefined
   /** Files that go with lines. Default: none do. */
@@ -193,7 +195,11 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
           break
         }
         case "Shortcut": {
-          yield* open(submitted.key, screen, drawing)
+          if (submitted.key === "shift-tab") {
+            yield* ChatCommand.setMode(yield* ChatCommand.otherMode(agent), commands)
+            status.touched()
+            yield* prompt
+          } else yield* open(submitted.key, screen, drawing)
           break
         }
         case "Line": {
@@ -208,7 +214,8 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
           const isCommand = !/^\s/.test(submitted.text) && ChatCommand.nameIn(text) !== undefined
           if (isCommand && isQuit(text)) return yield* quit
           if (isCommand && !ChatCommand.isOne(text)) yield* giveBack([submitted.text], screen)
-          if (isCommand) {
+          const planned = isCommand ? ChatCommand.plannedIn(text) : undefined
+          if (isCommand && planned === undefined) {
             const running = ChatCommand.run(text.slice(1), commands)
             // They may take a while, in which somebody may want to type, or to stop.
             yield* interactive && /^\/(?:cancel|compact)\b/.test(text) ? Effect.forkScoped(running) : running
@@ -218,7 +225,8 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
             yield* prompt
             break
           }
-          const sent = yield* send(submitted.text, { agent, files, outline, screen })
+          if (planned !== undefined && !(yield* ChatCommand.setMode("plan", commands))) break
+          const sent = yield* send(planned ?? submitted.text, { agent, files, outline, screen })
           yield* prompt
           if (!interactive && sent) {
             const ended = yield* orQuit(agent.awaitIdle)

@@ -44,13 +44,13 @@ export const make = ({ agent, branch, jobs = () => 0, screen, shown }: Options):
     if (isBranchOld) present = branch()
     isBranchOld = false
     const { contextWindow: window, id: model } = yield* agent.model
-    const { default: mode, suspension } = yield* agent.permissions.status
+    const { mode, suspension } = yield* agent.permissions.status
     const { cost } = agent.ledger.totals()
     const { completed: done, total: all } = Todo.counts(yield* Effect.orElseSucceed(agent.todos(), () => []))
     return {
       model,
       branch: present,
-      mode: suspension === undefined ? mode : `asks nothing (${suspension})`,
+      mode: suspension === undefined || mode === "plan" ? mode : `asks nothing (${suspension})`,
       context: context && { tokens: context.tokens, ...(window === undefined ? {} : { window }) },
       cost: cost === undefined || !agent.ledger.priced ? undefined : { amount: cost, currency: agent.ledger.currency },
       todos: { done, all },

@@ -92,9 +92,10 @@ export const run = ({ agent, writer, task, halted, peer }: Options): Effect.Effe
     yield* Fiber.await(writing)
     const record = Option.orElse(yield* halt, () => Option.none())
     const recordOfPeer = yield* haltOfPeer
-    for (const halted of Option.toArray(Option.orElse(record, () => recordOfPeer))) {
-      yield* Output.writeJson("stdout", halted)
-    }
+    const known = Option.getOrUndefined(Option.orElse(record, () => recordOfPeer))
+    if (known !== undefined) yield* Output.writeJson("stdout", known)
+    // In plan mode the plan is what was wanted.
+    if (known?.plan !== undefined) return ExitCode.completed
     return Option.match(end, { onNone: () => ExitCode.completed, onSome: ExitCode.ofTurn })
   })
 

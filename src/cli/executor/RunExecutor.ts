@@ -161,6 +161,16 @@ const loadMarkdown = Effect.promise(async () => (await import("../view/Speech.js
 
 const report = (end: TurnEnd, halted: Option.Option<Halted>): Effect.Effect<number> =>
   Effect.gen(function* () {
+    const plan = Option.getOrUndefined(halted)?.plan
+    // In plan mode the plan is what was wanted.
+    if (end._tag === "Halted" && plan !== undefined) {
+      yield* answer(plan)
+      yield* Output.write(
+        "stderr",
+        "assent: nobody is there to approve this plan; nothing was changed. Resume the session in a chat to approve it.\n"
+      )
+      return ExitCode.completed
+    }
     const code = ExitCode.ofTurn(end)
     switch (end._tag) {
       case "Completed":

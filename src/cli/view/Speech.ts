@@ -116,9 +116,8 @@ export const make = (options: { readonly color: boolean }): Speech => {
 
 /** A whole answer as rows. */
 export const rowsOf = (text: string, columns: number, color: boolean): ReadonlyArray<string> => {
-  const stream = MarkdownStream.make({ color, colors: color ? CodeColors.make() : undefined })
-  stream.push(Display.sanitize(text))
-  return drain(stream, columns)
+  const options = { color, colors: color ? CodeColors.make() : undefined }
+  return MarkdownStream.rows(Display.sanitize(text), columns, options)
 }
 
 /** A whole answer as rows for standard output. */
@@ -133,18 +132,6 @@ interface Spoken {
   readonly node: Node
   readonly stream: MarkdownStream.MarkdownStream
   begun: boolean
-}
-
-/** Ends a text; yields all rows that are left of it. */
-const drain = (stream: MarkdownStream.MarkdownStream, columns: number): ReadonlyArray<string> => {
-  stream.end()
-  const rows: Array<string> = []
-  for (let more = true; more;) {
-    const taken = stream.take(columns)
-    rows.push(...taken.rows)
-    more = taken.more
-  }
-  return rows
 }
 
 const begin = (words: Spoken, rows: ReadonlyArray<string>): Rows => {

@@ -317,7 +317,8 @@ export const make = ({ sign, color, quiet = false, retold = false }: Options): T
         return note(node, `Nobody answered in time (${Display.oneLine(event.by)}).`)
       case "PermissionStatusChanged": {
         const suspended = event.suspension === undefined ? "" : `, asking nothing (${event.suspension})`
-        return note(node, `permissions: ${event.default}${suspended}`)
+        const before = event.before === undefined ? "" : `, ${event.before} before`
+        return note(node, `mode: ${event.mode}${before}${suspended}`)
       }
       case "Lagged":
         return note(node, `${count(event.missed, "event")} not shown`, "…")

@@ -1,0 +1,111 @@
+/**
+ * Plan mode: an agent reads, asks and proposes, and changes nothing until a person has approved its plan.
+ *
+ * It is an allow list. What runs is a tool that says of itself that it reads, or that it only arranges the agent's own
+ * work, and a command of which every program is in the harmless table. Everything else is refused beside the guards: no
+ * grant, envelope, suspension, list or answer gets past it, and it binds a whole tree, subagents too.
+ *
+ * Its end is a call too: of a tool of the kind `switch_mode`. A person decides about it, whatever the rules say.
+ */
+import * as Tool from "@effect/ai/Tool"
+import * as Context from "effect/Context"
+import type { ApproveAnswer } from "../interaction/Interaction.js"
+import type * as Interactor from "../interaction/Interactor.js"
+import type * as ToolRegistry from "../tool/ToolRegistry.js"
+import type { Case } from "./Case.js"
+import * as Guard from "./Guard.js"
+import * as PermissionRule from "./PermissionRule.js"
+import type { PermissionState } from "./PermissionState.js"
+
+/** Why a call is not run, nor asked about, in this mode; nothing for one that may be. */
+export const beyond = (
+  { isPlanning }: Pick<PermissionState, "isPlanning">,
+  { check, entry }: Pick<Case, "check" | "entry">,
+  subject: PermissionRule.Subject
+): string | undefined =>
+  entry.kind === "switch_mode"
+    ? refusalToEnd(isPlanning, check.origin.depth)
+    : isPlanning
+      ? refusal(entry, subject)
+      : undefined
+
+/** Why the call does not run in plan mode; nothing for one that does. */
+export const refusal = (entry: ToolRegistry.Entry, subject: PermissionRule.Subject): string | undefined => {
+  if (entry.shellCommand !== undefined) {
+    return PermissionRule.reads(subject)
+      ? undefined
+      : `plan mode: of commands only those run that certainly just read, such as ls, grep or git log. ${instead}`
+  }
+  return reads(entry) ? undefined : `plan mode: ${entry.name} is not run, because it may change something. ${instead}`
+}
+
+/** Why a call does not even ask to end plan mode; nothing for one that asks. */
+export const refusalToEnd = (isPlanning: boolean, depth: number): string | undefined =>
+  !isPlanning
+    ? "there is no plan mode to end: do the work; what needs approval is asked about by itself"
+    : depth > 0
+      ? "only the main agent proposes a plan to the user: report yours as your result"
+      : undefined
+
+/** What is asked about the end of plan mode: no rule answers it. */
+export const question = Guard.ask({ reason: "Yes ends plan mode, and the work begins. A comment sends the plan back." })
+
+/** The questions of guards, and that of a call that would end plan mode. */
+export const questionOf = ({ kind }: ToolRegistry.Entry, found: Guard.Ask | undefined): Guard.Ask | undefined =>
+  kind === "switch_mode" ? Guard.also(question, found) : found
+
+/** The end of plan mode was allowed by a rule, a model or a time that ran out. */
+export const isUnheard = ({ kind }: ToolRegistry.Entry, how: Interactor.How, { decision }: ApproveAnswer): boolean =>
+  kind === "switch_mode" && how !== "answered" && decision === "allow"
+
+/** Why an answer that no person gave does not end plan mode. */
+export const nobody =
+  "only a person approves a plan, and nobody is there who could. Nothing is changed: end your turn with the plan as your answer"
+
+/** Why nothing is asked about in the mode `deny`. */
+export const nobodyAsked = "the mode is deny, in which nobody is asked"
+
+/** What a model is told beside the next words when plan mode has begun or ended. */
+export const note = (isPlanning: boolean, depth: number): string => {
+  if (!isPlanning) return "[Plan mode is over. Do the work; what needs approval is asked about by itself.]"
+  const end =
+    depth > 0
+      ? "Report what you found."
+      : "Look at what matters, ask what is unclear, and call propose_plan with the whole plan. Without that tool, end with the plan as your answer."
+  return `[Plan mode: nothing is changed yet. Only tools that read run, and commands that certainly just read. ${end}]`
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const instead =
+  "Nothing is changed before the user has approved a plan. Read what you need; then call propose_plan, or, without that " +
+  "tool, end with your plan as your answer."
+
+/** Its kind or its annotation says so, and neither contradicts the other. */
+const reads = ({ kind, readonly, tool }: ToolRegistry.Entry): boolean => {
+  switch (kind) {
+    case "read":
+    case "search":
+    case "think":
+      return !denies(tool)
+    case "other":
+      return readonly && !isDestructive(tool)
+    case "switch_mode":
+      return true
+    case "edit":
+    case "execute":
+    case "fetch":
+      return false
+  }
+}
+
+const denies = (tool: Tool.Any): boolean => isDestructive(tool) || said(tool, Tool.Readonly) === false
+
+/** It was said of the tool; the default says it of every tool. */
+const isDestructive = (tool: Tool.Any): boolean => said(tool, Tool.Destructive) === true
+
+// Provider-defined tools have no annotations, though their type says so.
+const said = <Id>({ annotations }: Tool.Any, trait: Context.Reference<Id, boolean>): unknown =>
+  (annotations as Context.Context<never> | undefined)?.unsafeMap.get(trait.key)
