@@ -320,10 +320,8 @@ class Gate implements Service, ReservedCall.Gate, Upcoming.Gate {
     const confined = policy.whitelistSandboxed && entry.runs?.(now.call.params) === "confined"
     const { autoApproved, readonly } = entry
     const traits = confined ? { autoApproved, readonly, confined } : entry
-    // It may have changed while the call waited.
-    const beyond = PlanMode.beyond(this.options.state, now, subject)
-    if (beyond !== undefined) return { decision: "deny", method: "mode", rule: beyond }
-    if (entry.kind === "switch_mode") return state.denial(policy, subject) ?? ownQuestion
+    const planned = PlanMode.ruled(this.options, now, subject)
+    if (planned !== undefined) return planned
     const decision = state.evaluate(policy, subject, traits, now.check.origin.sessionId)
     if (decision.decision !== "allow") return decision
     // The person wanted other arguments, so no later rule allows the present ones.
@@ -335,11 +333,7 @@ class Gate implements Service, ReservedCall.Gate, Upcoming.Gate {
   byRule(now: Case, { decision, method, rule }: Decision): Effect.Effect<Verdict> {
     return decision === "allow"
       ? this.allow(now, { granted: true, method, reason: rule })
-      : this.deny(now, {
-          granted: false,
-          method,
-          reason: method === "mode" ? rule : `blocked by ${method.replaceAll("_", " ")}: ${rule}`
-        })
+      : this.deny(now, { granted: false, method, reason: PlanMode.blockedBy(method, rule) })
   }
 
   /**
@@ -347,8 +341,7 @@ class Gate implements Service, ReservedCall.Gate, Upcoming.Gate {
    * deny.
    */
   private ask(now: Case, subject: PermissionRule.Subject, doubt?: string): Deciding {
-    if (this.options.state.asksNobody && now.entry.kind !== "switch_mode")
-      return this.deny(now, { granted: false, method: "mode", reason: PlanMode.nobodyAsked })
+    if (PlanMode.isSilent(this.options.state, now.entry)) return this.deny(now, PlanMode.unasked)
     return now.check.after(this.formOf(now, subject, doubt), (form) => {
       const { fiber, origin, restore } = now.check
       const single = InteractionRequest.unsafeMake(form, fiber, origin)
@@ -415,8 +408,7 @@ class Gate implements Service, ReservedCall.Gate, Upcoming.Gate {
     // A rule that allows everything has not looked at the call.
     const doubt = asked.how === "answered" || answer.decision === "deny" ? undefined : this.doubt(subject)
     if (doubt !== undefined) return this.deny(now, { granted: false, method: "unavailable", reason: doubt, ...asked })
-    if (PlanMode.isUnheard(now.entry, asked.how, answer))
-      return this.deny(now, { granted: false, method: "unavailable", reason: PlanMode.nobody, ...asked })
+    if (PlanMode.isUnheard(now.entry, asked.how, answer)) return this.deny(now, { ...PlanMode.unheard, ...asked })
     if (answer.scope !== "once") this.remember(now, answer, PermissionRule.rememberKey(subject))
     const { askedAt, by, how, requestId } = asked
     const { granted, method, reason } = answered(answer, by, how)

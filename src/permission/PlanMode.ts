@@ -12,10 +12,11 @@ import * as Context from "effect/Context"
 import type { ApproveAnswer } from "../interaction/Interaction.js"
 import type * as Interactor from "../interaction/Interactor.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
-import type { Case } from "./Case.js"
+import { ownQuestion, type Case } from "./Case.js"
+import type { Policy } from "./CompiledPolicy.js"
 import * as Guard from "./Guard.js"
 import * as PermissionRule from "./PermissionRule.js"
-import type { PermissionState } from "./PermissionState.js"
+import type { Decision, PermissionState } from "./PermissionState.js"
 
 /** Why a call is not run, nor asked about, in this mode; nothing for one that may be. */
 export const beyond = (
@@ -28,6 +29,17 @@ export const beyond = (
     : isPlanning
       ? refusal(entry, subject)
       : undefined
+
+/** What the mode says before all rules, at any moment of a call: it may have changed while the call waited. */
+export const ruled = (
+  { policy, state }: { readonly policy: Policy; readonly state: PermissionState },
+  now: Pick<Case, "check" | "entry">,
+  subject: PermissionRule.Subject
+): Decision | undefined => {
+  const rule = beyond(state, now, subject)
+  if (rule !== undefined) return { decision: "deny", method: "mode", rule }
+  return now.entry.kind === "switch_mode" ? (state.denial(policy, subject) ?? ownQuestion) : undefined
+}
 
 /** Why the call does not run in plan mode; nothing for one that does. */
 export const refusal = (entry: ToolRegistry.Entry, subject: PermissionRule.Subject): string | undefined => {
@@ -58,12 +70,24 @@ export const questionOf = ({ kind }: ToolRegistry.Entry, found: Guard.Ask | unde
 export const isUnheard = ({ kind }: ToolRegistry.Entry, how: Interactor.How, { decision }: ApproveAnswer): boolean =>
   kind === "switch_mode" && how !== "answered" && decision === "allow"
 
-/** Why an answer that no person gave does not end plan mode. */
-export const nobody =
+/** An answer that no person gave does not end plan mode. */
+const nobody =
   "only a person approves a plan, and nobody is there who could. Nothing is changed: end your turn with the plan as your answer"
+
+export const unheard = { granted: false, method: "unavailable", reason: nobody } as const
+
+/** In the mode `deny` nothing is asked, except about the end of plan mode. */
+export const isSilent = ({ asksNobody }: Pick<PermissionState, "asksNobody">, { kind }: ToolRegistry.Entry): boolean =>
+  asksNobody && kind !== "switch_mode"
 
 /** Why nothing is asked about in the mode `deny`. */
 export const nobodyAsked = "the mode is deny, in which nobody is asked"
+
+export const unasked = { granted: false, method: "mode", reason: nobodyAsked } as const
+
+/** The reason of a denial by a rule. What the mode says is a sentence. */
+export const blockedBy = (method: Decision["method"], rule: string): string =>
+  method === "mode" ? rule : `blocked by ${method.replaceAll("_", " ")}: ${rule}`
 
 /** What a model is told beside the next words when plan mode has begun or ended. */
 export const note = (isPlanning: boolean, depth: number): string => {

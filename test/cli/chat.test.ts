@@ -251,7 +251,7 @@ describe.concurrent("assent chat at a pipe", () => {
         "/agents",
         "/select AGENT|none",
         "No model was called yet.",
-        "default: ask",
+        "mode: ask",
         "Allowed for this session: touch made*",
         'There is no "permissions frobnicate"',
         "● run_command touch made",

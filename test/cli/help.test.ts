@@ -64,7 +64,7 @@ describe("completion", () => {
         assert.deepStrictEqual(completed("se"), ["sessions"])
         assert.deepStrictEqual(completed("sessions", "re"), ["replay"])
         assert.deepStrictEqual(completed("--store", "x", "audit", "v"), ["verify"])
-        assert.deepStrictEqual(completed("run", "--mo"), ["--model"])
+        assert.deepStrictEqual(completed("run", "--mo"), ["--model", "--mode"])
         assert.deepStrictEqual(completed("--sandbox", ""), ["auto", "require", "off"])
         assert.deepStrictEqual(completed("--model", "off"), ["offline"])
         assert.deepStrictEqual(completed("help", "do"), ["doctor"])

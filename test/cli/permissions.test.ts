@@ -26,14 +26,14 @@ describe.concurrent("assent permissions", () => {
         const length = rest.findIndex((line) => !line.startsWith("  "))
         return from === 0 ? undefined : rest.slice(0, length < 0 ? rest.length : length).join("\n")
       }
-      assert.include(lines, "default: deny")
+      assert.include(lines, "mode: deny")
       assert.include(section("guards"), "shutdown *")
       assert.include(section("denied by policy"), "--force")
       assert.include(section("denied by policy"), "edit_file")
       assert.include(section("allowed by policy"), "git status*")
       assert.include(section("never ask"), "read_file")
       assert.notInclude(section("never ask"), "write_file")
-      assert.strictEqual((yield* at.run(["permissions", "status"])).stdout, "default: deny\nsuspended: no\n")
+      assert.strictEqual((yield* at.run(["permissions", "status"])).stdout, "mode: deny\nsuspended: no\n")
     })
   )
 

@@ -94,12 +94,12 @@ describe.concurrent("settings", () => {
       assert.isFalse(yield* at.exists("workspace/made"))
       assert.deepStrictEqual(yield* at.list("config"), [])
       const shown = yield* at.run(["permissions", "show"])
-      assert.include(shown.stdout, "default: ask")
+      assert.include(shown.stdout, "mode: ask")
       assert.notInclude(shown.stdout, "allowed by policy")
       assert.include(shown.stderr, "--trust")
       const chatted = yield* at.run(["chat"], { stdin: "/model\n/permissions status\n" })
       assert.include(chatted.stdout, "--trust")
-      assert.match(chatted.stdout, /● offline\/offline +no language model\ndefault: ask/)
+      assert.match(chatted.stdout, /● offline\/offline +no language model\nmode: ask/)
       // Whoever answers a dialog answers that dialog, and not whether the directory is trusted.
       assert.deepStrictEqual(yield* at.list("config"), [])
 
