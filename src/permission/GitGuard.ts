@@ -18,7 +18,7 @@
 import type * as FileSystem from "@effect/platform/FileSystem"
 import type * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
-import type { CommandLine, SimpleCommand } from "../shell/CommandLine.js"
+import type { CommandLine, Reading, SimpleCommand } from "../shell/CommandLine.js"
 import * as FileGlob from "./FileGlob.js"
 import * as GitSearch from "./GitSearch.js"
 import * as GitSetting from "../shell/GitSetting.js"
@@ -27,7 +27,9 @@ import * as Program from "../shell/Program.js"
 import * as RealPath from "./RealPath.js"
 import * as Sanitizer from "./Sanitizer.js"
 import * as ShellPath from "../shell/ShellPath.js"
+import * as ShellVariables from "../shell/ShellVariables.js"
 import * as Unpacking from "./Unpacking.js"
+import * as WorkingDirectory from "./WorkingDirectory.js"
 
 export interface Surroundings {
   readonly fileSystem: FileSystem.FileSystem
@@ -96,15 +98,17 @@ class Look {
     return Effect.gen(this, function* () {
       const fields = entry.paths.flatMap((name) => Sanitizer.fieldOf(subject, name))
       for (const field of fields) if (yield* this.isInside(workspace, field)) return field
-      const { line } = subject
-      if (line === undefined) return undefined
+      const { command, readings } = subject
+      if (command === undefined) return undefined
+      const line = subject.line ?? inPieces(readings)
       const [first] = fields
       const base = first === undefined ? workspace : path.resolve(workspace, first)
-      const bases = [base]
-      for (const { program, words } of line.commands) {
-        if (program !== "cd" && program !== "pushd") continue
-        for (const hit of yield* this.hits(base, words[1] ?? "")) bases.push(yield* this.links.walk(base, hit))
-      }
+      const variables = ShellVariables.make(ShellVariables.assignments(command, subject.line))
+      const bases = yield* WorkingDirectory.visited(readings, variables, base, {
+        glob: (from, pattern) => this.hits(from, pattern),
+        walk: (from, hit) => this.links.walk(from, hit)
+      })
+      if (bases === undefined) return command
       const targets = new Set(line.redirects.flatMap(({ operator, target }) => (writes(operator) ? [target] : [])))
       for (const command of line.commands) {
         const words = writerWords(command, line).slice(1)
@@ -124,7 +128,7 @@ class Look {
         }
       }
       // In a sandbox these places cannot be written.
-      const unpacked = entry.runs?.(params) === "confined" ? [] : Unpacking.destinations(subject.readings)
+      const unpacked = entry.runs?.(params) === "confined" ? [] : Unpacking.destinations(readings)
       for (const place of unpacked) {
         if (ShellPath.isUnknown(place) || ShellPath.isWild(place)) return place
         for (const from of bases) if (yield* this.holds(path.resolve(from, place), true)) return unpacks(place)
@@ -230,14 +234,48 @@ const readers: ReadonlySet<string> = new Set(
 /** Programs that take their orders from the printed text: what to write, or what to run. */
 const takers = /^(?:g?xargs|parallel|(?:ba|da|z|k|a)?sh|read|mapfile|readarray|cpio|tar|rsync)$/
 
-const isTaken = ({ commands }: CommandLine): boolean =>
+const isTaken = ({ commands }: Pick<CommandLine, "commands">): boolean =>
   commands.some(({ fed, words }) => fed && words.some((word) => takers.test(word)))
 
 /** The words of a command that may write, without those that exclude files. */
-const writerWords = ({ named, program, words }: SimpleCommand, line: CommandLine): ReadonlyArray<string> =>
+const writerWords = (
+  { named, program, words }: SimpleCommand,
+  line: Pick<CommandLine, "commands">
+): ReadonlyArray<string> =>
   named && readers.has(program) && Program.runner(words) === undefined && !isTaken(line)
     ? []
     : words.filter((word) => !/^--?(?:exclude|ignore)[a-z-]*=/.test(word))
+
+/**
+ * What is read of a text that cannot be taken apart, such as a loop, as if it were simple commands, each with the output
+ * of another: more is asked about then, and nothing less.
+ */
+const inPieces = (readings: ReadonlyArray<Reading>): Pick<CommandLine, "commands" | "redirects"> => {
+  const commands: Array<SimpleCommand> = []
+  const redirects: Array<CommandLine["redirects"][number]> = []
+  for (const { named, text, words } of readings) {
+    const [program = "", target = ""] = words
+    if (/[<>]/.test(program)) {
+      redirects.push({ operator: program, target })
+      continue
+    }
+    // The braces are lost, by which a search hands on what it finds.
+    const whole = words.some((word) => /^-(?:exec|ok)/.test(word)) ? [...words, "{}", ";"] : words
+    const unknown = whole.flatMap((word, at) => (/[$`]/.test(word) ? [at] : []))
+    commands.push({
+      program,
+      words: whole,
+      sources: whole,
+      text,
+      dynamic: unknown.length > 0,
+      unknown,
+      named,
+      fed: true,
+      assignments: []
+    })
+  }
+  return { commands, redirects }
+}
 
 const removers: ReadonlySet<string> = new Set("rm rmdir unlink trash".split(" "))
 

@@ -9,7 +9,10 @@ import * as Program from "../shell/Program.js"
 import * as Wrapper from "../shell/Wrapper.js"
 
 /** The starting directories of such searches. `isReader`: a program that only prints. */
-export const starts = (line: CommandLine, isReader: (program: string) => boolean): ReadonlyArray<string> => {
+export const starts = (
+  line: Pick<CommandLine, "commands">,
+  isReader: (program: string) => boolean
+): ReadonlyArray<string> => {
   const { commands } = line
   const out: Array<string> = []
   let handsOn: boolean | undefined

@@ -141,7 +141,19 @@ class Judge {
     return Effect.gen(this, function* () {
       const assignments = ShellVariables.assignments(command, line)
       this.variables = ShellVariables.make(assignments)
-      const bases = yield* this.visited(readings, base)
+      for (const reading of readings) {
+        const lost = WorkingDirectory.leaves(reading, this.variables)
+        if (lost?.to === "unknown" || (lost?.to === "home" && this.bounds.scope?.allowHome !== true))
+          this.outside(lost.text)
+      }
+      const bases = yield* WorkingDirectory.visited(readings, this.variables, base, {
+        glob: (from, pattern) => Effect.map(this.glob(from, pattern), ({ hits }) => hits),
+        walk: (from, path) => this.links.walk(from, path)
+      })
+      if (bases === undefined) {
+        this.add("path_scope", "The command changes to more directories than can be followed; use several commands.")
+        return
+      }
       for (const { name, value } of assignments) {
         if (moves.has(name)) this.outside(`${name}=`)
         for (const part of value === undefined ? [] : new Set([value, ...value.split(":")])) {
@@ -171,32 +183,6 @@ class Judge {
       if (this.places.length > 0 && ShellPath.spellsInCodes(command)) {
         this.add("protected_path", "The command spells characters as codes in $'…'; write them as they are.")
       }
-    })
-  }
-
-  /**
-   * Directories from which words are read: the command's own, those it changes to, and those it names as working
-   * directory.
-   */
-  private visited(readings: ReadonlyArray<Reading>, base: string): Effect.Effect<ReadonlyArray<string>> {
-    return Effect.gen(this, function* () {
-      const bases = [base]
-      for (const reading of readings) {
-        const lost = WorkingDirectory.leaves(reading, this.variables)
-        if (lost?.to === "unknown" || (lost?.to === "home" && this.bounds.scope?.allowHome !== true))
-          this.outside(lost.text)
-        for (const target of WorkingDirectory.targets(reading, this.variables)) {
-          if (ShellPath.isUnknown(target)) continue
-          for (const from of bases.slice()) {
-            const { hits } = ShellPath.isWild(target) ? yield* this.glob(from, target) : { hits: [target] }
-            for (const hit of hits) {
-              const at = yield* this.links.walk(from, hit)
-              if (bases.length < maxBases && !bases.includes(at)) bases.push(at)
-            }
-          }
-        }
-      }
-      return bases
     })
   }
 
@@ -380,8 +366,6 @@ class Judge {
 }
 
 const defaultTemporary = ["/tmp"]
-
-const maxBases = 16
 
 /** Setting one of these changes what `cd` and `~` mean, or the reported directory. */
 const moves: ReadonlySet<string> = new Set(["HOME", "CDPATH", "OLDPWD", "PWD"])

@@ -2,11 +2,55 @@
  * The directories that a command changes to, or names as a program's working directory: its later words may start
  * there.
  */
+import * as Effect from "effect/Effect"
 import type { Reading } from "../shell/CommandLine.js"
+import * as ShellPath from "../shell/ShellPath.js"
 import * as ShellVariables from "../shell/ShellVariables.js"
 
+/** How the file system is looked at. */
+export interface Looks {
+  /** What a glob matches from a directory. */
+  readonly glob: (from: string, pattern: string) => Effect.Effect<ReadonlyArray<string>>
+  /** Where a path leads, links followed. */
+  readonly walk: (from: string, path: string) => Effect.Effect<string>
+}
+
+/**
+ * All directories from which words of a command may be read: its own, those that it changes to, from any of the others,
+ * and those that it names as working directory. Undefined: they are more than can be followed.
+ */
+export const visited = (
+  readings: ReadonlyArray<Reading>,
+  variables: ShellVariables.Variables,
+  base: string,
+  { glob, walk }: Looks
+): Effect.Effect<ReadonlyArray<string> | undefined> =>
+  Effect.gen(function* () {
+    const bases = [base]
+    const seen = new Set<string>()
+    for (const reading of readings) {
+      for (const target of targets(reading, variables)) {
+        if (ShellPath.isUnknown(target)) continue
+        for (const from of bases.slice()) {
+          const key = `${from}\0${target}`
+          if (seen.has(key)) continue
+          seen.add(key)
+          for (const hit of ShellPath.isWild(target) ? yield* glob(from, target) : [target]) {
+            const at = yield* walk(from, hit)
+            if (bases.includes(at)) continue
+            if (bases.length === maxBases) return undefined
+            bases.push(at)
+          }
+        }
+      }
+    }
+    return bases
+  })
+
+const maxBases = 16
+
 /** As written, with known variables put in. */
-export const targets = ({ deep, words }: Reading, variables: ShellVariables.Variables): ReadonlySet<string> => {
+const targets = ({ deep, words }: Reading, variables: ShellVariables.Variables): ReadonlySet<string> => {
   const out = new Set<string>()
   for (const [at, word] of words.entries()) {
     if ((deep || at === 0) && changes.test(word)) {

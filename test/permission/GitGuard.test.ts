@@ -46,11 +46,20 @@ const inWorkspace = (use: (asking: Asking) => Effect.Effect<void>) =>
       "shared",
       "src",
       "template/.git/hooks",
-      "plain/objects"
+      "plain/objects",
+      "inner/deeper/bare/objects",
+      "inner/deeper/bare/hooks"
     ]) {
       yield* fileSystem.makeDirectory(`${workspace}/${directory}`, { recursive: true })
     }
-    for (const file of ["apart/HEAD", "bare.git/HEAD", "shared/HEAD", "shared/commondir", "src/a.ts"]) {
+    for (const file of [
+      "apart/HEAD",
+      "bare.git/HEAD",
+      "inner/deeper/bare/HEAD",
+      "shared/HEAD",
+      "shared/commondir",
+      "src/a.ts"
+    ]) {
       yield* fileSystem.writeFileString(`${workspace}/${file}`, "x")
     }
     yield* fileSystem.makeDirectory(`${workspace}/separate`)
@@ -187,6 +196,30 @@ describe("a question of its own", () => {
         "echo x > ap*/HEAD",
         "cp x src/d*",
         "cd inno* && cp ../x hooks",
+        // Whatever changes the directory, and however often.
+        "cd inner; cd deeper; cp x bare/hooks/y",
+        "cd inner && cd deeper && cd bare && cp x hooks/y",
+        "cd inner/deeper; cd ..; cd ..; cd apart; cp x hooks/y",
+        "cd -- apart && cp x hooks/y",
+        "cd -P apart && cp x hooks/y",
+        "command cd apart && cp x hooks/y",
+        "builtin cd apart && cp x hooks/y",
+        "D=apart; cd $D; cp x hooks/y",
+        "for d in src apart; do cd $d; cp x hooks/y; done",
+        "(cd apart; cp x hooks/y)",
+        "sh -c 'cd apart; cp x hooks/y'",
+        // Nor what is around it.
+        "if true; then cp x apart/hooks/y; fi",
+        "while true; do echo x > apart/hooks/y; done",
+        "f() { cp x innocent/hooks/y; }; f",
+        "for f in a; do cp -r template/. .; done",
+        "if true; then find . -type f -exec sed -i s/a/b/ {} +; fi",
+        "if true; then find . -type f | xargs sed -i s/a/b/; fi",
+        "select d in apart; do cd $d; cp x hooks/y; done",
+        "env -C apart cp x hooks/y",
+        "env --chdir=apart cp x hooks/y",
+        "sudo --chdir=apart cp x hooks/y",
+        `${Array.from({ length: 17 }, (_, at) => `cd d${at}`).join("; ")}; cp x hooks/y`,
         // A name in codes cannot be seen.
         "cp x $'.\\x67it/hooks'",
         "for d in .g*; do cp x $d/hooks; done",
@@ -286,6 +319,10 @@ describe("a question of its own", () => {
         "cp a $X",
         "curl https://example.com/$ID/file.txt -o x",
         "cd src && make",
+        "cd inner; cd deeper; cp x y",
+        "for f in *.ts; do wc -l $f; done",
+        "if true; then cp src/a.ts src/b.ts; fi",
+        "while read l; do echo $l; done < src/a.ts",
         "git init",
         "git init --template= x",
         "git clone -c user.name=x a b",
