@@ -89,6 +89,7 @@ export const make = ({ sign, color, quiet = false, retold = false }: Options): T
   const outline = AgentOutline.make()
   const strands = new Map<SessionId, Strand>()
   const todos = new Map<SessionId, ReadonlyArray<Todo.Todo>>()
+  const suspensions = new Map<SessionId, string | undefined>()
   /** Whether the main agent's words on the screen end in the middle of a line. */
   let midLine = false
   let waiting: Array<Words> = []
@@ -316,6 +317,9 @@ export const make = ({ sign, color, quiet = false, retold = false }: Options): T
       case "InteractionTimedOut":
         return note(node, `Nobody answered in time (${Display.oneLine(event.by)}).`)
       case "PermissionStatusChanged": {
+        // A rule more or less is told by whoever changed it.
+        if (event.before === undefined && event.suspension === suspensions.get(event.sessionId)) return
+        suspensions.set(event.sessionId, event.suspension)
         const suspended = event.suspension === undefined ? "" : `, asking nothing (${event.suspension})`
         const before = event.before === undefined ? "" : `, ${event.before} before`
         return note(node, `mode: ${event.mode}${before}${suspended}`)
