@@ -1,0 +1,111 @@
+/** The mode of a session and the list of what is to be done, as a person works with them at a terminal. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { existsSync, readFileSync } from "node:fs"
+import * as Program from "../kit/Program.js"
+import * as Pseudo from "../kit/Pseudo.js"
+
+const shiftTab = "\u001b[Z"
+
+const write = (path: string) => ({ name: "write_file", params: { path, content: "x\n" } })
+const plan = { name: "propose_plan", params: { plan: "# The plan\n\n1. write `made.txt`\n2. look at it" } }
+
+describe("plan mode at a terminal", () => {
+  it.live("reads only, ends with the plan that a person approves, and is one key away", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const at = yield* Program.place
+        const made = at.path("workspace/made.txt")
+        const model = yield* at.script(
+          { tools: [write("made.txt"), { name: "run_command", params: { command: "touch made.txt" } }] },
+          { tools: [plan] },
+          { tools: [plan] },
+          { tools: [write("made.txt")] },
+          { text: "Written." }
+        )
+        const env = { ASSENT_STATUS_LINE: "on" }
+        const screen = yield* Pseudo.start(at, ["chat", "--model", model], { columns: 100, rows: 60, env })
+        // A key that comes at once was meant for something else.
+        const answers = (keys: string) => Effect.zipRight(Effect.sleep("300 millis"), screen.type(keys))
+        yield* screen.sees((text) => text.includes("/help") && /· ask$/.test(text))
+        yield* screen.type(shiftTab)
+        yield* screen.sees((text) => /· plan$/.test(text))
+        yield* screen.type(shiftTab)
+        yield* screen.sees((text) => /· ask$/.test(text))
+        yield* screen.type("/plan make it\r")
+        const asked = yield* screen.sees((text) => text.includes("The plan") && text.endsWith("answer>"))
+        assert.match(asked, /✗ write_file .*plan mode/s)
+        assert.match(asked, /✗ run_command .*plan mode/s)
+        assert.isFalse(existsSync(made))
+        yield* answers("n\r")
+        yield* screen.sees((text) => text.split("propose_plan").length > 2 && text.endsWith("answer>"))
+        assert.isFalse(existsSync(made))
+        yield* answers("y\r")
+        // Approved is the plan, not what it says: that is asked about as ever.
+        yield* screen.sees((text) => text.includes("made.txt") && /write_file/.test(text) && text.endsWith("answer>"))
+        assert.isFalse(existsSync(made))
+        yield* answers("y\r")
+        yield* screen.sees((text) => text.includes("Written.") && /· ask$/.test(text))
+        assert.strictEqual(readFileSync(made, "utf8"), "x\n")
+        yield* screen.type("/mode nonsense\r")
+        yield* screen.sees((text) => /ask, plan, deny/.test(text))
+        yield* screen.type("/quit\r")
+        assert.strictEqual(yield* screen.exit, 0)
+      })
+    )
+  )
+
+  it.live("is there again when the session goes on, and allow is not", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const at = yield* Program.place
+        const model = yield* at.script({ text: "One." }, { text: "Two." }, { text: "Three." })
+        const chat = (words: ReadonlyArray<string>, lines: ReadonlyArray<string>) =>
+          at.run(["chat", "--model", model, ...words], { stdin: lines.map((line) => `${line}\n`).join("") })
+        yield* chat([], ["/mode plan", "go"])
+        const planned = yield* chat(["--continue"], ["/mode", "/mode allow", "go"])
+        assert.include(planned.stdout, "The mode is plan")
+        const allowed = yield* chat(["--continue"], ["/mode", "/quit"])
+        assert.include(allowed.stdout, "mode: ask, allow before")
+        assert.include(allowed.stdout, "The mode is ask")
+      })
+    )
+  )
+})
+
+describe("the list of what is to be done", () => {
+  it.live("is shown when it changes, counted below the prompt, and there again when the session goes on", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const at = yield* Program.place
+        const list = (first: string, second: string) => ({
+          name: "todo_write",
+          params: {
+            items: [
+              { content: "look around", status: first },
+              { content: "write it down", status: second }
+            ]
+          }
+        })
+        const model = yield* at.script(
+          { tools: [list("in_progress", "pending")] },
+          { tools: [list("completed", "in_progress")] },
+          { text: "Half done." }
+        )
+        const env = { ASSENT_STATUS_LINE: "on" }
+        const screen = yield* Pseudo.start(at, ["chat", "--model", model], { columns: 100, rows: 40, env })
+        yield* screen.sees((text) => text.includes("/help"))
+        yield* screen.type("go\r")
+        const done = yield* screen.sees((text) => text.includes("Half done.") && /1\/2/.test(text))
+        assert.include(done, "look around")
+        assert.include(done, "write it down")
+        yield* screen.type("/todos\r")
+        yield* screen.sees((text) => text.split("write it down").length > 2)
+        yield* screen.type("/quit\r")
+        assert.strictEqual(yield* screen.exit, 0)
+        const again = yield* at.run(["chat", "--continue"], { stdin: "/todos\n" })
+        assert.include(again.stdout, "write it down")
+      })
+    )
+  )
+})
