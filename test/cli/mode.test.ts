@@ -38,11 +38,11 @@ describe("plan mode at a terminal", () => {
         assert.match(asked, /✗ run_command .*plan mode/s)
         assert.isFalse(existsSync(made))
         yield* answers("n\r")
-        yield* screen.sees((text) => text.split("propose_plan").length > 2 && text.endsWith("answer>"))
+        yield* screen.sees((text) => text.split("Allow propose_plan?").length > 2 && text.endsWith("answer>"))
         assert.isFalse(existsSync(made))
         yield* answers("y\r")
         // Approved is the plan, not what it says: that is asked about as ever.
-        yield* screen.sees((text) => text.includes("made.txt") && /write_file/.test(text) && text.endsWith("answer>"))
+        yield* screen.sees((text) => text.includes("Allow write_file?") && text.endsWith("answer>"))
         assert.isFalse(existsSync(made))
         yield* answers("y\r")
         yield* screen.sees((text) => text.includes("Written.") && /· ask$/.test(text))
