@@ -14,7 +14,7 @@ import type { Options } from "./WebRequest.js"
 export type { Options } from "./WebRequest.js"
 
 /**
- * Access to the web, for {@link FetchUrl.FetchUrl}.
+ * Access to the web, for `FetchUrl`.
  *
  * @since 0.1.0
  * @category layers
