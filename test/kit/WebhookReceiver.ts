@@ -38,7 +38,8 @@ export const json = (value: unknown): Reply => ({ body: JSON.stringify(value) })
 
 /** Listens on a free port of this machine until the scope closes. */
 export const make: Effect.Effect<WebhookReceiver, never, Scope.Scope> = Effect.gen(function* () {
-  const server = yield* NodeHttpServer.make(() => createServer(), { port: 0, host: "127.0.0.1" })
+  const listener = createServer()
+  const server = yield* NodeHttpServer.make(() => listener, { port: 0, host: "127.0.0.1" })
   const arrivals = yield* Queue.unbounded<Arrival>()
   const app = Effect.gen(function* () {
     const request = yield* HttpServerRequest.HttpServerRequest
@@ -64,6 +65,8 @@ export const make: Effect.Effect<WebhookReceiver, never, Scope.Scope> = Effect.g
     })
   })
   yield* server.serve(app)
+  // A connection that the client keeps for the next request would hold the server for four seconds.
+  yield* Effect.addFinalizer(() => Effect.sync(() => listener.closeAllConnections()))
   const address = server.address
   return {
     url: address._tag === "TcpAddress" ? `http://127.0.0.1:${address.port}/interactions` : "",
