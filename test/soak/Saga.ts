@@ -4,6 +4,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
 import * as fs from "node:fs"
 import * as NodeContext from "@effect/platform-node/NodeContext"
@@ -11,6 +12,7 @@ import type { SessionId } from "../../src/core/Id.js"
 import * as History from "../../src/conversation/History.js"
 import * as SessionSnapshot from "../../src/journal/SessionSnapshot.js"
 import * as LibsqlStore from "../../src/store/LibsqlStore.js"
+import * as PostgresStore from "../../src/store/PostgresStore.js"
 import * as HistoryRules from "../kit/historyRules.js"
 import * as Program from "../kit/Program.js"
 
@@ -54,10 +56,11 @@ export const sum = (a: Figures, b: Figures): Figures => ({
 })
 
 /**
- * Plays the story once, with at most this many kills. `random` yields numbers from 0 up to 1.
+ * Plays the story once, with at most this many kills. `random` yields numbers from 0 up to 1. `postgres` is the address of
+ * the store; default: a file of the story's own.
  */
-export const play = (random: () => number, kills: number): Effect.Effect<Figures> =>
-  Effect.scoped(Effect.flatMap(Program.place, (place) => new Saga(place, random, kills).play)).pipe(
+export const play = (random: () => number, kills: number, postgres?: string): Effect.Effect<Figures> =>
+  Effect.scoped(Effect.flatMap(Program.place, (place) => new Saga(place, random, kills, postgres).play)).pipe(
     Effect.provide(NodeContext.layer),
     Effect.orDie
   )
@@ -136,7 +139,8 @@ class Saga {
   constructor(
     private readonly place: Program.Place,
     private readonly random: () => number,
-    private readonly kills: number
+    private readonly kills: number,
+    private readonly postgres: string | undefined
   ) {}
 
   get play(): Effect.Effect<Figures, unknown, NodeContext.NodeContext> {
@@ -185,7 +189,7 @@ class Saga {
         "run",
         "--jsonl",
         "--store",
-        this.place.path("sessions.db"),
+        this.postgres ?? this.place.path("sessions.db"),
         "--model",
         `script:${this.place.path("script.json")}`,
         ...(this.session === undefined ? [] : ["--resume", this.session])
@@ -294,15 +298,16 @@ class Saga {
 
   private get kept(): Effect.Effect<Kept, unknown, NodeContext.NodeContext> {
     const { session } = this
+    const { postgres } = this
     const file = this.place.path("sessions.db")
     const nothing: Kept = { sessions: [], open: [], texts: [], isQuiet: true }
-    if (session === undefined || !fs.existsSync(file)) return Effect.succeed(nothing)
+    if (session === undefined || (postgres === undefined && !fs.existsSync(file))) return Effect.succeed(nothing)
     return Effect.scoped(
       Effect.gen(this, function* () {
-        const store = yield* LibsqlStore.make({
-          file,
-          process: { pid: process.pid, host: "soak", isAlive: () => false }
-        })
+        const us = { pid: process.pid, host: "soak", isAlive: () => false }
+        const store = yield* postgres === undefined
+          ? LibsqlStore.make({ file, process: us })
+          : PostgresStore.make({ url: Redacted.make(postgres), process: us })
         const loaded = yield* Effect.either(store.load(session))
         if (loaded._tag === "Left") {
           // Killed before anything was written down: there is no such session.

@@ -2,7 +2,7 @@
  * Kills the built command line at random moments, again and again, and lets it go on with what it was doing.
  *
  * ```
- * node dist/soak/soak.js [--kills 500] [--seed 1]
+ * node dist/soak/soak.js [--kills 500] [--seed 1] [--store postgres://…]
  * ```
  *
  * Prints what came of it, and exits with 1 when something was lost, done twice, or left open.
@@ -31,12 +31,13 @@ const write = (line: string) => Effect.sync(() => process.stdout.write(`${line}\
 const soak = Effect.gen(function* () {
   const kills = numberOf("--kills", 500)
   const seed = numberOf("--seed", 1)
+  const store = process.argv.includes("--store") ? process.argv[process.argv.indexOf("--store") + 1] : undefined
   const random = randomOf(seed)
   const began = performance.now()
   let all = Saga.none
   yield* write(`${kills} kills, seed ${seed}`)
   while (all.kills < kills) {
-    const story = yield* Saga.play(random, Math.min(12, kills - all.kills))
+    const story = yield* Saga.play(random, Math.min(12, kills - all.kills), store)
     all = Saga.sum(all, story)
     for (const problem of story.violations) yield* write(`  ${problem}`)
     if (all.stories % 10 === 0)
