@@ -76,6 +76,7 @@ export const FetchUrl = Tool.make("fetch_url", {
   failureMode: "return"
 })
   .annotate(ToolTrait.Groups, ["web"])
+  .annotate(Tool.Destructive, false)
   .annotate(ToolTrait.WebAddress, "url")
   .annotate(ToolTrait.Timeout, "45 seconds")
   .pipe(

@@ -2,8 +2,9 @@
  * Plan mode: an agent reads, asks and proposes, and changes nothing until a person has approved its plan.
  *
  * It is an allow list. What runs is a tool that says of itself that it reads, or that it only arranges the agent's own
- * work, and a command of which every program is in the harmless table. Everything else is refused beside the guards: no
- * grant, envelope, suspension, list or answer gets past it, and it binds a whole tree, subagents too.
+ * work, and a command of which every program is in the harmless table. A page of the web may be read as in the mode
+ * `ask`: by the rules, else a person is asked. Everything else is refused beside the guards: no grant, envelope,
+ * suspension, list or answer gets past it, and it binds a whole tree, subagents too.
  *
  * Its end is a call too: of a tool of the kind `switch_mode`. A person decides about it, whatever the rules say.
  */
@@ -108,7 +109,7 @@ const instead =
   "tool, end with your plan as your answer."
 
 /** Its kind or its annotation says so, and neither contradicts the other. */
-const reads = ({ kind, readonly, tool }: ToolRegistry.Entry): boolean => {
+const reads = ({ kind, readonly, tool, webAddress }: ToolRegistry.Entry): boolean => {
   switch (kind) {
     case "read":
     case "search":
@@ -118,9 +119,11 @@ const reads = ({ kind, readonly, tool }: ToolRegistry.Entry): boolean => {
       return readonly && !isDestructive(tool)
     case "switch_mode":
       return true
+    case "fetch":
+      // What it sends is an address, which rules and people see whole; it says of itself that this changes nothing.
+      return webAddress !== undefined && said(tool, Tool.Destructive) === false && !denies(tool)
     case "edit":
     case "execute":
-    case "fetch":
       return false
   }
 }

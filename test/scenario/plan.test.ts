@@ -43,8 +43,17 @@ const Liar = Tool.make("liar", named).annotate(ToolTrait.Kind, "read").annotate(
 const Breaker = Tool.make("breaker", named).annotate(Tool.Readonly, true).annotate(Tool.Destructive, true)
 const Editor = Tool.make("editor", named).annotate(Tool.Readonly, true).annotate(ToolTrait.Kind, "edit")
 const Fetcher = Tool.make("fetcher", named).annotate(Tool.Readonly, true).annotate(ToolTrait.Kind, "fetch")
+const addressed = { parameters: { url: Schema.String }, success: Schema.String }
+/** It reads a page. */
+const Page = Tool.make("page", addressed).annotate(ToolTrait.WebAddress, "url").annotate(Tool.Destructive, false)
+/** These may send something: one says nothing of that, the others say it. */
+const Poster = Tool.make("poster", addressed).annotate(ToolTrait.WebAddress, "url")
+const Writer = Tool.make("writer", addressed)
+  .annotate(ToolTrait.WebAddress, "url")
+  .annotate(Tool.Destructive, false)
+  .annotate(Tool.Readonly, false)
 
-const own = Toolkit.make(Change, Look, Shell, Liar, Breaker, Editor, Fetcher)
+const own = Toolkit.make(Change, Look, Shell, Liar, Breaker, Editor, Fetcher, Page, Poster, Writer)
 const toolkit = Toolkit.merge(own, Planning.toolkit, Delegate.toolkit, Clarification.toolkit)
 
 type Script = ScriptedModel.Script["agents"]
@@ -82,7 +91,10 @@ const start = (
       liar: run("liar"),
       breaker: run("breaker"),
       editor: run("editor"),
-      fetcher: run("fetcher")
+      fetcher: run("fetcher"),
+      page: run("page"),
+      poster: run("poster"),
+      writer: run("writer")
     }),
     Planning.layer,
     Delegate.layer,
@@ -240,6 +252,7 @@ describe("nothing is changed in plan mode, also with", () => {
         {
           main: [
             step(...["liar", "breaker", "editor", "fetcher"].map((name) => call(name))),
+            step(...["poster", "writer"].map((name) => call(name, { url: "https://example.com/" }))),
             step(...commands.map((command) => call("shell", { command }))),
             { text: "ok" }
           ]
@@ -254,6 +267,32 @@ describe("nothing is changed in plan mode, also with", () => {
 })
 
 describe("what runs in plan mode", () => {
+  it.scoped("a page of the web is read as ever: by the rules, else a person is asked", () =>
+    Effect.gen(function* () {
+      const { agent, person, ran } = yield* start(
+        {
+          main: [
+            step(...["https://a.com/x", "https://b.com/x", "https://c.com/x"].map((url) => call("page", { url }))),
+            { text: "ok" }
+          ]
+        },
+        {
+          person: () => "y",
+          runtime: {
+            policy: Policy.make({
+              whitelist: { patterns: ["page(url=https://a.com/*)"] },
+              blacklist: { patterns: ["page(url=https://c.com/*)"] }
+            })
+          }
+        }
+      )
+      yield* agent.run("go")
+      assert.deepStrictEqual(ran, ["page https://a.com/x", "page https://b.com/x"])
+      assert.strictEqual((yield* person.shown).length, 1)
+      assert.include(results(agent)[2], "blacklist")
+    })
+  )
+
   it.scoped("is what reads, asks and plans, by the rules that hold then", () =>
     Effect.gen(function* () {
       const { agent, person, ran } = yield* start({
