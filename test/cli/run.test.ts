@@ -182,7 +182,8 @@ describe.concurrent("assent run", () => {
       assert.deepStrictEqual({ code: result.code, stdout: result.stdout }, { code: 130, stdout: "" })
       assert.match(
         result.stderr,
-        /^assent: cancelled \(timeout\)\.\nassent: go on with: assent run --resume ses_\S+\n$/
+        // A run would have nothing to do: its turn is over.
+        /^assent: cancelled \(timeout\)\.\nassent: go on with: assent chat --resume ses_\S+\n$/
       )
       assert.deepStrictEqual(pids.map(Program.isAlive), [false, false])
     })

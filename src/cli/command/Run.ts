@@ -79,7 +79,7 @@ export const run = (invocation: Arguments.Invocation) =>
             screen,
             interactive: isInteractive("stderr"),
             halted,
-            goOn: goOn("run")
+            goOn
           })
         }
         const { Input, JsonCommand, JsonExecutor } = lines

@@ -27,7 +27,7 @@ export interface Options {
   readonly interactive: boolean
   readonly halted: Effect.Effect<Halted>
   /** The command that goes on with the session, when it is kept. */
-  readonly goOn: Effect.Effect<string | undefined>
+  readonly goOn: (command: "run" | "chat") => Effect.Effect<string | undefined>
 }
 
 /**
@@ -59,12 +59,13 @@ export const run = ({
       Effect.forEach(remarks, (remark) => Output.write("stderr", `assent: ${remark}\n`), { discard: true }),
       report(end, yield* halt)
     )
-    const isUndone = end._tag === "Halted" || end._tag === "Cancelled"
-    return isUndone ? Effect.zipLeft(said, hint(goOn)) : said
+    if (end._tag === "Halted") return Effect.zipLeft(said, hint(goOn("run")))
+    // A cancelled turn is over: a run would have nothing to do, and a person has more to say.
+    return end._tag === "Cancelled" ? Effect.zipLeft(said, hint(goOn("chat"))) : said
   })
 
 /** Tells a person how to go on with what was not done. */
-export const hint = (goOn: Options["goOn"]): Effect.Effect<void> =>
+export const hint = (goOn: ReturnType<Options["goOn"]>): Effect.Effect<void> =>
   Effect.flatMap(goOn, (command) =>
     command === undefined ? Effect.void : Output.write("stderr", `assent: go on with: ${command}\n`)
   )
