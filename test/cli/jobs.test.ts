@@ -152,3 +152,44 @@ for (const { sandbox, skip } of modes) {
     )
   })
 }
+
+describe("a background job, in a chat", () => {
+  it.live("goes on when plan mode begins, and ends with the session that /rewind and /resume leave: each is said", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const at = yield* Program.place
+        yield* at.write("config/permissions.json", { defaultPolicy: "allow" })
+        const time = aSleep()
+        const model = yield* at.script({ tools: [background(`sleep ${time}`)] }, { text: "It sleeps." })
+        const env = { ASSENT_SANDBOX: "off" }
+        const screen = yield* Pseudo.start(at, ["chat", "--model", model], { columns: 100, rows: 60, env })
+        const started = (count: number) =>
+          screen.sees((text) => text.split("It sleeps.").length > count && text.endsWith(">"))
+        const stopped = `job_1 (sleep ${time}) is stopped: background jobs end with their session.`
+        yield* screen.sees((text) => text.includes("/help"))
+        yield* screen.type("go\r")
+        yield* started(1)
+        yield* screen.type("/plan\r")
+        yield* screen.sees((text) =>
+          text.replace(/\s+/g, " ").includes(`job_1 (sleep ${time}) goes on: plan mode is for`)
+        )
+        assert.strictEqual(sleeping(time).length, 1)
+        yield* screen.type("/mode ask\r")
+        yield* screen.sees((text) => text.includes("mode: ask"))
+        yield* screen.type("/rewind 0\r")
+        const rewound = yield* screen.sees((text) => text.includes("Back at the beginning."))
+        assert.include(rewound, stopped)
+        yield* until(() => sleeping(time).length === 0, "the job of the old session has ended")
+        const [, first = ""] = /; (ses_\S+) stays/.exec(rewound.replace(/\s+/g, " ")) ?? []
+        yield* screen.type("\u0015go\r")
+        yield* started(2)
+        assert.strictEqual(sleeping(time).length, 1)
+        yield* screen.type(`/resume ${first}\r`)
+        yield* screen.sees((text) => text.split(stopped).length > 2)
+        yield* until(() => sleeping(time).length === 0, "the job of the session that was left has ended")
+        yield* screen.type("/quit\r")
+        assert.strictEqual(yield* screen.exit, 0)
+      })
+    )
+  )
+})

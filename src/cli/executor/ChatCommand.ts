@@ -17,6 +17,7 @@ import type { Sessions } from "../config/SessionName.js"
 import type { Resumed } from "./ChatResume.js"
 import type { Sources } from "./PermissionEditor.js"
 import type { Page } from "../../journal/SessionStore.js"
+import * as JobReport from "../view/JobReport.js"
 import * as StatusLine from "../view/StatusLine.js"
 import type * as AgentOutline from "../view/AgentOutline.js"
 import * as SessionReport from "../view/SessionReport.js"
@@ -166,11 +167,14 @@ export const run = (line: string, options: Options): Effect.Effect<void> =>
 /** The words behind `/plan`, which are a message; nothing for another line, and for `/plan` alone. */
 export const plannedIn = (line: string): string | undefined => /^\/plan\s+(\S[^]*)$/.exec(line)?.[1]
 
-/** Changes the mode, and says why where that is not done. Yields whether it was. */
-export const setMode = (mode: Mode, { agent, by = "console", screen }: Options): Effect.Effect<boolean> =>
+/** Changes the mode, and says why where that is not done. Yields whether it was. Plan mode ends no job: they are named. */
+export const setMode = (mode: Mode, { agent, by = "console", jobs, screen }: Options): Effect.Effect<boolean> =>
   Effect.matchEffect(agent.permissions.setMode(mode, { by }), {
     onFailure: ({ message }) => Effect.as(screen.printLine(`The mode stays as it was. ${message}`), false),
-    onSuccess: () => Effect.succeed(true)
+    onSuccess: () => {
+      const going = mode === "plan" ? JobReport.going(jobs?.jobs.list(agent.id) ?? []) : []
+      return Effect.as(going.length === 0 ? Effect.void : screen.printLine(going.join("\n")), true)
+    }
   })
 
 /** What a key changes the mode to: plan, or back to asking; never to a mode that allows. */

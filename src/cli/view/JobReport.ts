@@ -36,6 +36,16 @@ export const stopped = (jobs: ReadonlyArray<Jobs.Listed>): ReadonlyArray<string>
       : []
   )
 
+/** Which of them go on although plan mode has begun. */
+export const going = (jobs: ReadonlyArray<Jobs.Listed>): ReadonlyArray<string> =>
+  jobs.flatMap(({ command, ended, id }) =>
+    ended === undefined
+      ? [
+          `${id} (${Display.oneLine(command, 80)}) goes on: plan mode is for what is called from now on. /jobs stop ${id} ends it.`
+        ]
+      : []
+  )
+
 /** `job_1 ended with exit code 1 · npm run dev · 3.2 s`, and a mark for it. */
 export const ended = (event: EventOf<"JobEnded">): readonly [text: string, mark: string] => {
   const { by, command, duration, exitCode, jobId, reason, signal } = event
