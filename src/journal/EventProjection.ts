@@ -198,7 +198,7 @@ export class EventProjection {
     this.modelCall(entry.content, "tool-calls")
     this.setStatus("executing")
     for (const { id, name, params } of entry.calls) {
-      const summary = Redaction.summarize(params, redactor)
+      const summary = ToolSummary.ofCall(params, redactor)
       const proposed = { toolCallId: id, tool: name, summary, arguments: redactor.value(params) }
       this.tell({ _tag: "ToolCallProposed", ...proposed })
     }
@@ -225,7 +225,7 @@ export class EventProjection {
     if (call === undefined || isAgain) return
     const { params, tool, toolCallId } = entry
     this.startedAt.set(toolCallId, this.at)
-    this.tell({ _tag: "ToolCallStarted", toolCallId, tool, summary: Redaction.summarize(params, redactor) })
+    this.tell({ _tag: "ToolCallStarted", toolCallId, tool, summary: ToolSummary.ofCall(params, redactor) })
   }
 
   private end({ call }: CallSnapshot, outcome: ToolOutcome, result: unknown): void {

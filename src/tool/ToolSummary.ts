@@ -1,6 +1,6 @@
 /**
- * The result of a call in few words, as a person would say it: `12 lines`, `3 matches in 2 files`, `exit 1`. It goes by
- * what results look like, so that it needs no tool: a journal has results only.
+ * A call and its result in few words, as a person would say them: `npm test, timeout=60`, `12 lines`, `3 matches in 2 files`,
+ * `exit 1`. It goes by what arguments and results look like, so that it needs no tool: a journal has names and values only.
  */
 import * as Redaction from "../core/Redaction.js"
 
@@ -14,6 +14,24 @@ export const of = (result: unknown, redactor: Pick<Redaction.Masking, "text">): 
     return `${result.job_id} ${result.state === "running" ? "runs" : "has ended"} · ${printed}`
   }
   return isEdited(result) ? of(result.result, redactor) : Redaction.summarize(result, redactor)
+}
+
+/**
+ * The arguments of a call in at most 200 characters, secrets masked: what it is about, then the others by name. The text of
+ * a file is left out, and a plan is its title: they are shown where they are decided about.
+ */
+export const ofCall = (params: unknown, redactor: Pick<Redaction.Masking, "text">): string => {
+  if (!isRecord(params)) return Redaction.summarize(params, redactor)
+  const subject = subjects.find((name) => typeof params[name] === "string")
+  if (subject === undefined) return Redaction.summarize(params, redactor)
+  let text = subject === "plan" ? titleOf(String(params[subject])) : String(params[subject])
+  const isFile = subject === "path"
+  for (const name of Object.keys(params)) {
+    const value = params[name]
+    if (name === subject || (isFile && typeof value === "string" && contents.has(name))) continue
+    text += `, ${name}=${typeof value === "string" ? value : (JSON.stringify(value) ?? "")}`
+  }
+  return Redaction.summarize(text, redactor)
 }
 
 /** What went wrong in a call that ran to its end, as a command with another exit code than 0 does. */
@@ -31,6 +49,18 @@ export const fault = (result: unknown): string | undefined => {
 
 const isRecord = (value: unknown): value is { readonly [key: string]: unknown } =>
   typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** Arguments that say what a call is about, whatever stands before them. */
+const subjects = ["command", "pattern", "path", "plan"] as const
+
+/** Arguments that are the text of a file. */
+const contents: ReadonlySet<string> = new Set(["content", "old_text", "new_text"])
+
+/** The first line of a Markdown text, without the marks of a heading. */
+const titleOf = (text: string): string => {
+  const [first = ""] = text.trim().split("\n", 1)
+  return first.replace(/^#{1,6}\s+/, "").replace(/\s+#*\s*$/, "")
+}
 
 /** A background job, and what it printed. */
 const isJob = (value: unknown): value is { readonly job_id: string; readonly state: string; readonly output: string } =>

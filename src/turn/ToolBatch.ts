@@ -24,13 +24,13 @@ import * as RuntimeFlags from "effect/RuntimeFlags"
 import * as Origin from "../core/Origin.js"
 import { isImmediate } from "../internal/Immediate.js"
 import * as Defect from "../core/Defect.js"
-import * as Redaction from "../core/Redaction.js"
 import type { Interactor } from "../interaction/Interactor.js"
 import type { PermissionCheck } from "../permission/PermissionCheck.js"
 import type { Denied, Verdict } from "../permission/PermissionGate.js"
 import type { ToolOutcome } from "../core/ToolOutcome.js"
 import type { ToolCall, ToolResult } from "../tool/ToolCall.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
+import * as ToolSummary from "../tool/ToolSummary.js"
 import type { Company } from "../permission/Authority.js"
 import { BatchCleanup } from "./BatchCleanup.js"
 import { QueuedCalls } from "./QueuedCalls.js"
@@ -114,7 +114,7 @@ export class ToolBatch implements ToolRun.Host {
     setStatus(session, "executing")
     for (const [index, call] of this.calls.entries()) {
       if (this.before?.get(call.id)?.ended !== undefined) continue
-      const summary = Redaction.summarize(call.params, session.redactor)
+      const summary = ToolSummary.ofCall(call.params, session.redactor)
       this.summaries[index] = summary
       const params = session.redactor.value(call.params)
       const proposed = {

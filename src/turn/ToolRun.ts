@@ -6,11 +6,11 @@ import type * as FiberId from "effect/FiberId"
 import * as FiberRef from "effect/FiberRef"
 import * as FiberRefs from "effect/FiberRefs"
 import * as Defect from "../core/Defect.js"
-import * as Redaction from "../core/Redaction.js"
 import type { ToolOutcome } from "../core/ToolOutcome.js"
 import type { Allowed } from "../permission/PermissionGate.js"
 import type { ToolCall } from "../tool/ToolCall.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
+import * as ToolSummary from "../tool/ToolSummary.js"
 import type { BatchCleanup } from "./BatchCleanup.js"
 import { emit, type TurnContext } from "./TurnContext.js"
 import * as SessionSpan from "./SessionSpan.js"
@@ -67,7 +67,7 @@ const begin = (host: Host, { call, entry, index }: Subject, allowed: Allowed): E
   const began = session.now()
   host.startedAt[index] = began
   const proposed = allowed.encoded === call.params ? host.summaries[index] : undefined
-  const summary = proposed ?? Redaction.summarize(allowed.encoded, session.redactor)
+  const summary = proposed ?? ToolSummary.ofCall(allowed.encoded, session.redactor)
   emit(session, { _tag: "ToolCallStarted", toolCallId: call.id, tool: call.name, summary })
   const finished = (exit: Exit.Exit<unknown, unknown>) => {
     const { outcome, result } = resultOf(entry, exit)

@@ -44,6 +44,10 @@ describe("plan mode at a terminal", () => {
         // Approved is the plan, not what it says: that is asked about as ever.
         yield* screen.sees((text) => text.includes("Allow write_file?") && text.endsWith("answer>"))
         assert.isFalse(existsSync(made))
+        assert.match(
+          screen.everything(),
+          /\n● propose_plan The plan\n(?:.*\n)*? {2}✓ (?:propose_plan The plan · )?\S+ \S+ · approved\n/
+        )
         yield* answers("y\r")
         yield* screen.sees((text) => text.includes("Written.") && text.endsWith("· ask"))
         assert.strictEqual(readFileSync(made, "utf8"), "x\n")

@@ -4,6 +4,43 @@ import * as ToolSummary from "../../src/tool/ToolSummary.js"
 
 const said = (result: unknown) => [ToolSummary.of(result, Redaction.shapesOnly), ToolSummary.fault(result)]
 
+describe("a call, in few words", () => {
+  it("is what it is about, then the rest by name", () => {
+    const calls: ReadonlyArray<readonly [unknown, string]> = [
+      [{ command: "npm test" }, "npm test"],
+      [{ timeout: 60, command: "npm test" }, "npm test, timeout=60"],
+      [{ path: "a.ts" }, "a.ts"],
+      [{ offset: 3, path: "a.ts" }, "a.ts, offset=3"],
+      [{ path: "src", pattern: "return" }, "return, path=src"],
+      [{ content: "one\ntwo\n", path: "a.ts" }, "a.ts"],
+      [{ path: "a.ts", old_text: "x", new_text: "y", replace_all: true }, "a.ts, replace_all=true"],
+      [{ plan: "\n## The sum ##\n\n1. mend it" }, "The sum"],
+      [{ plan: "#tag is no heading" }, "#tag is no heading"],
+      // Of no file, they are arguments as others.
+      [{ content: "words", to: "ada" }, "content=words, to=ada"],
+      [{ path: 3, content: "x" }, "path=3, content=x"],
+      [{ profile: "reviewer", task: "look" }, "profile=reviewer, task=look"],
+      [{}, ""],
+      [null, "null"],
+      ["words", "words"]
+    ]
+    for (const [params, expected] of calls)
+      assert.strictEqual(ToolSummary.ofCall(params, Redaction.shapesOnly), expected)
+  })
+
+  it("holds no secret, and is short", () => {
+    const token = `ghp_${"a".repeat(30)}`
+    for (const params of [
+      { command: token },
+      { command: "x", env: { token } },
+      { plan: token },
+      { path: "a", mode: token }
+    ])
+      assert.notInclude(ToolSummary.ofCall(params, Redaction.shapesOnly), token)
+    assert.isAtMost(ToolSummary.ofCall({ command: "x".repeat(9_000) }, Redaction.shapesOnly).length, 200)
+  })
+})
+
 describe("what came of a call, in few words", () => {
   it("is what a person would say", () => {
     const results: ReadonlyArray<readonly [unknown, string, string?]> = [

@@ -222,7 +222,7 @@ export const make = ({ sign, color, quiet = false, retold = false }: Options): T
         : [Gutter.tint(style, child)(child.label), style.red(outcome)].join(" ").trim()
     const rest =
       child === undefined
-        ? [time, clip(event.summary)]
+        ? [time, succeeded && event.tool === proposer ? "approved" : clip(event.summary)]
         : [isBegun ? "works in the background" : figures(child, time, outcome === "")]
     const text = [who, ...rest.map(style.dim)].filter((part) => part !== "").join(style.dim(" · "))
     line(node, node.depth === 0 ? `  ${mark}` : mark, text, succeeded ? style.green : style.red)
@@ -467,6 +467,9 @@ const refused = "The model refused to say more, or its provider stopped the answ
 
 /** The shortest time between two pictures of words that stream, in milliseconds. */
 const frame = 16
+
+/** The tool that proposes a plan. What it says when that is approved is for the model. */
+const proposer = "propose_plan"
 
 /** Characters that are taken in before what is finished of them is drawn. */
 const helping = 16_384
