@@ -17,6 +17,8 @@ export interface Glob {
   readonly stars: boolean
   /** The longest literal text of the pattern: every match contains it. */
   readonly needle: string
+  /** How far behind the beginning of a match the needle stands at most; infinite where a star is before it. */
+  readonly reach: number
   /** Internal to this file: the texts between the stars. */
   readonly pieces: ReadonlyArray<Piece>
 }
@@ -31,7 +33,9 @@ export const compile = (pattern: string): Glob => {
   let plain = true
   let head: string | undefined
   let needle = ""
+  let reach = 0
   let run = ""
+  let runAt = 0
   const close = () => {
     pieces.push(plain ? text : steps)
     steps = []
@@ -44,10 +48,15 @@ export const compile = (pattern: string): Glob => {
     const set = code === bracket ? classAt(pattern, at) : undefined
     if (set === undefined && code !== star && code !== question) {
       const char = String.fromCodePoint(code)
+      if (run === "") runAt = steps.length
       steps.push({ _tag: "One", code })
       text += char
       run += char
-      if (run.length > needle.length) needle = run
+      if (run.length > needle.length) {
+        needle = run
+        // A character may take two places of a text.
+        reach = pieces.length > 0 ? Number.POSITIVE_INFINITY : 2 * runAt
+      }
       at += width(code)
       continue
     }
@@ -63,7 +72,7 @@ export const compile = (pattern: string): Glob => {
     at = set?.end ?? at + 1
   }
   close()
-  return { pattern, head: head ?? pattern, wild: head !== undefined, stars: pieces.length > 1, needle, pieces }
+  return { pattern, head: head ?? pattern, wild: head !== undefined, stars: pieces.length > 1, needle, reach, pieces }
 }
 
 /** Takes time proportional to the text, and at the very worst to pattern × text. */

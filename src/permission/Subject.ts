@@ -222,18 +222,14 @@ export class Evidence {
     if (texts.finds(pattern)) return true
     if (this.self.command === undefined) return false
     this.listsMemo ??= new Haystack.WordLists(
-      this.self.readings.filter(({ deep }) => deep).map(({ words }) => words),
+      this.self.readings.filter(({ deep }) => deep),
       texts.pairs
     )
     return this.listsMemo.finds(pattern)
   }
 
   mentions(rule: ReadonlyArray<string>): boolean {
-    this.rowsMemo ??= new Haystack.WordRows(
-      this.self.readings.map(({ words }) => words),
-      this.everyString,
-      this.texts.pairs
-    )
+    this.rowsMemo ??= new Haystack.WordRows(this.self.readings, this.everyString, this.texts.pairs)
     return this.rowsMemo.finds(rule)
   }
 
@@ -285,10 +281,10 @@ export class Evidence {
     const written = new Set([command, trimmed, /\t| {2}/.test(trimmed) ? trimmed.replace(/[ \t]+/g, " ") : trimmed])
     for (const { text } of line?.commands ?? []) written.add(text)
     const out = [...written]
-    // The readings hardly repeat each other.
+    // The readings hardly repeat each other. Those of a text that cannot be parsed are pieces of it.
     for (const { named, text, words } of readings) {
       if (!named) continue
-      if (!written.has(text)) out.push(text)
+      if (line === undefined || !written.has(text)) out.push(text)
       const [program = ""] = words
       // A program called by its path counts by its name too.
       if (program.includes("/")) out.push(text.slice(program.length - reader.basename(program).length))

@@ -6,6 +6,7 @@
  * take a few milliseconds, and the time grows only with the text.
  */
 import * as Glob from "../core/Glob.js"
+import type { Reading } from "./Reading.js"
 
 /** A deny pattern, in the forms in which it is searched. */
 export interface Needle {
@@ -65,6 +66,9 @@ export class Pairs {
   }
 }
 
+/** Words, and the same joined by single spaces; `loose`: none of them holds a space. */
+export type List = Pick<Reading, "words" | "text" | "loose">
+
 /** Texts; a pattern has to match a whole text. */
 export class Haystack {
   private readonly all: string
@@ -72,7 +76,8 @@ export class Haystack {
   readonly pairs: Pairs
 
   constructor(texts: ReadonlyArray<string>, beside: ReadonlyArray<string> = []) {
-    this.all = `${mark}${texts.map(unmarked).join(mark)}${mark}`
+    const clean = texts.join("").includes(mark) ? texts.map(unmarked) : texts
+    this.all = `${mark}${clean.join(mark)}${mark}`
     this.pairs = new Pairs([this.all, ...beside])
   }
 
@@ -105,7 +110,7 @@ export class WordLists {
   private joined: string | undefined
 
   constructor(
-    private readonly lists: ReadonlyArray<ReadonlyArray<string>>,
+    private readonly lists: ReadonlyArray<List>,
     private readonly pairs: Pairs
   ) {}
 
@@ -117,7 +122,7 @@ export class WordLists {
 
   /** Joined when the first pattern is searched: most are ruled out before. */
   private get all(): string {
-    return (this.joined ??= this.lists.map((words) => separator + unmarked(words.join(separator)) + mark).join(""))
+    return (this.joined ??= separator + joined(this.lists, mark + separator) + mark)
   }
 
   private has(glob: Glob.Glob): boolean {
@@ -139,6 +144,11 @@ export class WordLists {
       if (needleAt < 0) return false
       if (needleAt >= end && glob.needle !== "") {
         at = end
+        continue
+      }
+      // A match begins close before it.
+      if (needleAt - start > glob.reach) {
+        at = needleAt - glob.reach - 1
         continue
       }
       if (before === "/") {
@@ -167,7 +177,7 @@ export class WordRows {
   private joined: string | undefined
 
   constructor(
-    private readonly lists: ReadonlyArray<ReadonlyArray<string>>,
+    private readonly lists: ReadonlyArray<List>,
     private readonly texts: ReadonlyArray<string>,
     private readonly pairs: Pairs
   ) {}
@@ -181,7 +191,7 @@ export class WordRows {
 
   /** Joined when the first rule is searched: most are ruled out before. */
   private get all(): string {
-    return (this.joined ??= this.lists.map((words) => separator + words.join(separator) + separator).join(mark))
+    return (this.joined ??= separator + joined(this.lists, separator + mark + separator) + separator)
   }
 }
 
@@ -192,6 +202,15 @@ export class WordRows {
 // No text that can be parsed holds this character.
 const mark = "\u0000"
 const separator = "\u0001"
+
+/** The lists, with separators between their words. Where texts tell their words, all are taken apart at once. */
+const joined = (lists: ReadonlyArray<List>, between: string): string => {
+  if (!lists.every(({ loose, text }) => loose && !text.includes(mark))) {
+    return lists.map(({ words }) => unmarked(words.join(separator))).join(between)
+  }
+  const texts = lists.map(({ text }) => text).join(between)
+  return texts.replace(/ /g, separator)
+}
 
 /** The words stand in the text one after the other, with nothing but blanks around each. */
 const hasRow = (text: string, [first = "", ...others]: ReadonlyArray<string>): boolean => {

@@ -12,7 +12,9 @@ export const nameOf = (program: string): string => {
   if (end >= 0) return end === program.length ? program : program.slice(0, end) || program
   // No file system has longer names, and the search for a version at the end could take very long.
   if (program.length > 4096) return program
-  const base = basename(program)
+  const own = basename(program)
+  if (own.length < program.length) return nameOf(own)
+  const base = own
     .slice(-256)
     .toLowerCase()
     .replace(/\.(?:exe|cmd|bat|com)$/, "")
@@ -30,7 +32,8 @@ export const isPlainName = (word: string): boolean => word.length <= 64 && plain
 
 export const isGit = (word: string): boolean => /git/i.test(word) && nameOf(word) === "git"
 
-export const basename = (program: string): string => program.slice(program.lastIndexOf("/") + 1)
+export const basename = (program: string): string =>
+  program.includes("/") ? program.slice(program.lastIndexOf("/") + 1) : program
 
 /**
  * The first word that makes a command run others: the program itself, or an argument of it such as `-c` for git and
@@ -53,14 +56,16 @@ export const alwaysRuns = (program: string): boolean => runner([program]) !== un
 /** The words without the options between git and its subcommand; nothing where there are none. */
 export const withoutGitOptions = (words: ReadonlyArray<string>): ReadonlyArray<string> | undefined => {
   if (!words.some((word, at) => words[at + 1]?.startsWith("-") === true && isGit(word))) return undefined
-  const out: Array<string> = []
+  const out = words.slice()
+  let size = 0
   for (let at = 0; at < words.length; at++) {
     const word = words[at] ?? ""
-    out.push(word)
+    out[size++] = word
     if (!isGit(word)) continue
     for (; words[at + 1]?.startsWith("-") === true; at++) if (gitValueOptions.has(words[at + 1] ?? "")) at++
   }
-  return out.length === words.length ? undefined : out
+  out.length = size
+  return out
 }
 
 // -----------------------------------------------------------------------------------------------------------------

@@ -19,6 +19,8 @@ export interface Reading {
   readonly text: string
   /** Each later word may be a program too, with the words behind it. */
   readonly deep: boolean
+  /** No word holds a space: the text tells where each one ends. */
+  readonly loose: boolean
 }
 
 /**
@@ -63,7 +65,7 @@ class Reader {
       const { named, text, words } = command
       if (seen.has(text)) continue
       seen.add(text)
-      if (words.length > 0) this.unfold(words, named, depth, runs)
+      if (words.length > 0) this.unfold({ words, named, text: words.join(" "), loose: false }, depth, runs)
       if (depth < maxNesting) for (const told of Doubt.texts(command)) this.inner(told, depth + 1, runs)
     }
     for (const { operator, target } of line.right.redirects) this.redirection(operator, target, seen)
@@ -85,14 +87,18 @@ class Reader {
   private pieces(text: string, depth: number): void {
     const seen = this.seenAt(depth)
     const bare = text.replace(/\\\n/g, "").replace(/["'\\]/g, "")
+    const hasSingleSpaces = !/[^\S \r\n]| {2}/.test(bare)
     for (const piece of bare.split(/[;&|<>(){}`$\r\n]+/)) {
-      if (seen.has(piece)) continue
-      seen.add(piece)
+      const before = seen.size
+      if (seen.add(piece).size === before) continue
       const trimmed = piece.trim()
       if (trimmed === "") continue
       const words = /\s/.test(trimmed) ? trimmed.split(/\s+/) : [trimmed]
       const start = words.findIndex((word) => !leads(word))
-      if (start >= 0) this.unfold(start === 0 ? words : words.slice(start), true, depth, false)
+      if (start < 0) continue
+      const own = start === 0 ? words : words.slice(start)
+      const whole = start === 0 && hasSingleSpaces ? trimmed : own.join(" ")
+      this.unfold({ words: own, named: true, text: whole, loose: true }, depth, false)
     }
     if (!/[<>]/.test(bare)) return
     for (const [, operator = "", target = ""] of bare.matchAll(/([<>]{1,3}[&|]?)[ \t]*([^\s;&|<>(){}`]+)/g)) {
@@ -100,18 +106,21 @@ class Reader {
     }
   }
 
-  private unfold(words: ReadonlyArray<string>, named: boolean, depth: number, runs: boolean): void {
+  private unfold(told: Omit<Reading, "deep">, depth: number, runs: boolean): void {
+    const { loose, named, text, words } = told
     const deep = !named || (runs && !Harmless.isKnown(words[0] ?? "")) || Program.runner(words) !== undefined
-    this.out.push({ words, named, text: words.join(" "), deep })
+    this.out.push({ words, named, text, deep, loose })
     const plain = Program.withoutGitOptions(words)
-    if (plain !== undefined) this.out.push({ words: plain, named, text: plain.join(" "), deep })
+    if (plain !== undefined) this.out.push({ words: plain, named, text: plain.join(" "), deep, loose })
     if (!deep || depth >= maxNesting) return
-    const codes = new Set<string>()
-    const interprets = Interpreter.speaksAnother(words[0] ?? "")
+    // Most words hold no code, so what is needed for code is made with the first one.
+    let codes: Set<string> | undefined
+    let interprets: boolean | undefined
     for (let at = 1; at < words.length; at++) {
       const code = codeIn(words[at] ?? "")
-      if (code === undefined || codes.has(code)) continue
-      codes.add(code)
+      if (code === undefined || codes?.has(code) === true) continue
+      codes = (codes ?? new Set()).add(code)
+      interprets ??= Interpreter.speaksAnother(words[0] ?? "")
       if (interprets) this.spell(code)
       this.inner(code, depth + 1, false)
     }
@@ -120,14 +129,14 @@ class Reader {
   /** In code of another language a program's name stands between quotes, commas, brackets; each word may be a name. */
   private spell(code: string): void {
     const words = code.split(/[^\w./@%+-]+/).filter((word) => word !== "")
-    if (words.length > 0) this.out.push({ words, named: true, text: words.join(" "), deep: true })
+    if (words.length > 0) this.out.push({ words, named: true, text: words.join(" "), deep: true, loose: true })
   }
 
   private redirection(operator: string, target: string, seen: Set<string>): void {
     const text = `${operator} ${target}`
-    if (seen.has(text)) return
-    seen.add(text)
-    this.out.push({ words: [operator, target], named: true, text, deep: false })
+    const before = seen.size
+    if (seen.add(text).size === before) return
+    this.out.push({ words: [operator, target], named: true, text, deep: false, loose: !target.includes(" ") })
   }
 
   private seenAt(depth: number): Set<string> {
