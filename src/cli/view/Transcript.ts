@@ -25,6 +25,7 @@ import * as Needs from "../../interaction/Needs.js"
 import type { AgentEvent, EventOf } from "../../event/AgentEvent.js"
 import type * as EventBus from "../../event/EventBus.js"
 import * as Activity from "./Activity.js"
+import * as CallEnd from "./CallEnd.js"
 import * as TodoLines from "./TodoLines.js"
 import * as Gutter from "./Gutter.js"
 import * as JobReport from "./JobReport.js"
@@ -222,7 +223,7 @@ export const make = ({ sign, color, quiet = false, retold = false }: Options): T
         : [Gutter.tint(style, child)(child.label), style.red(outcome)].join(" ").trim()
     const rest =
       child === undefined
-        ? [time, succeeded && event.tool === proposer ? "approved" : clip(event.summary)]
+        ? [time, CallEnd.said(event)]
         : [isBegun ? "works in the background" : figures(child, time, outcome === "")]
     const text = [who, ...rest.map(style.dim)].filter((part) => part !== "").join(style.dim(" · "))
     line(node, node.depth === 0 ? `  ${mark}` : mark, text, succeeded ? style.green : style.red)
@@ -467,9 +468,6 @@ const refused = "The model refused to say more, or its provider stopped the answ
 
 /** The shortest time between two pictures of words that stream, in milliseconds. */
 const frame = 16
-
-/** The tool that proposes a plan. What it says when that is approved is for the model. */
-const proposer = "propose_plan"
 
 /** Characters that are taken in before what is finished of them is drawn. */
 const helping = 16_384
