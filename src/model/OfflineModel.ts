@@ -3,17 +3,17 @@
  * results, so that everything around a model can be tried. It is deterministic.
  *
  * It understands the table of `OfflineRequest`. It proposes only tools that it was given; to any other request it
- * replies that it is not a language model.
+ * replies that it is not a language model. What plan mode refuses becomes a plan, and is done once that is approved.
  *
  * @since 0.1.0
  */
 import type * as Prompt from "@effect/ai/Prompt"
-import type * as Tool from "@effect/ai/Tool"
 import * as Chunk from "effect/Chunk"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
 import * as Id from "../core/Id.js"
 import * as Model from "./Model.js"
+import * as OfflinePlan from "./OfflinePlan.js"
 import * as OfflineReport from "./OfflineReport.js"
 import * as OfflineRequest from "./OfflineRequest.js"
 
@@ -32,7 +32,9 @@ export const make = (options: { readonly id?: string | undefined } = {}): Model.
   return {
     id: options.id ?? "offline/offline",
     stream: ({ prompt, tools }) => {
-      const { calls, text } = answer(inputOf(prompt), tools)
+      const names = new Set(tools.map((tool) => tool.name))
+      const input = inputOf(prompt)
+      const { calls, text } = OfflinePlan.next(prompt, names) ?? answer(input, names)
       const parts: Array<Model.Part> = calls.map(({ params, tool }) => ({
         type: "tool-call",
         id: ids.unsafeNext("call"),
@@ -84,8 +86,8 @@ const inputOf = (prompt: Prompt.Prompt): Input => {
     else if (message.role === "user") {
       for (const part of message.content) {
         if (part.type === "text") {
-          // What is said of a file that comes with words.
-          if (!/^\[File [^\n]*\]$/.test(part.text)) said.push(part.text)
+          // What is said of a file that comes with words, of the mode and of jobs is said to a model.
+          if (!/^\[(?:File|Plan mode|Background job)\b[^\n]*\]$/.test(part.text)) said.push(part.text)
         } else files.push(part.fileName ?? part.mediaType)
       }
     }
@@ -95,9 +97,8 @@ const inputOf = (prompt: Prompt.Prompt): Input => {
 
 const answer = (
   input: Input,
-  tools: ReadonlyArray<Tool.Any>
+  names: ReadonlySet<string>
 ): { readonly text: string; readonly calls: ReadonlyArray<OfflineRequest.Request> } => {
-  const names = new Set(tools.map((tool) => tool.name))
   const paragraphs = input.results.map(OfflineReport.describe)
   if (input.files.length > 0) {
     paragraphs.push(`I cannot look at ${sentence(input.files)}: the offline model reads words only.`)
@@ -128,6 +129,7 @@ const account = (names: ReadonlySet<string>): string => {
           "I understand:",
           "",
           ...possible.map(({ example }) => `- ${example}`),
+          ...(names.has(OfflinePlan.proposer) ? [`- in plan mode: ${OfflinePlan.example}`] : []),
           "",
           "Several lines, or requests joined by and or then, become several calls at once."
         ]

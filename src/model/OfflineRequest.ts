@@ -3,7 +3,7 @@
  *
  * | request | call |
  * |---|---|
- * | `run CMD` | `run_command` |
+ * | `run CMD [in the background]` | `run_command` |
  * | `read FILE` | `read_file` |
  * | `list [DIR]` | `list_files` |
  * | `search TEXT [in DIR]` | `search_files`, the text taken literally |
@@ -11,6 +11,7 @@
  * | `ask me …? [a \| b \| c]` | `request_clarification`, a choice when there are brackets |
  * | `delegate PROFILE: TASK` | `delegate` |
  * | `explore TASK`, `plan TASK` | `explore`, `plan` |
+ * | `todo A \| B \| C` | `todo_write`; `[x]` before an entry says that it is done, `[>]` that it is begun |
  *
  * Every line is parsed separately. `and` and `then` separate requests when a request follows them; inside a task they
  * are part of the task, unless another task follows. Text in quotes or brackets is not split; file names with spaces
@@ -35,6 +36,7 @@ export interface Understood {
 /** An example of each possible request, with the tool it needs. */
 export const examples: ReadonlyArray<{ readonly tool: string; readonly example: string }> = [
   { tool: "run_command", example: "run ls -la" },
+  { tool: "run_command", example: "run sleep 60 in the background" },
   { tool: "read_file", example: "read README.md" },
   { tool: "list_files", example: "list src" },
   { tool: "search_files", example: "search TODO in src" },
@@ -42,7 +44,8 @@ export const examples: ReadonlyArray<{ readonly tool: string; readonly example: 
   { tool: "request_clarification", example: "ask me which colour? [red | green | blue]" },
   { tool: "delegate", example: "delegate reviewer: read README.md" },
   { tool: "explore", example: "explore list src and read README.md" },
-  { tool: "plan", example: "plan read package.json" }
+  { tool: "plan", example: "plan read package.json" },
+  { tool: "todo_write", example: "todo [x] look around | [>] change it | test it" }
 ]
 
 /** Finds the requests in a text. It never fails: at worst everything is in `rest`. */
@@ -91,9 +94,9 @@ const clausesOf = (line: string): ReadonlyArray<string> => {
   return clauses
 }
 
-const taskVerb = /^(?:delegate\s+\S+:\s*\S|explore\s+\S|plan\s+\S)/i
+const taskVerb = /^(?:delegate\s+\S+:\s*\S|(?:explore|plan|todo)\s+\S)/i
 const anyVerb =
-  /^(?:run\s+\S|read\s+\S|list(?:\s+\S|$)|search\s+\S|write\s+(?:"[^"]+"|'[^']+'|[^\s:]+):|ask\s+me\s+\S|delegate\s+\S+:\s*\S|explore\s+\S|plan\s+\S)/i
+  /^(?:run\s+\S|read\s+\S|list(?:\s+\S|$)|search\s+\S|write\s+(?:"[^"]+"|'[^']+'|[^\s:]+):|ask\s+me\s+\S|delegate\s+\S+:\s*\S|(?:explore|plan|todo)\s+\S)/i
 
 /** Start and end of texts in quotes or brackets. An apostrophe inside a word opens no quote. */
 const protectedSpans = (line: string): ReadonlyArray<readonly [number, number]> =>
@@ -117,10 +120,11 @@ interface Rule {
 
 const rules: ReadonlyArray<Rule> = [
   {
-    pattern: /^run\s+(?<command>[^]+)$/i,
-    toRequest: ({ command = "" }) => {
+    pattern: /^run\s+(?<command>[^]+?)(?<aside>\s+in\s+the\s+background)?$/i,
+    toRequest: ({ aside, command = "" }) => {
       const plain = /^`[^`]+`$/.test(command) ? command.slice(1, -1) : command
-      return { tool: "run_command", params: { command: plain }, intent: `run \`${plain}\`` }
+      const params = aside === undefined ? { command: plain } : { command: plain, background: true }
+      return { tool: "run_command", params, intent: `run \`${plain}\`${aside ?? ""}` }
     }
   },
   {
@@ -192,8 +196,22 @@ const rules: ReadonlyArray<Rule> = [
   {
     pattern: /^plan\s+(?<task>[^]+)$/i,
     toRequest: ({ task = "" }) => ({ tool: "plan", params: { task: unquoted(task) }, intent: "plan that" })
+  },
+  {
+    pattern: /^todo:?\s+(?<items>[^]+)$/i,
+    toRequest: ({ items = "" }) => {
+      const entries = items.split("|").flatMap((item) => {
+        const [, mark = "", content = ""] = /^\s*(?:\[([x> ])\])?\s*([^]*?)\s*$/i.exec(item) ?? []
+        return content === "" ? [] : [{ content, status: statuses[mark.toLowerCase()] ?? "pending" }]
+      })
+      return entries.length === 0
+        ? undefined
+        : { tool: "todo_write", params: { items: entries }, intent: "keep that list" }
+    }
   }
 ]
+
+const statuses: { readonly [mark: string]: string | undefined } = { x: "completed", ">": "in_progress" }
 
 const parseClause = (clause: string): Request | undefined => {
   const text = plainly(clause)

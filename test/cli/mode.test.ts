@@ -11,6 +11,42 @@ const write = (path: string) => ({ name: "write_file", params: { path, content: 
 const plan = { name: "propose_plan", params: { plan: "# The plan\n\n1. write `made.txt`\n2. look at it" } }
 
 describe("plan mode at a terminal", () => {
+  it.live("can be tried without a model: what is refused becomes a plan, and is done when that is approved", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const at = yield* Program.place
+        yield* at.write("config/permissions.json", { whitelist: { tools: ["write_file"], patterns: ["touch *"] } })
+        const screen = yield* Pseudo.start(at, ["chat"], { columns: 100, rows: 70 })
+        const answers = (keys: string) => Effect.zipRight(Effect.sleep("300 millis"), screen.type(keys))
+        const made = () => [existsSync(at.path("workspace/notes.txt")), existsSync(at.path("workspace/x"))]
+        yield* screen.sees((text) => text.includes("/help"))
+        yield* screen.type("/plan write notes.txt: hello and run touch x and list\r")
+        const asked = yield* screen.sees((text) => text.includes("Allow propose_plan?") && text.endsWith("answer>"))
+        assert.notInclude(asked, "I did not understand")
+        // Why, once, and without what is meant for the model.
+        assert.match(
+          asked,
+          /✗ write_file denied · plan mode: write_file is not run, because it may change something\.\n/
+        )
+        assert.match(asked, /1\. write notes\.txt\n.*2\. run touch x\n/)
+        assert.deepStrictEqual(made(), [false, false])
+        // Sent back, it waits for other words.
+        yield* answers("c: not like that\r")
+        yield* screen.sees((text) => text.includes("User comment: not like that") && text.endsWith("\n>"))
+        yield* screen.type("write notes.txt: hello and run touch x\r")
+        yield* screen.sees((text) => text.split("Allow propose_plan?").length > 2 && text.endsWith("answer>"))
+        yield* answers("y\r")
+        const done = yield* screen.sees((text) => /approved\n(?:.*\n)*.*run_command: done/.test(text))
+        assert.include(done, "mode: ask, plan before")
+        assert.deepStrictEqual(made(), [true, true])
+        yield* screen.type("todo [x] look | mend it\r")
+        yield* screen.sees((text) => text.includes("todo: 1 of 2 done") && text.includes("[ ] mend it"))
+        yield* screen.type("/quit\r")
+        assert.strictEqual(yield* screen.exit, 0)
+      })
+    )
+  )
+
   it.live("reads only, ends with the plan that a person approves, and is one key away", () =>
     Effect.scoped(
       Effect.gen(function* () {

@@ -10,6 +10,7 @@ import type * as Model from "../../src/model/Model.js"
 import * as OfflineModel from "../../src/model/OfflineModel.js"
 import * as OfflineRequest from "../../src/model/OfflineRequest.js"
 import { Question } from "../../src/interaction/Question.js"
+import * as PlanMode from "../../src/permission/PlanMode.js"
 import * as Computation from "../kit/Computation.js"
 
 const names = [
@@ -21,7 +22,8 @@ const names = [
   "request_clarification",
   "delegate",
   "explore",
-  "plan"
+  "plan",
+  "todo_write"
 ]
 const tools = names.map((name) => Tool.make(name))
 
@@ -66,6 +68,7 @@ describe("OfflineRequest", () => {
   it.each([
     ["run ls -la | wc -l", ["run_command", { command: "ls -la | wc -l" }]],
     ["Run `git status`", ["run_command", { command: "git status" }]],
+    ["run sleep 60 in the background", ["run_command", { command: "sleep 60", background: true }]],
     ["please read README.md", ["read_file", { path: "README.md" }]],
     ['read "my notes.txt"', ["read_file", { path: "my notes.txt" }]],
     ["list", ["list_files", {}]],
@@ -85,7 +88,20 @@ describe("OfflineRequest", () => {
       ["delegate", { profile: "boss", task: "delegate reviewer: read a" }]
     ],
     ["explore list src and read a", ["explore", { task: "list src and read a" }]],
-    ["plan the work", ["plan", { task: "the work" }]]
+    ["plan the work", ["plan", { task: "the work" }]],
+    [
+      "todo [x] look around | [>] change it and run it |  | test it",
+      [
+        "todo_write",
+        {
+          items: [
+            { content: "look around", status: "completed" },
+            { content: "change it and run it", status: "in_progress" },
+            { content: "test it", status: "pending" }
+          ]
+        }
+      ]
+    ]
   ] as const)("understands %j", (text, expected) => {
     assert.deepStrictEqual(calls(text), [[...expected]])
   })
@@ -317,6 +333,15 @@ describe("OfflineModel", () => {
       assert.strictEqual(reply.text, expected)
       assert.deepStrictEqual(reply.calls, [])
       assert.strictEqual(reply.reason, "stop")
+    })
+  )
+
+  it.effect("does not take for words what a model is told of the mode and of jobs", () =>
+    Effect.gen(function* () {
+      const note = PlanMode.note(true, 0)
+      const job = "[Background job job_1 (sleep 9) was stopped by ada. job_output shows what it printed last.]"
+      const reply = yield* answer([user(note), user(job), user("list src")])
+      assert.strictEqual(reply.text, "I will list src.")
     })
   )
 
