@@ -10,9 +10,13 @@ export interface Paste<Target> {
   readonly isOpen: () => boolean
   /** A paste into nowhere is dropped. */
   readonly begin: (to: Target | "nowhere") => void
-  readonly add: (input: UserInput) => void
-  /** What has come since the last time: keys come one by one, and a long text is inserted at once. */
-  readonly take: () => { readonly to: Target | "nowhere"; readonly text: string } | undefined
+  /** A key of it, and the time since the key before. */
+  readonly add: (input: UserInput, gap: number) => void
+  /**
+   * What has come and was not taken: all of a paste that is over. Of one that is not, only where keys come slowly, as when
+   * its end was lost: a terminal hands on a long paste in pieces, and it is to be one text.
+   */
+  readonly take: (isOver: boolean) => { readonly to: Target | "nowhere"; readonly text: string } | undefined
   readonly end: () => void
   /** It was interrupted and may never end: what is left of it is dropped, up to the first pause. */
   readonly lose: () => void
@@ -29,19 +33,23 @@ export const make = <Target>(): Paste<Target> => {
   let target: Target | "nowhere" | undefined
   let text = ""
   let isLost = false
+  let isSlow = false
   return {
     isOpen: () => target !== undefined,
     begin: (to) => {
       isLost = false
+      isSlow = false
       target = to
     },
-    add: ({ input, key }) => {
+    add: ({ input, key }, gap) => {
+      if (text !== "" && gap >= slowly) isSlow = true
       text += key.name === "return" || key.name === "enter" ? "\n" : Option.getOrElse(input, () => "")
     },
-    take: () => {
-      if (text === "" || target === undefined) return undefined
+    take: (isOver) => {
+      if (text === "" || target === undefined || !(isOver || isSlow)) return undefined
       const taken = { to: target, text }
       text = ""
+      isSlow = false
       return taken
     },
     end: () => {
@@ -56,3 +64,10 @@ export const make = <Target>(): Paste<Target> => {
     }
   }
 }
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Milliseconds between two keys after which nobody waits for the end of a paste. */
+const slowly = 1_000

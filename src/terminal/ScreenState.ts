@@ -259,8 +259,8 @@ export const make = (options: Options) => {
     door.edit(heard ?? "draft", heard === undefined ? draft.text() : LineEditor.whole(heard.editor))
     return ""
   }
-  const putPasted = (): void => {
-    const taken = paste.take()
+  const putPasted = (isOver: boolean): void => {
+    const taken = paste.take(isOver)
     if (taken?.to === "draft") draft.paste(taken.text)
     // A paste into a question that is gone is dropped: it may have been a secret.
     else if (dialog !== undefined && taken?.to === dialog) dialog.editor = LineEditor.paste(dialog.editor, taken.text)
@@ -301,7 +301,7 @@ export const make = (options: Options) => {
     }
     if (ctrl && name === "c" && paste.isOpen()) {
       // The key may be a character of the paste. What is left of it must not become keys, and be submitted by one.
-      putPasted()
+      putPasted(true)
       paste.lose()
       return ""
     }
@@ -315,12 +315,12 @@ export const make = (options: Options) => {
       return ""
     }
     if (name === "paste-end") {
-      putPasted()
+      putPasted(true)
       paste.end()
       return ""
     }
     if (paste.isOpen()) {
-      paste.add(input)
+      paste.add(input, gap)
       return ""
     }
     if (part === "end") unTypeWord()
@@ -340,7 +340,7 @@ export const make = (options: Options) => {
       if (waits) held.push([input, at])
       else printed += pressOne(input, at)
     }
-    putPasted()
+    putPasted(false)
     return printed
   }
   const release = (): string => {

@@ -231,6 +231,19 @@ describe("a long paste", () => {
     })
   )
 
+  it.scoped("is one, in however many pieces a terminal hands it on", () =>
+    Effect.gen(function* () {
+      const { screen, terminal } = yield* setup()
+      const text = Array.from({ length: 5_000 }, (_, index) => `pasted line ${index}`).join("\n")
+      yield* terminal.press("paste-start")
+      for (let at = 0; at < text.length; at += 4_096) yield* terminal.type(text.slice(at, at + 4_096))
+      yield* terminal.press("paste-end")
+      assert.deepStrictEqual(terminal.screen(), ["> [5000 lines · Ctrl-O opens]"])
+      yield* terminal.type("\n")
+      assert.deepStrictEqual(yield* screen.next, ConsoleScreen.Line({ text }))
+    })
+  )
+
   it("is one character to every key, and what is meant never changes by looking at it", () => {
     const big = "x".repeat(3_000)
     const step = fc.oneof(

@@ -121,6 +121,9 @@ describe("the prompt", () => {
       const { terminal, screen } = yield* setup()
       yield* terminal.press("paste-start")
       yield* terminal.type("one\n")
+      // More of it may be on its way.
+      assert.strictEqual(yield* screen.draft, "")
+      yield* TestClock.adjust("1 second")
       yield* terminal.type("two\n")
       assert.strictEqual(yield* screen.draft, "one\ntwo\n")
       yield* terminal.press("c", { ctrl: true })
