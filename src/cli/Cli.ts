@@ -15,7 +15,6 @@ import * as ExitCode from "./ExitCode.js"
 import * as Output from "./terminal/Output.js"
 import * as Tty from "./terminal/Tty.js"
 import * as Settings from "./config/Settings.js"
-import * as Version from "./Version.js"
 
 type Failure = Arguments.UsageError | ConfigurationInvalid
 
@@ -24,11 +23,6 @@ export const main = (argv: ReadonlyArray<string>): Effect.Effect<number> =>
     const parsed = Arguments.parse(argv)
     if (Either.isLeft(parsed)) return yield* reportFailure(parsed.left)
     const invocation = parsed.right
-    if (invocation.flags.help === true) {
-      const Help = yield* loadHelp
-      return yield* say(invocation.isNamed === true ? Help.of(invocation.command) : Help.all())
-    }
-    if (invocation.flags.version === true) return yield* say(Version.version)
     if (invocation.flags.plain === true) Tty.keepPlain()
     const level = yield* Effect.either(Settings.logLevelOf(invocation.flags["log-level"]))
     if (Either.isLeft(level)) return yield* reportFailure(level.left)
@@ -58,8 +52,6 @@ const brief = Logger.make<unknown, string>((options) => {
 
 /** Not `NodeContext`: it would also load a terminal and workers. */
 const platform = Layer.provideMerge(NodeCommandExecutor.layer, Layer.merge(NodeFileSystem.layer, NodePath.layer))
-
-const loadHelp = Effect.promise(() => import("./config/Help.js"))
 
 /** Commands are loaded when they are called: the start of one must not wait for the others. */
 const dispatch = (invocation: Arguments.Invocation) =>
@@ -104,20 +96,13 @@ const dispatch = (invocation: Arguments.Invocation) =>
           return yield* Output.write("stdout", Completion.script(shell)).pipe(Effect.as(ExitCode.completed))
         return yield* new Arguments.UsageError({ message: `assent completion takes ${Completion.shells.join(", ")}.` })
       }
+      // Help that there is was told before: see Told.
       case "help": {
-        const Help = yield* loadHelp
-        const [word] = invocation.words
-        if (word === undefined) return yield* say(Help.all())
-        const found = Help.find(word)
-        const command = Arguments.commands.find((name) => name === found)
-        return command === undefined
-          ? yield* new Arguments.UsageError({ message: found })
-          : yield* say(Help.of(command))
+        const { unknown } = yield* Effect.promise(() => import("./config/Help.js"))
+        return yield* new Arguments.UsageError({ message: unknown(invocation.words[0] ?? "") })
       }
     }
   })
-
-const say = (text: string): Effect.Effect<number> => Effect.as(Output.write("stdout", `${text}\n`), ExitCode.completed)
 
 const reportFailure = (failure: Failure): Effect.Effect<number> =>
   Effect.as(Output.write("stderr", `assent: ${failure.message}\n`), ExitCode.usage)

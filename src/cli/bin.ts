@@ -1,29 +1,25 @@
-/** The program: runs the command line in one fiber, turns signals into interruption, and ends with its exit code. */
-import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
-import * as Fiber from "effect/Fiber"
-import * as Cli from "./Cli.js"
+/**
+ * The program. Help and the version are told before the rest of it is loaded: that takes twice as long as Node does.
+ */
 import * as ExitCode from "./ExitCode.js"
-import * as Output from "./terminal/Output.js"
+import * as StandardStream from "./terminal/StandardStream.js"
+import * as Told from "./Told.js"
 
-const fiber = Effect.runFork(Cli.main(process.argv.slice(2)))
-
-let signals = 0
-const stop = () => {
-  // The third signal ends the process at once. Scopes have ended work in process groups of its own before that.
-  if (++signals > 2) process.exit(ExitCode.cancelled)
-  Effect.runFork(Fiber.interruptFork(fiber))
-}
-process.on("SIGINT", stop)
-process.on("SIGTERM", stop)
-process.on("SIGHUP", stop)
-Output.outliveReaders()
-// Our code never throws outside the fiber. What a package throws there is reported like every failure, not by Node.
-process.on("uncaughtException", (error) => {
-  Output.writeNow(`assent: ${error instanceof Error ? error.message : String(error)}`)
-  process.exit(ExitCode.failed)
-})
-
-fiber.addObserver((exit) => {
-  process.exit(Exit.isSuccess(exit) ? exit.value : ExitCode.cancelled)
-})
+StandardStream.outliveReaders()
+const argv = process.argv.slice(2)
+const text = Told.of(argv)
+if (text === undefined) void import("./Program.js").then(({ run }) => run(argv))
+else
+  StandardStream.write(
+    "stdout",
+    () => `${text}\n`,
+    (lost) => {
+      if (lost === undefined) return
+      process.exitCode = ExitCode.failed
+      StandardStream.write(
+        "stderr",
+        () => `assent: ${lost.message}\n`,
+        () => {}
+      )
+    }
+  )

@@ -25,15 +25,19 @@ import { cachedDataVersionTag, setFlagsFromString } from "node:v8"
 import { Script } from "node:vm"
 
 /**
+ * It has to be said before the program is loaded, because each collection fixes when the next one comes.
+ *
  * A peer may flood us with lines. Nothing is kept of them, but V8 makes its young generation larger when enough has
  * outlived a collection, and collects what has only when the heap is four times as large as it was. With a peer the young
- * generation keeps its size, and the heap is collected when it has doubled: a quarter of the memory, at the same speed. It
- * has to be said before the program is loaded, because each collection fixes when the next one comes.
+ * generation keeps its size, and the heap is collected when it has doubled: a quarter of the memory, at the same speed.
+ *
+ * Else the young generation grows at once to what it would grow to while the program starts: six collections fewer, a
+ * twelfth of a start.
  */
 if (process.argv.includes("--jsonl")) {
   setFlagsFromString("--semi-space-growth-factor=1")
   setFlagsFromString("--heap-growing-percent=100")
-}
+} else setFlagsFromString("--semi-space-growth-factor=16")
 
 /** A piece as the bundler makes it: a function of the CommonJS arguments. */
 type Piece = (

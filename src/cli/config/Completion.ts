@@ -2,7 +2,7 @@
 import * as Sandbox from "../../sandbox/Sandbox.js"
 import { modes } from "../../permission/PermissionState.js"
 import { providers } from "../../model/ProviderName.js"
-import * as Arguments from "./Arguments.js"
+import * as Flags from "./Flags.js"
 import * as Help from "./Help.js"
 
 export const shells = ["bash", "zsh", "fish"] as const
@@ -14,9 +14,9 @@ export const script = (shell: Shell): string => `${{ bash, zsh, fish }[shell]()}
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-type Flag = keyof typeof Arguments.table
+type Flag = keyof typeof Flags.table
 
-const flags = Object.entries(Arguments.table).map(([name, row]) => ({ name, ...row, values: valuesOf(name) }))
+const flags = Object.entries(Flags.table).map(([name, row]) => ({ name, ...row, values: valuesOf(name) }))
 
 /** What a flag takes: words, `files`, `directories`, something else, or nothing. */
 function valuesOf(name: string): ReadonlyArray<string> | "files" | "directories" | "any" | undefined {
@@ -37,13 +37,13 @@ function valuesOf(name: string): ReadonlyArray<string> | "files" | "directories"
     workspace: "directories",
     "add-dir": "directories"
   }
-  const row = Object.entries(Arguments.table).find(([flag]) => flag === name)?.[1]
+  const row = Object.entries(Flags.table).find(([flag]) => flag === name)?.[1]
   return Object.entries(known).find(([flag]) => flag === name)?.[1] ?? (row?.type === "string" ? "any" : undefined)
 }
 
-const verbsOf = (name: Arguments.CommandName): ReadonlyArray<readonly [verb: string, what: string]> =>
+const verbsOf = (name: Flags.CommandName): ReadonlyArray<readonly [verb: string, what: string]> =>
   name === "help"
-    ? Arguments.commands.map((command) => [command, Help.commands[command].what])
+    ? Flags.commands.map((command) => [command, Help.commands[command].what])
     : (Help.commands[name].verbs ?? []).map(([usage, what]) => [usage.split(" ")[0] ?? usage, what])
 
 const words = (list: ReadonlyArray<readonly [string, string]>): string => list.map(([word]) => word).join(" ")
@@ -63,7 +63,7 @@ const bash = (): string => {
             : `COMPREPLY=($(compgen -W "${flag.values.join(" ")}" -- "$current")); [[ \${COMPREPLY[0]-} == *[:/] ]] && compopt -o nospace 2> /dev/null`
     return [`    ${spelled(flag)}) ${how}; return;;`]
   })
-  const verbs = Arguments.commands.flatMap((name) => {
+  const verbs = Flags.commands.flatMap((name) => {
     const list = words(verbsOf(name))
     return list === "" ? [] : [`    ${name}) list="${list}";;`]
   })
@@ -72,7 +72,7 @@ const bash = (): string => {
   # Bash takes a colon for the end of a word.
   if declare -F _get_comp_words_by_ref > /dev/null; then _get_comp_words_by_ref -n : -c current -p previous; fi
   for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-    case "$word" in ${Arguments.commands.join("|")}) command="$word"; break;; esac
+    case "$word" in ${Flags.commands.join("|")}) command="$word"; break;; esac
   done
   case "$previous" in
 ${cases.join("\n")}
@@ -81,7 +81,7 @@ ${cases.join("\n")}
     COMPREPLY=($(compgen -W "${flags.map(({ name }) => `--${name}`).join(" ")}" -- "$current")); return
   fi
   case "$command" in
-    "") list="${Arguments.commands.join(" ")}";;
+    "") list="${Flags.commands.join(" ")}";;
     answer) COMPREPLY=($(compgen -d -- "$current")); return;;
 ${verbs.join("\n")}
   esac
@@ -105,7 +105,7 @@ const zsh = (): string => {
   })
   const described = (list: ReadonlyArray<readonly [string, string]>) =>
     list.map(([word, what]) => `'${told(word)}:${told(what)}'`).join(" ")
-  const verbs = Arguments.commands.flatMap((name) => {
+  const verbs = Flags.commands.flatMap((name) => {
     const list = verbsOf(name)
     return list.length === 0 ? [] : [`        ${name}) list=(${described(list)});;`]
   })
@@ -119,7 +119,7 @@ ${specs.join("\n")}
     '*: :->words'
   case "$state" in
     command)
-      list=(${described(Arguments.commands.map((name) => [name, Help.commands[name].what]))})
+      list=(${described(Flags.commands.map((name) => [name, Help.commands[name].what]))})
       _describe command list;;
     words)
       case "$line[1]" in
@@ -134,11 +134,11 @@ if [ "$funcstack[1]" = "_assent" ]; then _assent "$@"; else compdef _assent asse
 
 const fish = (): string => {
   const told = (text: string) => `'${text.replace(/[\\']/g, "\\$&")}'`
-  const commands = Arguments.commands.map(
+  const commands = Flags.commands.map(
     (name) =>
-      `complete -c assent -n "not __fish_seen_subcommand_from ${Arguments.commands.join(" ")}" -a ${name} -d ${told(Help.commands[name].what)}`
+      `complete -c assent -n "not __fish_seen_subcommand_from ${Flags.commands.join(" ")}" -a ${name} -d ${told(Help.commands[name].what)}`
   )
-  const verbs = Arguments.commands.flatMap((name) =>
+  const verbs = Flags.commands.flatMap((name) =>
     verbsOf(name).map(
       ([verb, what]) => `complete -c assent -n "__fish_seen_subcommand_from ${name}" -a ${verb} -d ${told(what)}`
     )

@@ -1,6 +1,6 @@
 /** What the commands are for, as `assent help` tells it and as shells complete it. */
 import * as Nearest from "../../core/Nearest.js"
-import * as Arguments from "./Arguments.js"
+import * as Flags from "./Flags.js"
 
 export interface CommandHelp {
   /** Behind the command's name. */
@@ -9,7 +9,7 @@ export interface CommandHelp {
   /** Its first words, and what each does. */
   readonly verbs?: ReadonlyArray<readonly [usage: string, what: string]>
   /** The flags that mean something to it. */
-  readonly flags: ReadonlyArray<keyof Arguments.Flags>
+  readonly flags: ReadonlyArray<keyof Flags.Flags>
   readonly examples: ReadonlyArray<string>
 }
 
@@ -29,7 +29,7 @@ const authority = [
   "key"
 ] as const
 
-export const commands: { readonly [Name in Arguments.CommandName]: CommandHelp } = {
+export const commands: { readonly [Name in Flags.CommandName]: CommandHelp } = {
   chat: {
     usage: "",
     what: "a person at a terminal; the default",
@@ -140,7 +140,7 @@ export const commands: { readonly [Name in Arguments.CommandName]: CommandHelp }
 
 /** All commands and all flags. */
 export const all = (): string => {
-  const rows = Arguments.commands.map((name): readonly [string, string] => {
+  const rows = Flags.commands.map((name): readonly [string, string] => {
     const { usage, verbs = [], what } = commands[name]
     const words =
       name === "completion" || verbs.length === 0 ? "" : `: ${verbs.map(([verb]) => verb.split(" ")[0]).join(", ")}`
@@ -152,7 +152,7 @@ export const all = (): string => {
     ...rows.map(([usage, what]) => `  ${usage.padEnd(30)} ${what}`),
     "",
     "Flags, before or after the command:",
-    ...Arguments.flagLines(),
+    ...Flags.flagLines(),
     "",
     "assent help COMMAND says more about one of them.",
     "Exit: 0 completed, 1 failed, 2 usage or configuration, 3 halted for an answer, 130 cancelled."
@@ -160,25 +160,23 @@ export const all = (): string => {
 }
 
 /** One command: its words, the flags that concern it, and how it is used. */
-export const of = (name: Arguments.CommandName): string => {
+export const of = (name: Flags.CommandName): string => {
   const { examples, flags, usage, verbs = [], what } = commands[name]
   return [
     `assent ${name} ${usage}`.trimEnd(),
     "",
     `  ${what}`,
     ...(verbs.length === 0 ? [] : ["", ...verbs.map(([verb, does]) => `  ${verb.padEnd(26)} ${does}`)]),
-    ...(flags.length === 0 ? [] : ["", "Flags:", ...Arguments.flagLines(flags)]),
+    ...(flags.length === 0 ? [] : ["", "Flags:", ...Flags.flagLines(flags)]),
     "",
     "For example:",
     ...examples.map((example) => `  ${example}`)
   ].join("\n")
 }
 
-/** The command that a word names; else a sentence, with the one that was probably meant. */
-export const find = (word: string): Arguments.CommandName | string => {
-  const found = Arguments.commands.find((name) => name === word)
-  if (found !== undefined) return found
-  const meant = Nearest.of(word, Arguments.commands)
+/** A sentence about a word that names no command, with the one that was probably meant. */
+export const unknown = (word: string): string => {
+  const meant = Nearest.of(word, Flags.commands)
   const hint = meant === undefined ? "" : ` Did you mean ${meant}?`
-  return `There is no command ${JSON.stringify(word)}.${hint} Commands: ${Arguments.commands.join(", ")}.`
+  return `There is no command ${JSON.stringify(word)}.${hint} Commands: ${Flags.commands.join(", ")}.`
 }

@@ -1,13 +1,14 @@
 /**
- * Standard output and standard error of the process: the one module that writes to them. It escapes every character
+ * Standard output and standard error of the process: the one module that writes foreign text to them. It escapes every character
  * that a terminal would obey or hide, from any source: a workspace, a model, a flag, a server, a journal.
  *
  * Text is written in order, with back-pressure from slow readers.
  */
 import * as Effect from "effect/Effect"
 import * as TerminalText from "../../terminal/TerminalText.js"
+import * as StandardStream from "./StandardStream.js"
 
-export type Name = "stdout" | "stderr"
+export type Name = StandardStream.Name
 
 // -----------------------------------------------------------------------------------------------------------------
 // writing
@@ -32,7 +33,7 @@ export const writeJsonLines = (to: Name, values: Iterable<unknown>): Effect.Effe
 
 /** Writes a line on standard error synchronously. */
 export const writeNow = (line: string): void => {
-  if (!isGone(process.stderr)) process.stderr.write(`${TerminalText.printed(line, false)}\n`)
+  if (!StandardStream.isGone(process.stderr)) process.stderr.write(`${TerminalText.printed(line, false)}\n`)
 }
 
 /** How somebody is called to a terminal: by its bell, and with it by a note of the desktop in one of two forms. */
@@ -62,7 +63,7 @@ export const ring = (to: Name, call: Call): Effect.Effect<void> => send(to, () =
 export const gone = (to: Name): Effect.Effect<void> =>
   Effect.async<void>((resume) => {
     const stream = process[to]
-    if (isGone(stream)) return resume(Effect.void)
+    if (StandardStream.isGone(stream)) return resume(Effect.void)
     const finished = () => resume(Effect.void)
     stream.once("close", finished)
     stream.once("error", finished)
@@ -85,23 +86,11 @@ export const columns = (name: Name): number | undefined =>
 /** The stream for a `NodeTerminal`, which escapes its output itself. */
 export const screen = (name: Name): NodeJS.WriteStream => process[name]
 
-/** A reader may go away, as in `assent run … | head -1`; writers learn of it from the write's own callback. */
-export const outliveReaders = (): void => {
-  for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {})
-}
-
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-const isGone = (stream: NodeJS.WriteStream): boolean => stream.destroyed || stream.writableEnded
-
 const send = (to: Name, text: () => string): Effect.Effect<void> =>
-  Effect.async<void>((resume) => {
-    const stream = process[to]
-    if (isGone(stream)) return resume(Effect.void)
-    stream.write(text(), (error) => {
-      const lost = error != null && to === "stdout" && !("code" in error && error.code === "EPIPE")
-      resume(lost ? Effect.die(new Error(`standard output cannot be written: ${error.message}`)) : Effect.void)
-    })
-  })
+  Effect.async<void>((resume) =>
+    StandardStream.write(to, text, (lost) => resume(lost === undefined ? Effect.void : Effect.die(lost)))
+  )

@@ -1,0 +1,30 @@
+/** The program behind its words: it runs in one fiber, turns signals into interruption, and ends with its exit code. */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Cli from "./Cli.js"
+import * as ExitCode from "./ExitCode.js"
+import * as Output from "./terminal/Output.js"
+
+export const run = (argv: ReadonlyArray<string>): void => {
+  const fiber = Effect.runFork(Cli.main(argv))
+
+  let signals = 0
+  const stop = () => {
+    // The third signal ends the process at once. Scopes have ended work in process groups of its own before that.
+    if (++signals > 2) process.exit(ExitCode.cancelled)
+    Effect.runFork(Fiber.interruptFork(fiber))
+  }
+  process.on("SIGINT", stop)
+  process.on("SIGTERM", stop)
+  process.on("SIGHUP", stop)
+  // Our code never throws outside the fiber. What a package throws there is reported like every failure, not by Node.
+  process.on("uncaughtException", (error) => {
+    Output.writeNow(`assent: ${error instanceof Error ? error.message : String(error)}`)
+    process.exit(ExitCode.failed)
+  })
+
+  fiber.addObserver((exit) => {
+    process.exit(Exit.isSuccess(exit) ? exit.value : ExitCode.cancelled)
+  })
+}
