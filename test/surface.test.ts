@@ -41,6 +41,33 @@ describe("the public declarations", () => {
     assert.deepStrictEqual(wrong, [])
   })
 
+  it("have layers with the options of what they make", () => {
+    const textOf = (module: PublicSurface.PublicModule, name: string) =>
+      module.names.find((named) => named.name === name)?.text ?? ""
+    const wrong = modules.filter(
+      (module) =>
+        /^const make: \(/m.test(textOf(module, "make")) && /^const layer: Layer\./m.test(textOf(module, "layer"))
+    )
+    assert.deepStrictEqual(
+      wrong.map(({ path }) => path),
+      []
+    )
+  })
+
+  it("have layers with settings from Config where an address, a key or a place on a disk is set", () => {
+    const isPlace = /^ {4}readonly (?:url|baseUrl|file|directory)\??: |(?::|\?:) Redacted\.Redacted\b/m
+    const placed = modules.filter(
+      ({ names }) =>
+        names.some(({ name, text }) => name === "layer" && /\boptions\??: (?:\w+\.)?Options\b/.test(text)) &&
+        names.some(({ name, text }) => /^(?:Options|Settings)$/.test(name) && isPlace.test(text))
+    )
+    assert.isAtLeast(placed.length, 11)
+    assert.deepStrictEqual(
+      placed.filter(({ names }) => !names.some(({ name }) => name === "layerConfig")).map(({ path }) => path),
+      []
+    )
+  })
+
   it("mention no type that cannot be imported", () => {
     const hidden = names.flatMap(({ hidden, path }) => hidden.map((type) => `${path} mentions ${type}`))
     assert.deepStrictEqual(hidden, [])

@@ -18,6 +18,8 @@ import type * as PlatformError from "@effect/platform/Error"
 import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
 import * as Clock from "effect/Clock"
+import * as Config from "effect/Config"
+import type * as ConfigError from "effect/ConfigError"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
@@ -94,6 +96,20 @@ export const layer = (
   options: Options
 ): Layer.Layer<AuditTrail.AuditTrail, AuditTrail.AuditUnwritable, FileSystem.FileSystem | Path.Path> =>
   Layer.scoped(AuditTrail.AuditTrail, make(options))
+
+/**
+ * As {@link layer}, with settings from `Config`.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerConfig = (
+  options: Config.Config.Wrap<Options>
+): Layer.Layer<
+  AuditTrail.AuditTrail,
+  AuditTrail.AuditUnwritable | ConfigError.ConfigError,
+  FileSystem.FileSystem | Path.Path
+> => Layer.unwrapEffect(Effect.map(Config.unwrap(options), layer))
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal

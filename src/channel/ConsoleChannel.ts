@@ -42,10 +42,8 @@ export const make = (options: Options = {}): Effect.Effect<Interactor.Service, n
  * @since 0.1.0
  * @category layers
  */
-export const layer: Layer.Layer<Interactor.Interactor, never, ConsoleScreen.ConsoleScreen> = Layer.effect(
-  Interactor.Interactor,
-  make()
-)
+export const layer = (options: Options = {}): Layer.Layer<Interactor.Interactor, never, ConsoleScreen.ConsoleScreen> =>
+  Layer.effect(Interactor.Interactor, make(options))
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal

@@ -12,6 +12,8 @@
 import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
 import * as Clock from "effect/Clock"
+import * as Config from "effect/Config"
+import type * as ConfigError from "effect/ConfigError"
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -137,6 +139,20 @@ export const layer = (
   options: Options
 ): Layer.Layer<Interactor.Interactor, FileChannelUnusable, FileSystem.FileSystem | Path.Path> =>
   Layer.scoped(Interactor.Interactor, make(options))
+
+/**
+ * As {@link layer}, with settings from `Config`.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerConfig = (
+  options: Config.Config.Wrap<Options>
+): Layer.Layer<
+  Interactor.Interactor,
+  FileChannelUnusable | ConfigError.ConfigError,
+  FileSystem.FileSystem | Path.Path
+> => Layer.unwrapEffect(Effect.map(Config.unwrap(options), layer))
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal

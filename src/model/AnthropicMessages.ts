@@ -8,16 +8,19 @@
  */
 import type * as Prompt from "@effect/ai/Prompt"
 import type * as HttpClient from "@effect/platform/HttpClient"
-import type * as Effect from "effect/Effect"
-import * as Either from "effect/Either"
 import type * as Tool from "@effect/ai/Tool"
+import * as Config from "effect/Config"
+import type * as ConfigError from "effect/ConfigError"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Layer from "effect/Layer"
 import type * as WebAddress from "../core/WebAddress.js"
 import * as AnthropicReply from "./AnthropicReply.js"
 import * as Connection from "./Connection.js"
 import * as KnownModel from "./KnownModel.js"
 import * as Field from "./Field.js"
 import * as FileData from "./FileData.js"
-import type * as Model from "./Model.js"
+import * as Model from "./Model.js"
 import * as OfferedTool from "./OfferedTool.js"
 
 export { WebAddressRefused } from "../core/WebAddress.js"
@@ -75,6 +78,32 @@ export const make = (
         }
       })
   })
+
+// -----------------------------------------------------------------------------------------------------------------
+// layers
+// -----------------------------------------------------------------------------------------------------------------
+
+/**
+ * The model of this server is the one that agents use; see {@link make}.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layer = (
+  options: Connection.Options
+): Layer.Layer<Model.Model, WebAddress.WebAddressRefused, HttpClient.HttpClient> =>
+  Layer.effect(Model.Model, make(options))
+
+/**
+ * As {@link layer}, with settings from `Config`.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerConfig = (
+  options: Config.Config.Wrap<Connection.Options>
+): Layer.Layer<Model.Model, WebAddress.WebAddressRefused | ConfigError.ConfigError, HttpClient.HttpClient> =>
+  Layer.unwrapEffect(Effect.map(Config.unwrap(options), layer))
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal

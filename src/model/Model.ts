@@ -16,7 +16,8 @@
  *     Effect.succeed([
  *       { type: "text-start", id: "1" },
  *       { type: "text-delta", id: "1", delta: `There are ${prompt.content.length} messages.` },
- *       { type: "text-end", id: "1" }
+ *       { type: "text-end", id: "1" },
+ *       { type: "finish", reason: "stop", usage: { inputTokens: undefined, outputTokens: undefined, totalTokens: undefined } }
  *     ])
  * })
  * ```
@@ -84,7 +85,7 @@ export const fromAnswer = (options: {
   readonly contextWindow?: number | undefined
   /** See `Service`. */
   readonly inputs?: ReadonlyArray<string> | undefined
-  /** Ends with a `finish` part. */
+  /** Ends with a `finish` part: without one the answer counts as cut off, and is asked for again. */
   readonly answer: (request: Request) => Effect.Effect<Iterable<Part>, ModelError>
 }): Service => {
   const { answer, contextWindow, id, inputs } = options

@@ -19,6 +19,8 @@
  * @since 0.1.0
  */
 import * as HttpClient from "@effect/platform/HttpClient"
+import * as Config from "effect/Config"
+import type * as ConfigError from "effect/ConfigError"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -172,6 +174,17 @@ export const make = (options: Options): Effect.Effect<Service, never, HttpClient
  */
 export const layer = (options: Options): Layer.Layer<ModelRegistry, never, HttpClient.HttpClient> =>
   Layer.effect(ModelRegistry, make(options))
+
+/**
+ * As {@link layer}, with settings from `Config`.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerConfig = (
+  options: Config.Config.Wrap<Options>
+): Layer.Layer<ModelRegistry, ConfigError.ConfigError, HttpClient.HttpClient> =>
+  Layer.unwrapEffect(Effect.map(Config.unwrap(options), layer))
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal

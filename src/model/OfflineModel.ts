@@ -61,7 +61,8 @@ export const make = (options: { readonly id?: string | undefined } = {}): Model.
  * @since 0.1.0
  * @category layers
  */
-export const layer: Layer.Layer<Model.Model> = Layer.suspend(() => Model.layer(make()))
+export const layer = (options: { readonly id?: string | undefined } = {}): Layer.Layer<Model.Model> =>
+  Layer.sync(Model.Model, () => make(options))
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal

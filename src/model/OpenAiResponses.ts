@@ -9,13 +9,16 @@
 import type * as Prompt from "@effect/ai/Prompt"
 import * as Tool from "@effect/ai/Tool"
 import type * as HttpClient from "@effect/platform/HttpClient"
-import type * as Effect from "effect/Effect"
+import * as Config from "effect/Config"
+import type * as ConfigError from "effect/ConfigError"
+import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as Layer from "effect/Layer"
 import type * as WebAddress from "../core/WebAddress.js"
 import * as Connection from "./Connection.js"
 import * as Field from "./Field.js"
 import * as FileData from "./FileData.js"
-import type * as Model from "./Model.js"
+import * as Model from "./Model.js"
 import * as OfferedTool from "./OfferedTool.js"
 import * as OpenAiReply from "./OpenAiReply.js"
 
@@ -64,6 +67,32 @@ export const make = (
         }
       })
   })
+
+// -----------------------------------------------------------------------------------------------------------------
+// layers
+// -----------------------------------------------------------------------------------------------------------------
+
+/**
+ * The model of this server is the one that agents use; see {@link make}.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layer = (
+  options: Connection.Options
+): Layer.Layer<Model.Model, WebAddress.WebAddressRefused, HttpClient.HttpClient> =>
+  Layer.effect(Model.Model, make(options))
+
+/**
+ * As {@link layer}, with settings from `Config`.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerConfig = (
+  options: Config.Config.Wrap<Connection.Options>
+): Layer.Layer<Model.Model, WebAddress.WebAddressRefused | ConfigError.ConfigError, HttpClient.HttpClient> =>
+  Layer.unwrapEffect(Effect.map(Config.unwrap(options), layer))
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal

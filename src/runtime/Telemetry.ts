@@ -23,6 +23,7 @@ import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
 import * as HttpClient from "@effect/platform/HttpClient"
 import * as HttpClientError from "@effect/platform/HttpClientError"
 import * as Config from "effect/Config"
+import type * as ConfigError from "effect/ConfigError"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -129,6 +130,17 @@ export const make = (
  */
 export const layer = (options: Options): Layer.Layer<Spans.Spans, TelemetryUnavailable, HttpClient.HttpClient> =>
   Layer.scoped(Spans.Spans, make(options))
+
+/**
+ * As {@link layer}, with settings from `Config`.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerConfig = (
+  options: Config.Config.Wrap<Options>
+): Layer.Layer<Spans.Spans, TelemetryUnavailable | ConfigError.ConfigError, HttpClient.HttpClient> =>
+  Layer.unwrapEffect(Effect.map(Config.unwrap(options), layer))
 
 /**
  * Settings from OpenTelemetry's variables: none unless an endpoint is set and nothing turns it off.

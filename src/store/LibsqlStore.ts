@@ -13,6 +13,8 @@ import type * as PlatformError from "@effect/platform/Error"
 import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
 import * as SqlClient from "@effect/sql/SqlClient"
+import * as Config from "effect/Config"
+import type * as ConfigError from "effect/ConfigError"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
@@ -89,6 +91,20 @@ export const layer = (
   options: Options
 ): Layer.Layer<SessionStore.SessionStore, StoreUnusable | StoreUnwritable, FileSystem.FileSystem | Path.Path> =>
   Layer.scoped(SessionStore.SessionStore, make(options))
+
+/**
+ * As {@link layer}, with settings from `Config`.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerConfig = (
+  options: Config.Config.Wrap<Options>
+): Layer.Layer<
+  SessionStore.SessionStore,
+  StoreUnusable | StoreUnwritable | ConfigError.ConfigError,
+  FileSystem.FileSystem | Path.Path
+> => Layer.unwrapEffect(Effect.map(Config.unwrap(options), layer))
 
 // -----------------------------------------------------------------------------------------------------------------
 // combinators

@@ -17,6 +17,8 @@
  * @since 0.1.0
  */
 import * as SqlClient from "@effect/sql/SqlClient"
+import * as Config from "effect/Config"
+import type * as ConfigError from "effect/ConfigError"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
@@ -88,6 +90,17 @@ export const make = (
  */
 export const layer = (options: Options): Layer.Layer<SessionStore.SessionStore, StoreUnusable | StoreUnwritable> =>
   Layer.scoped(SessionStore.SessionStore, make(options))
+
+/**
+ * As {@link layer}, with settings from `Config`.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerConfig = (
+  options: Config.Config.Wrap<Options>
+): Layer.Layer<SessionStore.SessionStore, StoreUnusable | StoreUnwritable | ConfigError.ConfigError> =>
+  Layer.unwrapEffect(Effect.map(Config.unwrap(options), layer))
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
