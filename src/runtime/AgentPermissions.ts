@@ -39,6 +39,8 @@ export interface Permissions {
   /** Allows a tool, a pattern or a command. The later word wins over an earlier {@link deny} of the same text. */
   readonly allow: (pattern: string) => Effect.Effect<void, SessionRule.PatternRefused | AgentStopped | JournalFailure>
   readonly deny: (pattern: string) => Effect.Effect<void, SessionRule.PatternRefused | AgentStopped | JournalFailure>
+  /** Takes one of those back, as `status` lists it. Yields whether there was one. */
+  readonly remove: (entry: string) => Effect.Effect<boolean, AgentStopped | JournalFailure>
   /**
    * How it decides about calls from now on. Recorded before it counts, and kept when the agent is resumed; `allow` is not:
    * who resumes it says so again. `plan` holds for calls that are being asked about, too.
@@ -143,6 +145,13 @@ export const make = (
   return Object.assign((text: string, by: By = {}) => Effect.suspend(() => line(text, by)), {
     allow: remembered("allow"),
     deny: remembered("deny"),
+    remove: (entry: string) =>
+      Effect.suspend((): Effect.Effect<boolean, AgentStopped | JournalFailure> => {
+        const stopped = ended()
+        if (stopped !== undefined) return stopped
+        const before = state.mode(policy)
+        return state.remove(entry.trim()) ? Effect.as(toldFrom(before), true) : Effect.succeed(false)
+      }),
     setMode,
     suspend: (scope: Suspension = "idle") => changed(() => state.suspend(scope, sessionId)),
     resume: changed(() => state.resume()),

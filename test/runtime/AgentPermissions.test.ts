@@ -66,13 +66,31 @@ describe("permissions as functions", () => {
     })
   )
 
+  it.scoped("take one rule back as the command does, and say whether there was one", () =>
+    Effect.gen(function* () {
+      const kit = yield* started
+      const { permissions } = kit.agent
+      yield* permissions.allow("git  status")
+      yield* permissions.deny("work")
+      assert.isTrue(yield* permissions.remove(" git status "))
+      assert.deepInclude(yield* permissions.status, { allow: [], deny: ["work"] })
+      assert.isFalse(yield* permissions.remove("git status"))
+      assert.isTrue(Either.isLeft(yield* permissions("remove git status")))
+      assert.isTrue(yield* permissions.remove("work"))
+      assert.deepInclude(yield* permissions.check("work", { name: "a" }), { decision: "ask" })
+      // Nothing is told where nothing changed.
+      assert.lengthOf(yield* kit.of("PermissionStatusChanged"), 4)
+    })
+  )
+
   it.scoped("change nothing once the agent was shut down, and say so", () =>
     Effect.gen(function* () {
       const { agent } = yield* started
       const { permissions } = agent
       yield* permissions.allow("work")
       yield* agent.shutdown
-      const doors: ReadonlyArray<Effect.Effect<void, { readonly _tag: string }>> = [
+      const doors: ReadonlyArray<Effect.Effect<unknown, { readonly _tag: string }>> = [
+        permissions.remove("work"),
         permissions.allow("more"),
         permissions.deny("more"),
         permissions.setMode("allow"),
