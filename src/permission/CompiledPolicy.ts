@@ -81,20 +81,41 @@ export interface Of<out Names extends string> extends Policy {
 }
 
 /**
- * What a policy says, with the names of tools that it may use. The tools of MCP servers, `mcp__SERVER__TOOL`, are known
- * to nobody while code is compiled, so any may be named.
+ * What a policy says, with the names of tools that it may use, and its patterns. The tools of MCP servers,
+ * `mcp__SERVER__TOOL`, are known to nobody while code is compiled, so any may be named.
  *
  * @since 0.1.0
  * @category models
  */
-export type Source<Names extends string = string> = PolicySource.PolicySource & {
-  readonly blacklist?: { readonly tools?: ReadonlyArray<Names> | undefined } | undefined
-  readonly whitelist?: { readonly tools?: ReadonlyArray<Names> | undefined } | undefined
-  readonly approvals?:
-    ReadonlyArray<PolicySource.Approval & { readonly tools?: ReadonlyArray<Names> | undefined }> | undefined
-  readonly delegated?: { readonly tools?: ReadonlyArray<Names> | undefined } | undefined
-  readonly guards?: { readonly deny?: { readonly tools?: ReadonlyArray<Names> | undefined } | undefined } | undefined
+export type Source<Names extends string = string, Patterns extends string = string> = PolicySource.PolicySource & {
+  readonly blacklist?: Lists<Names, Patterns> | undefined
+  readonly whitelist?: Lists<Names, Patterns> | undefined
+  readonly approvals?: ReadonlyArray<PolicySource.Approval & Lists<Names, Patterns>> | undefined
+  readonly delegated?: Lists<Names, Patterns> | undefined
+  readonly guards?: { readonly deny?: Lists<Names, Patterns> | undefined } | undefined
 }
+
+interface Lists<Names, Patterns> {
+  readonly tools?: ReadonlyArray<Names> | undefined
+  readonly patterns?: ReadonlyArray<Patterns> | undefined
+}
+
+/**
+ * The tools that patterns name: `pay(amount=*)` is about calls of `pay`. A command, and a name with a star, name none.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type NamedIn<Patterns extends string> = Patterns extends `${infer Name}(${string}`
+  ? Name extends "" | `${string}${Sign}${string}`
+    ? never
+    : Name
+  : never
+
+/** What no tool's name has. */
+type Sign =
+  | (" " | "\t" | "\n" | "*" | "?" | "[" | "]" | "{" | "}" | "<" | ">" | "$" | "`" | "'" | '"' | "\\" | "/")
+  | (";" | "|" | "&" | "=" | "." | "," | ":" | "!" | "#" | "~" | "@" | "%" | "^" | "+")
 
 /** What remains to be compared: the tools of servers come later, and names that were put together are only texts. */
 type Compared<Names extends string> = string extends Names ? never : Exclude<Names, `mcp__${string}`>
@@ -104,14 +125,20 @@ type Compared<Names extends string> = string extends Names ? never : Exclude<Nam
 // -----------------------------------------------------------------------------------------------------------------
 
 /**
- * A policy written in code. Its type knows the tools that it names.
+ * A policy written in code. Its type knows the tools that it names. It throws where an approval can be meant by nobody: one that
+ * names no calls, or whose quorum is no whole number from 1 to 100.
  *
  * @since 0.1.0
  * @category constructors
  */
-export const make = <const Names extends string = never>(source: Source<Names>): Of<Compared<Names>> => {
+export const make = <const Names extends string = never, const Patterns extends string = never>(
+  source: Source<Names, Patterns>
+): Of<Compared<Names> | Compared<NamedIn<Patterns>>> => {
   const file: PolicySource.PolicySource = source
-  const { defaultPolicy = "ask", guards, blacklist, whitelist, channel } = file
+  const { defaultPolicy = "ask", guards, blacklist, whitelist, channel, approvals = [] } = file
+  const [problem] = approvals.length === 0 ? [] : PolicySource.approvalProblems(approvals)
+  // What is to be reserved would be open: no agent may begin with it.
+  if (problem !== undefined) throw new Error(`The policy cannot be used: ${problem}.`)
   return {
     defaultPolicy,
     deny: compile(guards?.deny),

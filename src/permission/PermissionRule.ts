@@ -99,6 +99,9 @@ export const union = (a: Compiled, b: Compiled): Compiled => {
   }
 }
 
+/** The tool of a pattern over the calls of one tool, where its name is written out. */
+export const toolIn = (pattern: string): string | undefined => /^[A-Za-z_][\w-]*(?=\()/.exec(pattern)?.[0]
+
 /** `mcp__SERVER__*`: all tools of one server. */
 export const isServer = (name: string): boolean => /^mcp__(?:(?!__).)+__\*$/s.test(name)
 

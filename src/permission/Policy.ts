@@ -16,7 +16,7 @@
  * @since 0.1.0
  */
 export { defaults, make, merge, subject, widens } from "./CompiledPolicy.js"
-export type { Of, Policy, Source } from "./CompiledPolicy.js"
+export type { NamedIn, Of, Policy, Source } from "./CompiledPolicy.js"
 export { simulate } from "./PolicyTrial.js"
 export type { Change, Outcome, Past, Trial, TrialOptions, Untold } from "./PolicyTrial.js"
 export type { Approval, Channel, PolicySource } from "./PolicySource.js"

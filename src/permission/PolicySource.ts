@@ -3,7 +3,10 @@
  *
  * Files are merged before they are compiled, because an absent part differs from its default.
  */
+import * as Either from "effect/Either"
+import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
+import * as Lazy from "../internal/Lazy.js"
 import * as Nearest from "../core/Nearest.js"
 import * as CommandText from "../shell/CommandText.js"
 import * as PermissionRule from "./PermissionRule.js"
@@ -200,6 +203,15 @@ export const merge = (user: PolicySource, workspace: PolicySource, trusted: bool
   }
 }
 
+/** What cannot be meant by the approvals of a policy that is made in code: types do not see it, and no file is decoded. */
+export const approvalProblems = (approvals: ReadonlyArray<Approval>): ReadonlyArray<string> =>
+  approvals.flatMap((approval, i) =>
+    Either.match(decodeApproval(approval), {
+      onLeft: (error) => ParseResult.ArrayFormatter.formatErrorSync(error).map((issue) => said(i, issue)),
+      onRight: () => []
+    })
+  )
+
 /** Why a pattern that names nothing is refused where things are allowed. */
 export const everything =
   'A pattern of wildcards would allow everything; say "defaultPolicy": "allow" if that is meant.'
@@ -211,36 +223,30 @@ export const misread = (source: PolicySource): ReadonlyArray<Problem> => [
       CommandText.namesNothing(text) ? [{ path: `$.${part}.patterns[${i}]`, message: everything }] : []
     )
   ),
-  ...toolLists(source).flatMap(({ names, path }) =>
-    names.flatMap((name, i) =>
-      name.includes("*") && !PermissionRule.isServer(name)
-        ? [
-            {
-              path: `${path}[${i}]`,
-              message: `names of tools are exact; a star is read behind mcp__SERVER__ only, and for others "patterns" is the place`
-            }
-          ]
-        : []
-    )
+  ...named(source).flatMap(({ name, path }) =>
+    name.includes("*") && !PermissionRule.isServer(name)
+      ? [
+          {
+            path,
+            message: `names of tools are exact; a star is read behind mcp__SERVER__ only, and for others "patterns" is the place`
+          }
+        ]
+      : []
   )
 ]
 
-/** Unknown tool names, in lists that allow and in lists that deny. */
+/** Names of tools that there are not, in lists that allow and in lists that deny. */
 export const unknownTools = (
   source: PolicySource,
   known: ReadonlyArray<string>
 ): { readonly allowing: ReadonlyArray<Problem>; readonly denying: ReadonlyArray<Problem> } => {
-  const names = new Set(known)
-  const problems = (lists: ReturnType<typeof toolLists>) =>
-    lists.flatMap((list) =>
-      list.names.flatMap((name, i) => {
-        if (names.has(name) || name.startsWith("mcp__")) return []
-        const near = Nearest.of(name, known)
-        const hint = near === undefined ? `Tools: ${known.join(", ")}.` : `Did you mean ${near}?`
-        return [{ path: `${list.path}[${i}]`, message: `there is no tool ${JSON.stringify(name)}. ${hint}` }]
-      })
-    )
-  return { allowing: problems(toolLists(allowingOf(source))), denying: problems(toolLists(denyingOf(source))) }
+  const { allowing, denying } = unknown(source, known)
+  const problem = ({ name, path }: Named): Problem => {
+    const near = Nearest.of(name, known)
+    const hint = near === undefined ? `Tools: ${known.join(", ")}.` : `Did you mean ${near}?`
+    return { path, message: `there is no tool ${JSON.stringify(name)}. ${hint}` }
+  }
+  return { allowing: allowing.map(problem), denying: denying.map(problem) }
 }
 
 /** Sentences about the parts of an untrusted workspace's file that have no effect. */
@@ -303,15 +309,18 @@ export const unknownNames = (
   source: PolicySource,
   known: ReadonlyArray<string>
 ): { readonly allowing: ReadonlyArray<string>; readonly denying: ReadonlyArray<string> } => {
-  const names = new Set(known)
-  const unknown = (lists: ReturnType<typeof toolLists>) =>
-    lists.flatMap((list) => list.names.filter((name) => !names.has(name) && !name.startsWith("mcp__")))
-  return { allowing: unknown(toolLists(allowingOf(source))), denying: unknown(toolLists(denyingOf(source))) }
+  const { allowing, denying } = unknown(source, known)
+  return { allowing: allowing.map(({ name }) => name), denying: denying.map(({ name }) => name) }
 }
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+const decodeApproval = Lazy.make(() => Schema.decodeUnknownEither(Approval, { onExcessProperty: "error" }))
+
+const said = (index: number, { message, path }: ParseResult.ArrayFormatterIssue): string =>
+  `${["approvals", index, ...path].join(".")}: ${message}`
 
 type Default = NonNullable<PolicySource["defaultPolicy"]>
 type Rules = PolicySource["blacklist"]
@@ -324,13 +333,40 @@ const allowingOf = ({ delegated, whitelist }: Lists): Lists => ({ delegated, whi
 /** A misspelt name in one of these leaves a tool open, so it is an error. */
 const denyingOf = ({ approvals, blacklist, guards }: Lists): Lists => ({ approvals, blacklist, guards })
 
-const toolLists = ({ approvals, blacklist, delegated, guards, whitelist }: Lists) => [
-  { path: "$.guards.deny.tools", names: guards?.deny?.tools ?? [] },
-  { path: "$.blacklist.tools", names: blacklist?.tools ?? [] },
-  ...(approvals ?? []).map(({ tools }, i) => ({ path: `$.approvals[${i}].tools`, names: tools ?? [] })),
-  { path: "$.whitelist.tools", names: whitelist?.tools ?? [] },
-  { path: "$.delegated.tools", names: delegated?.tools ?? [] }
+/** A tool that a policy names, and where. */
+interface Named {
+  readonly path: string
+  readonly name: string
+}
+
+const lists = ({ approvals, blacklist, delegated, guards, whitelist }: Lists) => [
+  { path: "$.guards.deny", rules: guards?.deny },
+  { path: "$.blacklist", rules: blacklist },
+  ...(approvals ?? []).map((rules, i) => ({ path: `$.approvals[${i}]`, rules })),
+  { path: "$.whitelist", rules: whitelist },
+  { path: "$.delegated", rules: delegated }
 ]
+
+const named = (source: Lists): ReadonlyArray<Named> =>
+  lists(source).flatMap(({ path, rules }) =>
+    (rules?.tools ?? []).map((name, i) => ({ path: `${path}.tools[${i}]`, name }))
+  )
+
+/** Patterns over the calls of one tool, `pay(amount=*)`, name it as well. */
+const namedInPatterns = (source: Lists): ReadonlyArray<Named> =>
+  lists(source).flatMap(({ path, rules }) =>
+    (rules?.patterns ?? []).flatMap((text, i) => {
+      const name = PermissionRule.toolIn(text)
+      return name === undefined ? [] : [{ path: `${path}.patterns[${i}]`, name }]
+    })
+  )
+
+const unknown = (source: PolicySource, known: ReadonlyArray<string>) => {
+  const names = new Set(known)
+  const strange = (lists: Lists) =>
+    [...named(lists), ...namedInPatterns(lists)].filter(({ name }) => !names.has(name) && !name.startsWith("mcp__"))
+  return { allowing: strange(allowingOf(source)), denying: strange(denyingOf(source)) }
+}
 
 const severity: { readonly [D in Default]: number } = { allow: 0, ask: 1, deny: 2 }
 

@@ -84,7 +84,9 @@ export interface Toolset<Names extends string, Groups extends string = never> {
     ): Effect.Effect<Agent.Agent, Exclude<Agent.NotStarted, ToolsUnknown>, AgentRuntime | Interactor | Scope.Scope>
   }
   /** As `Policy.make`. */
-  readonly policy: (source: CompiledPolicy.Source<Names | `mcp__${string}`>) => CompiledPolicy.Of<Names>
+  readonly policy: <const Patterns extends string = never>(
+    source: CompiledPolicy.Source<Names | `mcp__${string}`, Patterns>
+  ) => CompiledPolicy.Of<Names | CompiledPolicy.NamedIn<Patterns>>
   /** As `Stage.make`. */
   readonly stage: <A, E = never, R = never>(stage: StageOptions<Names, A, E, R>) => Stage.Stage<A, E, R>
   /** As `SubagentProfile.make`. */

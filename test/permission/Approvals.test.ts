@@ -5,6 +5,7 @@ import * as Either from "effect/Either"
 import * as Approvals from "../../src/permission/Approvals.js"
 import * as CompiledPolicy from "../../src/permission/CompiledPolicy.js"
 import * as PermissionRule from "../../src/permission/PermissionRule.js"
+import type { PolicySource } from "../../src/permission/PolicySource.js"
 import * as PolicyFile from "../../src/permission/PolicyFile.js"
 import { commandField } from "../kit/Commands.js"
 
@@ -58,6 +59,41 @@ describe("approvals in a file", () => {
     const policy = Either.getOrThrow(PolicyFile.decode('{"approvals": [{"tools": ["run_comand"]}]}', "p.json"))
     const { message } = Either.getOrThrow(Either.flip(PolicyFile.checkTools(policy, ["run_command"])))
     assert.include(message, '$.approvals[0].tools[0]: there is no tool "run_comand". Did you mean run_command?')
+  })
+
+  it("name them in patterns as well", () => {
+    const text = '{"approvals": [{"patterns": ["deploy *", "deplyo(target=*)"]}], "whitelist": {"patterns": ["pya()"]}}'
+    const check = (known: ReadonlyArray<string>) =>
+      PolicyFile.checkTools(Either.getOrThrow(PolicyFile.decode(text, "p.json")), known)
+    const { message } = Either.getOrThrow(Either.flip(check(["deploy", "pay"])))
+    assert.include(message, '$.approvals[0].patterns[1]: there is no tool "deplyo". Did you mean deploy?')
+    assert.deepStrictEqual(Either.getOrThrow(check(["deplyo", "pay"])), [
+      { file: "p.json", path: "$.whitelist.patterns[0]", message: 'there is no tool "pya". Did you mean pay?' }
+    ])
+  })
+
+  it("that nobody could mean are refused in code as in a file", () => {
+    const cases: ReadonlyArray<readonly [approval: object, problem: RegExp]> = [
+      [{ tools: ["deploy"], quorum: 0 }, /approvals\.0\.quorum: a quorum is a whole number from 1 to 100/],
+      [{ tools: ["deploy"], quorum: -1 }, /quorum/],
+      [{ tools: ["deploy"], quorum: 1.5 }, /quorum/],
+      [{ tools: ["deploy"], quorum: Number.NaN }, /quorum/],
+      [{ tools: ["deploy"], quorum: "2" }, /quorum/],
+      [{ tools: ["deploy"], roles: [] }, /roles/],
+      [{ tools: ["deploy"], roles: ["ops "] }, /a name is not empty and has no blanks around it/],
+      [{ tools: ["deploy"], deny: "nobody" }, /expected one of "one", "quorum"/],
+      [{ tool: ["deploy"] }, /approvals\.0/],
+      // They would reserve nothing.
+      [{ quorum: 2 }, /an approval names the calls that it is about/],
+      [{ quorum: 2, tools: [], patterns: [] }, /an approval names the calls that it is about/]
+    ]
+    for (const [approval, problem] of cases) {
+      // Types see few of these: numbers come from settings, and not every program is checked.
+      const source = { approvals: [approval] } as PolicySource
+      assert.throws(() => CompiledPolicy.make(source), problem, JSON.stringify(approval))
+      assert.isTrue(Either.isLeft(PolicyFile.decode(JSON.stringify(source), "p.json")), JSON.stringify(approval))
+    }
+    assert.doesNotThrow(() => CompiledPolicy.make({ approvals: [] }))
   })
 
   it("are remarked on where nobody could meet them", () => {

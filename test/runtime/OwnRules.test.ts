@@ -80,11 +80,20 @@ describe("the tools of an agent", () => {
       const allowed = yield* start({ policy: Policy.make({ whitelist: { tools: ["pya"] } }) })
       assert.strictEqual(allowed._tag, "ToolsUnknown")
       yield* TestAgent.start({ policy: Policy.make({ blacklist: { tools: ["mcp__bank__*"] } }) })
+      // A pattern over the calls of a tool names it too. Others are about commands, or about several tools.
+      const pattern = yield* start({
+        policy: Policy.make({ blacklist: { patterns: ["pay(amount=*)", "pya(amount=*)"] } })
+      })
+      assert.deepInclude(pattern, { _tag: "ToolsUnknown", unknown: ["pya"] })
+      const patterns = ["pay(amount=*)", "p*(amount=*)", "pya *", "(pya)", "$(pya)", "mcp__bank__pay(amount=*)"]
+      yield* TestAgent.start({ policy: Policy.make({ blacklist: { patterns } }) })
       // A file may allow what another program has, but what it denies must be there.
-      const inFile = (list: "blacklist" | "whitelist") =>
-        Either.getOrThrow(PolicyFile.decode(JSON.stringify({ [list]: { tools: ["pya"] } }), "policy.json"))
-      yield* TestAgent.start({ policy: inFile("whitelist") })
-      assert.strictEqual((yield* start({ policy: inFile("blacklist") }))._tag, "ToolsUnknown")
+      const inFile = (list: "blacklist" | "whitelist", rules: object) =>
+        Either.getOrThrow(PolicyFile.decode(JSON.stringify({ [list]: rules }), "policy.json"))
+      for (const rules of [{ tools: ["pya"] }, { patterns: ["pya(amount=1)"] }]) {
+        yield* TestAgent.start({ policy: inFile("whitelist", rules) })
+        assert.strictEqual((yield* start({ policy: inFile("blacklist", rules) }))._tag, "ToolsUnknown")
+      }
       assert.strictEqual((yield* Effect.flip(AgentHandle.start({ tools: ["pya"] })))._tag, "ToolsUnknown")
     }).pipe(Effect.provide(TestAgent.layer({ toolkit, script: [] })), Effect.provide(handlers))
   )

@@ -40,6 +40,14 @@ describe("the names of tools", () => {
     AgentRuntime.layer({ toolkit, policy: Policy.make({ guards: { deny: { tools: ["pya"] } } }) })
     // @ts-expect-error: nor under the old name.
     AgentRuntime.layer({ toolkit, policy: PermissionFile.policy({ blacklist: { tools: ["pya"] } }) })
+    AgentRuntime.layer({
+      toolkit,
+      policy: Policy.make({ whitelist: { patterns: ["pay(amount=1)", "p*(x)", "$(a)"] } })
+    })
+    // @ts-expect-error: nor for a pattern over its calls.
+    AgentRuntime.layer({ toolkit, policy: Policy.make({ blacklist: { patterns: ["git *", "pya(amount=*)"] } }) })
+    // @ts-expect-error: nor for one that reserves them.
+    AgentRuntime.layer({ toolkit, policy: Policy.make({ approvals: [{ patterns: ["pya(amount=*)"] }] }) })
     const joint = Policy.make({ whitelist: { tools: ["pay"] }, blacklist: { tools: ["pya"] } })
     // @ts-expect-error: a policy names the tools of all its lists.
     AgentRuntime.make({ toolkit, policy: joint })
@@ -73,6 +81,9 @@ describe("the names of tools", () => {
     shop.start({ policy: Policy.make({ whitelist: { tools: ["pya"] } }) })
     // @ts-expect-error: nor where its policy is made.
     shop.policy({ blacklist: { tools: ["pya"] } })
+    shop.start({ policy: shop.policy({ whitelist: { tools: ["pay"], patterns: ["search(q=*)"] } }) })
+    // @ts-expect-error: nor in a pattern of it.
+    shop.start({ policy: shop.policy({ whitelist: { patterns: ["serch(q=*)"] } }) })
     // @ts-expect-error: a group is no tool of the toolkit.
     shop.start({ tools: ["money"] })
     Toolset.of(toolkit, { groups: ["money"] }).start({ tools: ["money", "search"] })
