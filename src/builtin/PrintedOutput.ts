@@ -41,6 +41,7 @@ export const make = (options: Options): PrintedOutput => {
   let head = ""
   let tail = ""
   let length = 0
+  let breaks = 0
   let saved = 0
   let saving: "not yet" | "stopped" | FileSystem.File = "not yet"
 
@@ -69,6 +70,7 @@ export const make = (options: Options): PrintedOutput => {
   const take = (text: string): Effect.Effect<string, never, Scope.Scope> => {
     if (text === "") return Effect.succeed("")
     length += text.length
+    breaks += breaksIn(text)
     const room = headLength - head.length
     if (room > 0) head += text.slice(0, room)
     tail += room > 0 ? text.slice(room) : text
@@ -94,7 +96,9 @@ export const make = (options: Options): PrintedOutput => {
           : saved < length
             ? `; the first ${saved} characters are in ${file}`
             : `; the whole output is in ${file}`
-      const text = `${whole(head)}\n[… ${left} characters left out${where}]\n${whole(end)}`
+      const lines = breaks - breaksIn(head) - breaksIn(end)
+      const inLines = lines === 0 ? "" : ` in ${lines} ${lines === 1 ? "line" : "lines"}`
+      const text = `${whole(head)}\n[… ${left} characters${inLines} left out${where}]\n${whole(end)}`
       return file === undefined ? { text } : { text, file }
     })
   }
@@ -156,6 +160,12 @@ const makeCleaner = () => {
       return rest
     }
   }
+}
+
+const breaksIn = (text: string): number => {
+  let breaks = 0
+  for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) breaks++
+  return breaks
 }
 
 /** Removes half characters at the cuts. */

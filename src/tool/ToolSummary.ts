@@ -82,7 +82,13 @@ const ofText = (text: string, redactor: Pick<Redaction.Masking, "text">): string
     const files = Array.from(body.matchAll(new RegExp(place, "gm")), ([, file]) => file)
     return `${count(files.length, "match", "matches")} in ${count(new Set(files).size, "file")}`
   }
-  return end < 0 ? Redaction.summarize(body, redactor) : count(body.split("\n").length, "line")
+  return end < 0 ? Redaction.summarize(body, redactor) : count(body.split("\n").length + leftOut(body), "line")
+}
+
+/** Lines of a long output that its text leaves out, less the two that the mark for them adds. */
+const leftOut = (body: string): number => {
+  const [mark, lines = "0"] = /^\[… \d+ characters(?: in (\d+) lines?)? left out[;\]]/m.exec(body) ?? []
+  return mark === undefined ? 0 : Number(lines) - 2
 }
 
 /** A line that was found: its file, its number and its text. */

@@ -5,6 +5,8 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as FastCheck from "fast-check"
 import * as PrintedOutput from "../../src/builtin/PrintedOutput.js"
+import * as Redaction from "../../src/core/Redaction.js"
+import * as ToolSummary from "../../src/tool/ToolSummary.js"
 
 const encode = (text: string) => new TextEncoder().encode(text)
 
@@ -88,9 +90,25 @@ describe("PrintedOutput", () => {
       const { text: kept } = yield* print(cut(encode(text), [50, 100, 1_000, 3_000]), 300)
       assert.isTrue(kept.startsWith("0\n1\n2\n"))
       assert.isTrue(kept.endsWith("998\n999\n"))
-      assert.include(kept, `[… ${text.length - 300} characters left out]`)
+      assert.match(kept, new RegExp(`\\n\\[… ${text.length - 300} characters in \\d+ lines left out\\]\\n`))
       assert.isBelow(kept.length, 400)
     })
+  )
+
+  it.effect.prop(
+    "has as many lines in its summary as were printed, also where most of them are left out",
+    {
+      lines: FastCheck.integer({ min: 2, max: 3_000 }),
+      width: FastCheck.integer({ min: 0, max: 40 }),
+      isEnded: FastCheck.boolean()
+    },
+    ({ isEnded, lines, width }) =>
+      Effect.gen(function* () {
+        const text = Array.from({ length: lines }, (_, index) => `${"x".repeat(width)}${index}`).join("\n")
+        const { text: output } = yield* print([encode(isEnded ? `${text}\n` : text)], 600)
+        const said = ToolSummary.of({ exitCode: 0, output }, Redaction.shapesOnly)
+        assert.strictEqual(said.replaceAll(",", ""), `${lines} lines`)
+      })
   )
 
   it.live("saves a longer output in a file that only its owner can read, and names it", () =>

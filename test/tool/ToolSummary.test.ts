@@ -55,6 +55,8 @@ describe("what came of a call, in few words", () => {
       ["src/a.ts:3: x\nsrc/a.ts:9: y\nsrc/b.ts:1: z\n", "3 matches in 2 files"],
       ["src/a.ts:3: x", "1 match in 1 file"],
       ["a\nb\n", "2 lines"],
+      ["a\nb\n[… 20 characters in 8 lines left out; the whole output is in /x]\ny\nz\n", "11 lines"],
+      ["a\n[… 20 characters left out]\nz", "1 line"],
       ["Edited a.ts.", "Edited a.ts."],
       ["", ""],
       [null, "null"],
