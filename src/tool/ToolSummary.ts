@@ -18,10 +18,13 @@ export const of = (result: unknown, redactor: Pick<Redaction.Masking, "text">): 
 
 /**
  * The arguments of a call in at most 200 characters, secrets masked: what it is about, then the others by name. The text of
- * a file is left out, and a plan is its title: they are shown where they are decided about.
+ * a file is left out, a plan is its title, and of questions the texts are told: they are shown where somebody decides
+ * about them or answers them.
  */
 export const ofCall = (params: unknown, redactor: Pick<Redaction.Masking, "text">): string => {
   if (!isRecord(params)) return Redaction.summarize(params, redactor)
+  const questions = questionsOf(params["questions"])
+  if (questions !== undefined) return Redaction.summarize(questions, redactor)
   const subject = subjects.find((name) => typeof params[name] === "string")
   if (subject === undefined) return Redaction.summarize(params, redactor)
   let text = subject === "plan" ? titleOf(String(params[subject])) : String(params[subject])
@@ -55,6 +58,13 @@ const subjects = ["command", "pattern", "path", "plan"] as const
 
 /** Arguments that are the text of a file. */
 const contents: ReadonlySet<string> = new Set(["content", "old_text", "new_text"])
+
+/** The texts of questions to a person. */
+const questionsOf = (value: unknown): string | undefined => {
+  if (!Array.isArray(value) || value.length === 0) return undefined
+  const texts = value.map((one: unknown) => (isRecord(one) ? one["text"] : undefined))
+  return texts.every((text) => typeof text === "string") ? texts.join(" / ") : undefined
+}
 
 /** The first line of a Markdown text, without the marks of a heading. */
 const titleOf = (text: string): string => {

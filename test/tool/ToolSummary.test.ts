@@ -16,6 +16,9 @@ describe("a call, in few words", () => {
       [{ path: "a.ts", old_text: "x", new_text: "y", replace_all: true }, "a.ts, replace_all=true"],
       [{ plan: "\n## The sum ##\n\n1. mend it" }, "The sum"],
       [{ plan: "#tag is no heading" }, "#tag is no heading"],
+      [{ context: "c", questions: [{ text: "Which?", choices: ["a"] }, { text: "Why?" }] }, "Which? / Why?"],
+      [{ context: "c", questions: [{ words: "Which?" }] }, 'context=c, questions=[{"words":"Which?"}]'],
+      [{ questions: [] }, "[]"],
       // Of no file, they are arguments as others.
       [{ content: "words", to: "ada" }, "content=words, to=ada"],
       [{ path: 3, content: "x" }, "path=3, content=x"],
