@@ -4,8 +4,9 @@
  * An unconfined command gets a process group of its own. When its scope closes, the group is asked to terminate and is
  * killed two seconds later, so background processes end with it. On Linux this holds also for processes that left
  * the group (`setsid`, a daemon), as their environment carries the call's mark. A process that was started with an
- * empty environment (`env -i`), overwrote it, or belongs to another user is not found. In the group of a background job a
- * process of ours, the leash, does the same where we are killed ourselves. Standard input is empty.
+ * empty environment (`env -i`), overwrote it, or belongs to another user is not found. Where we are killed ourselves, a
+ * process of ours does the same: the leash in the group of a background job, and a watcher beside a command that its call
+ * waits for, once that has run for a moment. Standard input is empty.
  * Standard error goes into the same pipe as standard output: only so both keep the order in which they were printed.
  */
 import * as Command from "@effect/platform/Command"
@@ -138,11 +139,14 @@ export const starter = (executor: CommandExecutor.CommandExecutor, options: Opti
       const begun = Effect.mapError(executor.start(commandOf(wanted, variables, token, options)), (error) =>
         sentence(error, "The command")
       )
-      return yield* Effect.acquireRelease(
+      const running = yield* Effect.acquireRelease(
         Effect.map(begun, unconfined(fileSystem, wanted)),
         ({ process: { pid }, stop }) =>
           Effect.zipRight(stop, StrayProcesses.sweep({ token, after: pid, executor, fileSystem }))
       )
+      if (wanted.leashed !== true)
+        yield* Effect.forkScoped(Effect.delay(watching(executor, running.process.pid, token), watchedAfter))
+      return running
     })
 }
 
@@ -194,8 +198,9 @@ const maxAfterExit = 1_000_000
 
 /**
  * The outer shell leaves the leash behind, redirects, and execs the wanted shell, which gets the command unchanged. A
- * command that its call waits for has none: it would leave a dead process for init at each call, which in a container may
- * never be collected, and the look whether the group is gone takes longer then.
+ * command that its call waits for has a watcher instead, which is no process of its group: a leash would leave a dead
+ * process for init at each call, which in a container may never be collected, and the look whether the group is gone takes
+ * longer then.
  */
 const launch = [
   "exec 3<&0",
@@ -203,19 +208,36 @@ const launch = [
   'exec "$0" -c "$1" 3<&- 2>&1 </dev/null'
 ].join("\n")
 
-/**
- * The leash reads our end of the pipe. A line is our word that all is over. Without one the pipe ends because we are no
- * more: then it asks the group to terminate, and kills that and all that carries the call's mark. It is one of the group, so
- * the group's number stays its own.
- */
-const leash = [
-  "IFS= read -r word && exit",
+/** Asks the group to terminate, and kills that and all that carries the call's mark. */
+const ending = [
   "PATH=/usr/bin:/bin",
   'kill -s TERM -- "-$1"; sleep 1',
   'for round in 1 2 3; do for pid in $(cd /proc && grep -lsF ":$2:" [0-9]*/environ); do',
   'pid=${pid%/environ}; [ "$pid" = $$ ] || kill -s KILL "$pid"; done; done',
   'kill -s KILL -- "-$1"'
-].join("\n")
+]
+
+/**
+ * The leash reads our end of the pipe. A line is our word that all is over. Without one the pipe ends because we are no
+ * more: then it ends the group. It is one of the group, so the group's number stays its own.
+ */
+const leash = ["IFS= read -r word && exit", ...ending].join("\n")
+
+/** Most commands have ended by then, and cost nothing more. */
+const watchedAfter = "250 millis"
+
+/** Nothing is ever written to a watcher. It is ended with the command, before that; or its pipe ends as we are no more. */
+const watch = ["IFS= read -r word", ...ending].join("\n")
+
+const watching = (executor: CommandExecutor.CommandExecutor, group: number, token: string) =>
+  Effect.ignore(
+    executor.start(
+      Command.make("/bin/sh", "-c", `exec >/dev/null 2>&1; ${watch}`, "watcher", String(group), token).pipe(
+        Command.workingDirectory("/"),
+        Command.env({}, { extendEnv: false })
+      )
+    )
+  )
 
 const commandOf = (
   { command, directory, leashed }: Wanted,

@@ -22,6 +22,28 @@ const sleeping = (time: string): ReadonlyArray<number> =>
     }
   })
 
+/** The group of a process. */
+const groupOf = (pid: number): number | undefined => {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8")
+    return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[2])
+  } catch {
+    return undefined
+  }
+}
+
+/** The groups that are watched. */
+const watchers = (): ReadonlyArray<number> =>
+  readdirSync("/proc").flatMap((name) => {
+    if (!/^\d+$/.test(name)) return []
+    try {
+      const words = readFileSync(`/proc/${name}/cmdline`, "utf8").split("\0")
+      return words[3] === "watcher" ? [Number(words[4])] : []
+    } catch {
+      return []
+    }
+  })
+
 const until = (holds: () => boolean, what: string): Effect.Effect<void> =>
   Effect.repeat(Effect.delay(Effect.sync(holds), "20 millis"), { until: (now) => now }).pipe(
     Effect.timeoutFail({ duration: "20 seconds", onTimeout: () => new Error(`not in time: ${what}`) }),
@@ -152,6 +174,28 @@ for (const { sandbox, skip } of modes) {
     )
   })
 }
+
+describe("a command that its call waits for, outside of the sandbox", () => {
+  it.live("leaves nothing either when the program is killed, once it has run for a moment", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const at = yield* Program.place
+        yield* at.write("config/permissions.json", { defaultPolicy: "allow" })
+        const time = aSleep()
+        const command = `setsid sleep ${time} & sh -c "trap '' TERM HUP; sleep ${time}" & echo up; sleep ${time}`
+        const model = yield* at.script({ tools: [{ name: "run_command", params: { command } }] })
+        const env = { ASSENT_SANDBOX: "off" }
+        const program = yield* at.start(["run", "--json", "--model", model, "x"], { env })
+        yield* until(() => sleeping(time).length >= 3, "three sleep")
+        const groups = new Set(sleeping(time).map(groupOf))
+        yield* until(() => watchers().some((group) => groups.has(group)), "a watcher")
+        yield* program.signal("SIGKILL")
+        yield* until(() => sleeping(time).length === 0, "none is left")
+        yield* until(() => !watchers().some((group) => groups.has(group)), "nor a watcher")
+      })
+    )
+  )
+})
 
 describe("a background job, in a chat", () => {
   it.live("goes on when plan mode begins, and ends with the session that /rewind and /resume leave: each is said", () =>
