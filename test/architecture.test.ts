@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { readdirSync, readFileSync, statSync } from "node:fs"
-import { dirname, join, relative, resolve } from "node:path"
+import { basename, dirname, join, relative, resolve } from "node:path"
 
 /** Folders by floor; a file imports from its own folder and from lower floors. */
 const floors: ReadonlyArray<ReadonlyArray<string>> = [
@@ -254,6 +254,37 @@ describe("the house", () => {
       return reads || (/\b(?:makeDirectory|mkdir(?:Sync)?)\([^\n]*recursive/.test(text) && !makers.has(shown(file)))
     })
     assert.deepStrictEqual(wrong.map(shown), [])
+  })
+
+  it("has one file of a name, so that a name is a word", () => {
+    // Commands are called what is typed; a door is called index.
+    const names = files.filter((file) => !/\/(?:cli\/command\/\w+|index)\.ts$/.test(file)).map((file) => basename(file))
+    assert.deepStrictEqual(
+      names.filter((name, i) => names.indexOf(name) !== i),
+      []
+    )
+  })
+
+  it("exports no value that nobody imports", () => {
+    const tests = readdirSync("test", { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".ts"))
+    const readers = [...files, ...tests.map((name) => resolve("test", name))].map((file) => ({
+      file,
+      words: new Set(readFileSync(file, "utf8").match(/\w+/g))
+    }))
+    let exported = 0
+    const unused = files.flatMap((file) => {
+      const module = basename(file, ".ts")
+      // What is public has the version that brought it in its doc comment, and a snapshot of its own.
+      return [
+        ...readFileSync(file, "utf8").matchAll(/(?<!@since[^]{0,120})^export (?:const|function) (\w+)/gm)
+      ].flatMap(([, name = ""]) => {
+        exported += 1
+        const isRead = readers.some((other) => other.file !== file && other.words.has(module) && other.words.has(name))
+        return isRead ? [] : [`${shown(file)}: ${name}`]
+      })
+    })
+    assert.isAbove(exported, 1000)
+    assert.deepStrictEqual(unused, [])
   })
 
   it("stamps events in one place", () => {

@@ -2,7 +2,7 @@
 import * as Schema from "effect/Schema"
 
 /** One thing that can be wrong; `AuditBroken.message` says each in a sentence. */
-export const Problem = Schema.Literal(
+const Problem = Schema.Literal(
   "missing",
   "unreadable",
   "unknown",

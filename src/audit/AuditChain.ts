@@ -47,7 +47,7 @@ export interface Chain extends Summary {
 }
 
 /** The facts about a trail that are kept outside it. */
-export const Head = Schema.Struct({
+const Head = Schema.Struct({
   version: Schema.Number,
   sessionId: SessionId,
   /** Directory of the trail when it was begun. */
@@ -174,7 +174,7 @@ export class Follower {
 }
 
 /** Reads a head; fails when a single byte differs from what was written. */
-export const readHead = (file: string, head: Uint8Array, key?: Key): Either.Either<Head, AuditBroken> => {
+const readHead = (file: string, head: Uint8Array, key?: Key): Either.Either<Head, AuditBroken> => {
   const changed = () => new AuditBroken({ file, problem: "headChanged" })
   const { lines, torn } = split(head)
   const [line] = lines

@@ -104,9 +104,9 @@ export class OpenRequest extends Waiting<Answered, InteractionError> {
   }
 
   /** Runs the next step. A step that crashes must not keep the prompt slot from other requests. */
-  step<A>(goOn: () => Effect.Effect<A, InteractionError>): Effect.Effect<A, InteractionError> {
+  step<A>(next: () => Effect.Effect<A, InteractionError>): Effect.Effect<A, InteractionError> {
     try {
-      return goOn()
+      return next()
     } catch (defect) {
       this.broker.drop(this)
       return Effect.die(defect)
@@ -116,14 +116,14 @@ export class OpenRequest extends Waiting<Answered, InteractionError> {
   /** Runs the next step after an effect that may take time, and may fail. */
   after<A, B>(
     first: Effect.Effect<A, InteractionError>,
-    goOn: (value: A) => Effect.Effect<B, InteractionError>
+    next: (value: A) => Effect.Effect<B, InteractionError>
   ): Effect.Effect<B, InteractionError> {
     return Effect.matchCauseEffect(first, {
       onFailure: (cause) => {
         this.broker.drop(this)
         return Effect.failCause(cause)
       },
-      onSuccess: (value) => this.step(() => goOn(value))
+      onSuccess: (value) => this.step(() => next(value))
     })
   }
 

@@ -60,7 +60,7 @@ export const names: ReadonlyArray<string> = [
 export const plain: Environment = { TERM: "dumb", PAGER: "cat", GIT_PAGER: "cat", GIT_TERMINAL_PROMPT: "0" }
 
 /** Marks the processes of one call, so that they are found also outside of its process group. */
-export const callVariable = "ASSENT_CALL"
+const callVariable = "ASSENT_CALL"
 
 /**
  * The environment of a command: the variables passed on from this process, the added ones, and settings for git that no

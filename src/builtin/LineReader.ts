@@ -17,7 +17,7 @@ export interface Line {
 export type Outcome = "end" | "stopped" | "binary"
 
 /**
- * Gives each line to `onLine` until that returns false. `goOn` is called before every piece of 64 KiB. A file is binary
+ * Gives each line to `onLine` until that returns false. `mayContinue` is called before every piece of 64 KiB. A file is binary
  * when its first piece holds a zero byte; bytes that are no UTF-8 become U+FFFD; a byte order mark is left out. `path`
  * is absolute and has no link in it.
  */
@@ -28,7 +28,7 @@ export const forEachLine = (
     /** Characters of a line that are kept. */
     readonly maxLength: number
     readonly onLine: (line: Line) => boolean
-    readonly goOn?: Effect.Effect<boolean> | undefined
+    readonly mayContinue?: Effect.Effect<boolean> | undefined
   }
 ): Effect.Effect<Outcome, PlatformError> =>
   Effect.scoped(
@@ -38,7 +38,7 @@ export const forEachLine = (
       const decoder = new TextDecoder("utf-8")
       const lines = splitter(options.maxLength, options.onLine)
       for (let first = true; ; first = false) {
-        if (options.goOn !== undefined && !(yield* options.goOn)) return "stopped"
+        if (options.mayContinue !== undefined && !(yield* options.mayContinue)) return "stopped"
         const size = Number(yield* file.read(buffer))
         if (size === 0) break
         const piece = buffer.subarray(0, size)

@@ -32,7 +32,7 @@ export interface Options {
 }
 
 /** Characters of output that a file holds at most. */
-export const maxSaved = 50_000_000
+const maxSaved = 50_000_000
 
 export const make = (options: Options): PrintedOutput => {
   const headLength = Math.floor((options.maxLength * 2) / 3)

@@ -33,7 +33,7 @@ export interface SearchParams {
 }
 
 /** Milliseconds after which a walk ends with what it has found. */
-export const patience = 20_000
+const patience = 20_000
 
 /**
  * One path a line, relative to the workspace and sorted; `/` after directories, `@` after links. Without a pattern and a
@@ -86,7 +86,7 @@ export const search = (params: SearchParams): Effect.Effect<string, string, Work
     const matches = yield* globOf(params.glob)
     const start = yield* startOf(workspace, params)
     const deadline = (yield* Clock.currentTimeMillis) + patience
-    const goOn = Effect.map(Clock.currentTimeMillis, (now) => now < deadline)
+    const mayContinue = Effect.map(Clock.currentTimeMillis, (now) => now < deadline)
     const results = collector(workspace.maxOutput, maxMatches)
 
     const lineIn = (shown: string) => (line: LineReader.Line) => {
@@ -95,7 +95,11 @@ export const search = (params: SearchParams): Effect.Effect<string, string, Work
       return results.add(`${shown}:${line.number}: ${text}${text.length < line.text.length ? " […]" : ""}`)
     }
     const searchFile = (absolute: string, shown: string) =>
-      LineReader.forEachLine(workspace.fileSystem, absolute, { maxLength: searchedLength, goOn, onLine: lineIn(shown) })
+      LineReader.forEachLine(workspace.fileSystem, absolute, {
+        maxLength: searchedLength,
+        mayContinue,
+        onLine: lineIn(shown)
+      })
     // A file that cannot be read, or is gone meanwhile, has no matches.
     const inPieces = ({ absolute, shown }: Entry) =>
       Effect.map(Effect.ignore(searchFile(absolute, shown)), () => !results.full())

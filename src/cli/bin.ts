@@ -8,7 +8,7 @@ import * as Told from "./Told.js"
 StandardStream.outliveReaders()
 const argv = process.argv.slice(2)
 const text = Told.of(argv)
-if (text === undefined) void import("./Program.js").then(({ run }) => run(argv))
+if (text === undefined) void import("./MainProcess.js").then(({ run }) => run(argv))
 else
   StandardStream.write(
     "stdout",

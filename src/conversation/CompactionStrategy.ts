@@ -81,9 +81,9 @@ export const truncate: Strategy = (snapshot) =>
     return draft.end()
   })
 
-export const summarize: Strategy = (snapshot) => summarised(snapshot, Number.POSITIVE_INFINITY)
+const summarize: Strategy = (snapshot) => summarised(snapshot, Number.POSITIVE_INFINITY)
 
-export const hybrid: Strategy = (snapshot) => summarised(snapshot, snapshot.config.summarizeMiddleTurns)
+const hybrid: Strategy = (snapshot) => summarised(snapshot, snapshot.config.summarizeMiddleTurns)
 
 export const budget: Strategy = (snapshot) =>
   Effect.sync(() => {

@@ -16,7 +16,7 @@ const Address = Schema.transform(Schema.Struct({ url: Schema.URL }), Schema.URLF
 
 const options = Schema.optionalWith(Prompt.ProviderOptions, { default: () => ({}) })
 
-export const FilePart = Schema.Struct({
+const FilePart = Schema.Struct({
   type: Schema.Literal("file"),
   mediaType: Schema.String,
   fileName: Schema.optional(Schema.String),

@@ -37,7 +37,7 @@ export const estimate = (messages: Iterable<Prompt.Message>): number => {
 }
 
 /** Tokens of one message, by its length alone. */
-export const weigh = (message: Prompt.Message): number => {
+const weigh = (message: Prompt.Message): number => {
   if (typeof message.content === "string") return perMessage + tokensOf(message.content.length)
   let length = 0
   let files = 0

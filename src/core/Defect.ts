@@ -34,10 +34,6 @@ export const log = (
     Object.fromEntries(Object.entries(place).filter(([, value]) => value !== undefined))
   ).pipe(Effect.catchAllCause(() => Effect.void))
 
-/** As {@link log}, for a thrown value. */
-export const logThrown = (what: string, thrown: unknown, redactor: Pick<Redactor, "text">, place: Place) =>
-  log(what, Cause.die(thrown), redactor, place)
-
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------

@@ -92,7 +92,7 @@ export const refusal = (value: unknown, limits?: Limits): ForeignJsonRefused | u
 // -----------------------------------------------------------------------------------------------------------------
 
 /** How many characters of a foreign text are quoted back to its author. */
-export const maxEcho = 200
+const maxEcho = 200
 
 /** The beginning of a foreign text, to quote it back to its author. */
 export const echo = (text: string, limit: number = maxEcho): string => {

@@ -102,7 +102,7 @@ export const votedOf = (votes: ReadonlyArray<Cast>): ReadonlyArray<Needs.Voted> 
   onceEach(votes).map(({ answer, by }) => ({ by, vote: answer.decision }))
 
 /** Names of all who voted. */
-export const namesOf = (votes: ReadonlyArray<Cast>): string =>
+const namesOf = (votes: ReadonlyArray<Cast>): string =>
   onceEach(votes)
     .map(({ by }) => by)
     .join(", ")

@@ -10,7 +10,7 @@ import * as World from "../core/World.js"
 export type Place = Runtime.Runtime<never>
 
 /** The place where a fiber is now. Fibers that are started there can be interrupted only where they say so. */
-export const placeOf = (fiber: Fiber.RuntimeFiber<unknown, unknown>, { runtimeFlags }: FiberStatus.Running): Place =>
+const placeOf = (fiber: Fiber.RuntimeFiber<unknown, unknown>, { runtimeFlags }: FiberStatus.Running): Place =>
   Runtime.make({
     context: World.around(fiber.currentContext),
     runtimeFlags: RuntimeFlags.disable(runtimeFlags, RuntimeFlags.Interruption),

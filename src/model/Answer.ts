@@ -56,7 +56,7 @@ export const usage = (counted: {
 }
 
 /** The most calls of one answer: an endless answer is stopped there. */
-export const maxCalls = 4096
+const maxCalls = 4096
 
 /** It is written by the format's event reader and read by the stream, one of each. */
 export class Answer {

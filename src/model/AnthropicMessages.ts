@@ -18,7 +18,7 @@ import type * as WebAddress from "../core/WebAddress.js"
 import * as AnthropicReply from "./AnthropicReply.js"
 import * as Connection from "./Connection.js"
 import * as KnownModel from "./KnownModel.js"
-import * as Field from "./Field.js"
+import * as ForeignField from "./ForeignField.js"
 import * as FileData from "./FileData.js"
 import * as Model from "./Model.js"
 import * as OfferedTool from "./OfferedTool.js"
@@ -252,7 +252,7 @@ const userBlock = (part: Prompt.UserMessagePart): Either.Either<ReadonlyArray<Bl
 }
 
 const assistantBlock = (part: Prompt.AssistantMessagePart, tools: ReadonlyArray<Tool.Any>): ReadonlyArray<Block> => {
-  const kept = Field.record(part.options.anthropic) ?? {}
+  const kept = ForeignField.record(part.options.anthropic) ?? {}
   switch (part.type) {
     case "text":
       return textBlock(part.text, part)

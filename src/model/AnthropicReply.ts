@@ -8,7 +8,7 @@ import type * as Response from "@effect/ai/Response"
 import type * as Tool from "@effect/ai/Tool"
 import * as Answer from "./Answer.js"
 import type * as Connection from "./Connection.js"
-import * as Field from "./Field.js"
+import * as ForeignField from "./ForeignField.js"
 import * as ModelPort from "./ModelPort.js"
 import * as OfferedTool from "./OfferedTool.js"
 import * as ProviderError from "./ProviderError.js"
@@ -25,9 +25,9 @@ export const make = (answer: Answer.Answer, tools: ReadonlyArray<Tool.Any>): Con
   const blockAt = (index: number | undefined): Block | undefined => (index === undefined ? last : blocks.get(index))
 
   const startCall = (block: Fields): Block => {
-    const named = Field.name(block.name) ?? ""
-    const call = answer.call(Field.name(block.id), OfferedTool.registered(tools, named) ?? named)
-    const whole = Field.record(block.input)
+    const named = ForeignField.name(block.name) ?? ""
+    const call = answer.call(ForeignField.name(block.id), OfferedTool.registered(tools, named) ?? named)
+    const whole = ForeignField.record(block.input)
     const isWhole = whole !== undefined && Object.keys(whole).length > 0
     return { kind: "call", call, whole: isWhole ? Answer.written(whole) : undefined }
   }
@@ -35,14 +35,15 @@ export const make = (answer: Answer.Answer, tools: ReadonlyArray<Tool.Any>): Con
   const startOther = (block: Fields): Block => {
     const { type } = block
     if (type === "server_tool_use") {
-      const called = Field.name(block.name) ?? ""
+      const called = ForeignField.name(block.name) ?? ""
       const name = OfferedTool.registered(tools, called)
-      if (name !== undefined) return { kind: "server", name, id: Field.name(block.id), text: "", input: block.input }
+      if (name !== undefined)
+        return { kind: "server", name, id: ForeignField.name(block.id), text: "", input: block.input }
     }
-    const of = Field.name(block.tool_use_id)
+    const of = ForeignField.name(block.tool_use_id)
     const server = of === undefined ? undefined : serverCalls.get(of)
     if (typeof type === "string" && of !== undefined && server !== undefined) {
-      const isFailure = String(Field.record(block.content)?.type).endsWith("_error")
+      const isFailure = String(ForeignField.record(block.content)?.type).endsWith("_error")
       answer.result({ id: of, name: server, result: block.content, isFailure }, { anthropic: { type } })
       return { kind: "known" }
     }
@@ -54,14 +55,16 @@ export const make = (answer: Answer.Answer, tools: ReadonlyArray<Tool.Any>): Con
     switch (block.type) {
       case "text":
         answer.begins("text")
-        answer.say("text", Field.text(block.text) ?? "")
+        answer.say("text", ForeignField.text(block.text) ?? "")
         return { kind: "text" }
       case "thinking":
         answer.begins("reasoning")
-        answer.say("reasoning", Field.text(block.thinking) ?? "")
-        return { kind: "reasoning", signature: Field.text(block.signature) ?? "" }
+        answer.say("reasoning", ForeignField.text(block.thinking) ?? "")
+        return { kind: "reasoning", signature: ForeignField.text(block.signature) ?? "" }
       case "redacted_thinking":
-        answer.begins("reasoning", { anthropic: { type: "redacted_thinking", redactedData: Field.text(block.data) } })
+        answer.begins("reasoning", {
+          anthropic: { type: "redacted_thinking", redactedData: ForeignField.text(block.data) }
+        })
         return { kind: "known" }
       case "tool_use":
         return startCall(block)
@@ -101,7 +104,7 @@ export const make = (answer: Answer.Answer, tools: ReadonlyArray<Tool.Any>): Con
   }
 
   const opened = (index: number | undefined, content: unknown) => {
-    const block = Field.record(content)
+    const block = ForeignField.record(content)
     const at = index ?? blocks.size
     const known = blocks.get(at)
     // The same start again.
@@ -114,19 +117,19 @@ export const make = (answer: Answer.Answer, tools: ReadonlyArray<Tool.Any>): Con
   }
 
   const changed = (block: Block | undefined, content: unknown) => {
-    const delta = Field.record(content) ?? {}
+    const delta = ForeignField.record(content) ?? {}
     // All deltas of an unknown block are left out; it is reported once.
     if (block?.kind === "unknown") return
     switch (delta.type) {
       case "text_delta":
-        return answer.say("text", Field.text(delta.text) ?? "")
+        return answer.say("text", ForeignField.text(delta.text) ?? "")
       case "thinking_delta":
-        return answer.say("reasoning", Field.text(delta.thinking) ?? "")
+        return answer.say("reasoning", ForeignField.text(delta.thinking) ?? "")
       case "signature_delta":
-        if (block?.kind === "reasoning") block.signature += Field.text(delta.signature) ?? ""
+        if (block?.kind === "reasoning") block.signature += ForeignField.text(delta.signature) ?? ""
         return
       case "input_json_delta": {
-        const text = Field.text(delta.partial_json) ?? ""
+        const text = ForeignField.text(delta.partial_json) ?? ""
         if (block?.kind === "call") return answer.argue(block.call, text)
         if (block?.kind === "server") block.text += text
         else if (text !== "") answer.leaveOut("arguments of no call")
@@ -140,22 +143,22 @@ export const make = (answer: Answer.Answer, tools: ReadonlyArray<Tool.Any>): Con
   }
 
   const count = (usage: unknown) => {
-    const reported = Object.entries(Field.record(usage) ?? {}).filter(([, value]) => value != null)
+    const reported = Object.entries(ForeignField.record(usage) ?? {}).filter(([, value]) => value != null)
     counted = { ...counted, ...Object.fromEntries(reported) }
   }
 
   const finish = () => {
     const known = reason === undefined ? "unknown" : (reasons.get(reason) ?? "unknown")
     for (const block of blocks.values()) if (block.kind !== "call" || known !== "length") stopOnce(block)
-    const written = Field.number(counted.cache_creation_input_tokens) ?? 0
+    const written = ForeignField.number(counted.cache_creation_input_tokens) ?? 0
     answer.finish(known, usageOf(counted), written > 0 ? ModelPort.cacheWrites(written) : undefined)
   }
 
   const whole = (message: Fields) => {
     answer.begin(message.id, message.model)
     count(message.usage)
-    reason = Field.name(message.stop_reason) ?? reason
-    for (const block of Field.records(message.content)) opened(undefined, block)
+    reason = ForeignField.name(message.stop_reason) ?? reason
+    for (const block of ForeignField.records(message.content)) opened(undefined, block)
     finish()
   }
 
@@ -163,21 +166,21 @@ export const make = (answer: Answer.Answer, tools: ReadonlyArray<Tool.Any>): Con
     take: (event) => {
       switch (event.type) {
         case "message_start": {
-          const message = Field.record(event.message) ?? {}
+          const message = ForeignField.record(event.message) ?? {}
           answer.begin(message.id, message.model)
           return count(message.usage)
         }
         case "content_block_start":
-          return opened(Field.number(event.index), event.content_block)
+          return opened(ForeignField.number(event.index), event.content_block)
         case "content_block_delta":
-          return changed(blockAt(Field.number(event.index)), event.delta)
+          return changed(blockAt(ForeignField.number(event.index)), event.delta)
         case "content_block_stop": {
-          const block = blockAt(Field.number(event.index))
+          const block = blockAt(ForeignField.number(event.index))
           if (block !== undefined) stopOnce(block)
           return
         }
         case "message_delta":
-          reason = Field.name(Field.record(event.delta)?.stop_reason) ?? reason
+          reason = ForeignField.name(ForeignField.record(event.delta)?.stop_reason) ?? reason
           return count(event.usage)
         case "message_stop":
           return finish()
@@ -228,7 +231,7 @@ const reasons: ReadonlyMap<string, Response.FinishReason> = new Map([
 
 const usageOf = (usage: Fields): Answer.Usage =>
   Answer.usage({
-    input: Field.number(usage.input_tokens),
-    output: Field.number(usage.output_tokens),
-    cached: Field.number(usage.cache_read_input_tokens)
+    input: ForeignField.number(usage.input_tokens),
+    output: ForeignField.number(usage.output_tokens),
+    cached: ForeignField.number(usage.cache_read_input_tokens)
   })

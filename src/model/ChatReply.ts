@@ -7,7 +7,7 @@
 import type * as Response from "@effect/ai/Response"
 import * as Answer from "./Answer.js"
 import type * as Connection from "./Connection.js"
-import * as Field from "./Field.js"
+import * as ForeignField from "./ForeignField.js"
 import * as ProviderError from "./ProviderError.js"
 
 export const make = (answer: Answer.Answer): Connection.Reader => {
@@ -17,8 +17,8 @@ export const make = (answer: Answer.Answer): Connection.Reader => {
   const calls: Array<Numbered> = []
 
   const callOf = (piece: Fields, named: string): Answer.Call => {
-    const index = Field.number(piece.index)
-    const id = Field.name(piece.id)
+    const index = ForeignField.number(piece.index)
+    const id = ForeignField.name(piece.id)
     const same =
       index !== undefined
         ? calls.findLast((one) => one.index === index)
@@ -37,11 +37,11 @@ export const make = (answer: Answer.Answer): Connection.Reader => {
   }
 
   const takeCall = (piece: Fields) => {
-    const made = Field.record(piece.function)
+    const made = ForeignField.record(piece.function)
     if (made === undefined && piece.type !== undefined && piece.type !== "function") {
       return answer.leaveOut(`a tool call of the type ${String(piece.type)}`)
     }
-    const named = Field.name(made?.name) ?? ""
+    const named = ForeignField.name(made?.name) ?? ""
     const call = callOf(piece, named)
     answer.name(call, named)
     answer.argue(call, Answer.written(made?.arguments))
@@ -49,21 +49,21 @@ export const make = (answer: Answer.Answer): Connection.Reader => {
 
   const takeContent = (content: unknown) => {
     if (typeof content === "string") return answer.say("text", content)
-    for (const part of Field.records(content)) {
-      const text = Field.text(part.text)
+    for (const part of ForeignField.records(content)) {
+      const text = ForeignField.text(part.text)
       if (text === undefined) answer.leaveOut(part.type)
       else answer.say("text", text)
     }
   }
 
   const takeDelta = (delta: Fields) => {
-    answer.say("reasoning", Field.text(delta.reasoning_content) || (Field.text(delta.reasoning) ?? ""))
+    answer.say("reasoning", ForeignField.text(delta.reasoning_content) || (ForeignField.text(delta.reasoning) ?? ""))
     takeContent(delta.content)
-    answer.say("text", Field.text(delta.refusal) ?? "")
+    answer.say("text", ForeignField.text(delta.refusal) ?? "")
     for (const kind of ["audio", "images"]) if (isFilled(delta[kind])) answer.leaveOut(kind)
-    const calls = Field.records(delta.tool_calls)
+    const calls = ForeignField.records(delta.tool_calls)
     // The old field for a single tool call.
-    const old = Field.record(delta.function_call)
+    const old = ForeignField.record(delta.function_call)
     for (const piece of old === undefined || calls.length > 0 ? calls : [{ index: 0, function: old }]) takeCall(piece)
   }
 
@@ -75,17 +75,17 @@ export const make = (answer: Answer.Answer): Connection.Reader => {
       if (chunk.choices != null && !Array.isArray(chunk.choices)) {
         return answer.fail(ProviderError.badOutput(answer.source, "a part of it is not what this protocol says"))
       }
-      const counted = Field.record(chunk.usage)
+      const counted = ForeignField.record(chunk.usage)
       if (counted === undefined && chunk.choices === undefined) return answer.leaveOut(chunk.object ?? chunk.type)
       began = true
       answer.begin(chunk.id, chunk.model)
       if (counted !== undefined) usage = usageOf(counted)
-      const choice = Field.records(chunk.choices).find(({ index }) => (Field.number(index) ?? 0) === 0)
+      const choice = ForeignField.records(chunk.choices).find(({ index }) => (ForeignField.number(index) ?? 0) === 0)
       if (choice === undefined) return
       // A server that does not stream sends a whole message in place of a delta.
-      const delta = Field.record(choice.delta) ?? Field.record(choice.message)
+      const delta = ForeignField.record(choice.delta) ?? ForeignField.record(choice.message)
       if (delta !== undefined) takeDelta(delta)
-      reason = Field.name(choice.finish_reason) ?? reason
+      reason = ForeignField.name(choice.finish_reason) ?? reason
     },
     end: (marked) => {
       if (reason !== undefined || (marked && began)) finish()
@@ -116,11 +116,11 @@ const reasons: ReadonlyMap<string, Response.FinishReason> = new Map([
 ])
 
 const usageOf = (usage: Fields): Answer.Usage => {
-  const input = Field.number(usage.prompt_tokens)
-  const output = Field.number(usage.completion_tokens)
-  const reasoning = Field.number(Field.record(usage.completion_tokens_details)?.reasoning_tokens)
+  const input = ForeignField.number(usage.prompt_tokens)
+  const output = ForeignField.number(usage.completion_tokens)
+  const reasoning = ForeignField.number(ForeignField.record(usage.completion_tokens_details)?.reasoning_tokens)
   const cached =
-    Field.number(Field.record(usage.prompt_tokens_details)?.cached_tokens) ??
-    Field.number(usage.prompt_cache_hit_tokens)
-  return Answer.usage({ input, output, total: Field.number(usage.total_tokens), reasoning, cached })
+    ForeignField.number(ForeignField.record(usage.prompt_tokens_details)?.cached_tokens) ??
+    ForeignField.number(usage.prompt_cache_hit_tokens)
+  return Answer.usage({ input, output, total: ForeignField.number(usage.total_tokens), reasoning, cached })
 }

@@ -17,7 +17,7 @@ import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
 import type * as WebAddress from "../core/WebAddress.js"
 import * as Connection from "./Connection.js"
-import * as Field from "./Field.js"
+import * as ForeignField from "./ForeignField.js"
 import * as FileData from "./FileData.js"
 import * as GeminiReply from "./GeminiReply.js"
 import * as GeminiSchema from "./GeminiSchema.js"
@@ -150,7 +150,7 @@ const camelCase = (name: string): string => name.replace(/_(\w)/g, (_, letter: s
 /** The API refuses an object schema without properties. */
 const functionOf = ({ parameters, ...rest }: OfferedTool.Definition): Part => {
   const schema = GeminiSchema.fromJsonSchema(parameters)
-  return Object.keys(Field.record(schema.properties) ?? {}).length === 0 ? rest : { ...rest, parameters: schema }
+  return Object.keys(ForeignField.record(schema.properties) ?? {}).length === 0 ? rest : { ...rest, parameters: schema }
 }
 
 const contentsOf = (
@@ -188,7 +188,7 @@ const userPart = (part: Prompt.UserMessagePart): Either.Either<Part, string> => 
 }
 
 const modelPart = (part: Prompt.AssistantMessagePart, tools: ReadonlyArray<Tool.Any>): ReadonlyArray<Part> => {
-  const kept = Field.record(part.options.google) ?? {}
+  const kept = ForeignField.record(part.options.google) ?? {}
   const signature = kept.thoughtSignature == null ? {} : { thoughtSignature: kept.thoughtSignature }
   switch (part.type) {
     case "text":

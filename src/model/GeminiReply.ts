@@ -8,7 +8,7 @@ import type * as Response from "@effect/ai/Response"
 import type * as Tool from "@effect/ai/Tool"
 import * as Answer from "./Answer.js"
 import type * as Connection from "./Connection.js"
-import * as Field from "./Field.js"
+import * as ForeignField from "./ForeignField.js"
 import * as OfferedTool from "./OfferedTool.js"
 import * as ProviderError from "./ProviderError.js"
 
@@ -19,15 +19,15 @@ export const make = (answer: Answer.Answer, tools: ReadonlyArray<Tool.Any>): Con
   let running: string | undefined
 
   const signed = (part: Fields, more: Fields = {}): Answer.Metadata | undefined => {
-    const thoughtSignature = Field.name(part.thoughtSignature)
+    const thoughtSignature = ForeignField.name(part.thoughtSignature)
     const google = { ...(thoughtSignature === undefined ? {} : { thoughtSignature }), ...more }
     return Object.keys(google).length === 0 ? undefined : { google }
   }
 
   const takeCall = (part: Fields, called: Fields) => {
-    const named = Field.name(called.name)
+    const named = ForeignField.name(called.name)
     if (named === undefined) return answer.leaveOut("a function call without a name")
-    const id = Field.name(called.id)
+    const id = ForeignField.name(called.id)
     const metadata = signed(part, id === undefined ? {} : { hasId: true })
     const call = answer.call(id, OfferedTool.registered(tools, named) ?? named, metadata)
     answer.argue(call, Answer.written(called.args))
@@ -35,10 +35,10 @@ export const make = (answer: Answer.Answer, tools: ReadonlyArray<Tool.Any>): Con
   }
 
   const takePart = (part: Fields) => {
-    const text = Field.text(part.text)
-    const called = Field.record(part.functionCall)
-    const code = Field.record(part.executableCode)
-    const ran = Field.record(part.codeExecutionResult)
+    const text = ForeignField.text(part.text)
+    const called = ForeignField.record(part.functionCall)
+    const code = ForeignField.record(part.executableCode)
+    const ran = ForeignField.record(part.codeExecutionResult)
     const codeTool = OfferedTool.registered(tools, "code_execution")
     if (called !== undefined) takeCall(part, called)
     else if (text !== undefined) {
@@ -58,7 +58,7 @@ export const make = (answer: Answer.Answer, tools: ReadonlyArray<Tool.Any>): Con
       running = undefined
     } else {
       const kinds = Object.keys(part).filter((key) => key !== "thoughtSignature" && key !== "thought")
-      const type = Field.name(Field.record(part.inlineData)?.mimeType)
+      const type = ForeignField.name(ForeignField.record(part.inlineData)?.mimeType)
       if (kinds.length > 0) answer.leaveOut(type === undefined ? kinds[0] : `${kinds[0]} ${type}`)
     }
   }
@@ -67,21 +67,23 @@ export const make = (answer: Answer.Answer, tools: ReadonlyArray<Tool.Any>): Con
     take: (event) => {
       if (event.error != null) return answer.fail(ProviderError.fromReported(answer.source, event))
       answer.begin(event.responseId, event.modelVersion)
-      const counted = Field.record(event.usageMetadata)
+      const counted = ForeignField.record(event.usageMetadata)
       if (counted !== undefined) usage = usageOf(counted)
-      const candidate = Field.records(event.candidates).find(({ index }) => (Field.number(index) ?? 0) === 0)
+      const candidate = ForeignField.records(event.candidates).find(
+        ({ index }) => (ForeignField.number(index) ?? 0) === 0
+      )
       if (candidate === undefined) {
-        const feedback = Field.record(event.promptFeedback)
-        const blocked = Field.name(feedback?.blockReason)
+        const feedback = ForeignField.record(event.promptFeedback)
+        const blocked = ForeignField.name(feedback?.blockReason)
         if (blocked !== undefined) {
           return answer.fail(ProviderError.refused(answer.source, `the prompt was blocked: ${blocked}`))
         }
         if (counted === undefined && feedback === undefined) answer.leaveOut(event.type ?? Object.keys(event)[0])
         return
       }
-      for (const part of Field.records(Field.record(candidate.content)?.parts)) takePart(part)
+      for (const part of ForeignField.records(ForeignField.record(candidate.content)?.parts)) takePart(part)
       // Some models give a finish reason with every event: only the end of the stream counts.
-      reason = Field.name(candidate.finishReason) ?? reason
+      reason = ForeignField.name(candidate.finishReason) ?? reason
     },
     end: () => {
       if (reason !== undefined) answer.finish(reasonOf(reason), usage)
@@ -109,9 +111,9 @@ const reasonOf = (reason: string): Response.FinishReason =>
 
 const usageOf = (usage: Fields): Answer.Usage =>
   Answer.usage({
-    input: Field.number(usage.promptTokenCount),
-    output: Field.number(usage.candidatesTokenCount),
-    total: Field.number(usage.totalTokenCount),
-    reasoning: Field.number(usage.thoughtsTokenCount),
-    cached: Field.number(usage.cachedContentTokenCount)
+    input: ForeignField.number(usage.promptTokenCount),
+    output: ForeignField.number(usage.candidatesTokenCount),
+    total: ForeignField.number(usage.totalTokenCount),
+    reasoning: ForeignField.number(usage.thoughtsTokenCount),
+    cached: ForeignField.number(usage.cachedContentTokenCount)
   })

@@ -4,7 +4,7 @@
  * Unsupported keywords are left out, so the schema accepts more than its tool; the tool's own decoder still refuses
  * invalid arguments.
  */
-import * as Field from "./Field.js"
+import * as ForeignField from "./ForeignField.js"
 import * as LenientTool from "./LenientTool.js"
 
 export type GeminiSchema = Readonly<Record<string, unknown>>
@@ -18,11 +18,11 @@ export const fromJsonSchema = (schema: object): GeminiSchema => convert(LenientT
 const types = new Set(["string", "number", "integer", "boolean", "array", "object", "null"])
 
 const convert = (value: unknown): GeminiSchema => {
-  const schema = Field.record(value) ?? {}
+  const schema = ForeignField.record(value) ?? {}
   const described = pick(schema, ["title", "description"])
-  const options = [...Field.list(schema.anyOf), ...Field.list(schema.oneOf)]
+  const options = [...ForeignField.list(schema.anyOf), ...ForeignField.list(schema.oneOf)]
   const named = [schema.type].flat().filter((type) => typeof type === "string" && types.has(type))
-  const isNull = (option: unknown) => Field.record(option)?.type === "null"
+  const isNull = (option: unknown) => ForeignField.record(option)?.type === "null"
   if (options.length > 0) {
     const rest = options.filter((option) => !isNull(option)).map(convert)
     const nullable = rest.length < options.length ? { nullable: true } : {}
@@ -30,7 +30,7 @@ const convert = (value: unknown): GeminiSchema => {
     return rest.length === 1 ? { ...only, ...described, ...nullable } : { anyOf: rest, ...described, ...nullable }
   }
   const nullable = named.length > 1 && named.includes("null") ? { nullable: true } : {}
-  const values = schema.const === undefined ? Field.list(schema.enum) : [schema.const]
+  const values = schema.const === undefined ? ForeignField.list(schema.enum) : [schema.const]
   if (values.length > 0) {
     // Gemini accepts enums of texts only.
     const type = values.every((one) => typeof one === "number")
@@ -58,7 +58,9 @@ const convert = (value: unknown): GeminiSchema => {
       return { type: type.toUpperCase(), ...described, ...nullable }
     case "array": {
       // For a tuple the first element's schema stands for all.
-      const items = Array.isArray(schema.items) ? schema.items[0] : (schema.items ?? Field.list(schema.prefixItems)[0])
+      const items = Array.isArray(schema.items)
+        ? schema.items[0]
+        : (schema.items ?? ForeignField.list(schema.prefixItems)[0])
       const bounds = lengths(schema, "minItems", "maxItems")
       return {
         type: "ARRAY",
@@ -69,8 +71,8 @@ const convert = (value: unknown): GeminiSchema => {
       }
     }
     default: {
-      const properties = Object.entries(Field.record(schema.properties) ?? {})
-      const required = Field.list(schema.required)
+      const properties = Object.entries(ForeignField.record(schema.properties) ?? {})
+      const required = ForeignField.list(schema.required)
       return {
         type: "OBJECT",
         ...described,

@@ -45,7 +45,7 @@ export interface Options {
 }
 
 /** The most retries of a reply that called an unknown tool. */
-export const maxCorrections = 2
+const maxCorrections = 2
 
 // -----------------------------------------------------------------------------------------------------------------
 // constructors

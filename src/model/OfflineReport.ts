@@ -40,8 +40,8 @@ export const oneLine = (text: string): string => {
 }
 
 /** How many lines, and characters, of a result are shown. */
-export const maxLines = 20
-export const maxCharacters = 1500
+const maxLines = 20
+const maxCharacters = 1500
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal

@@ -9,7 +9,7 @@ import type * as Response from "@effect/ai/Response"
 import type * as Tool from "@effect/ai/Tool"
 import * as Answer from "./Answer.js"
 import type * as Connection from "./Connection.js"
-import * as Field from "./Field.js"
+import * as ForeignField from "./ForeignField.js"
 import * as OfferedTool from "./OfferedTool.js"
 import * as ProviderError from "./ProviderError.js"
 
@@ -19,8 +19,8 @@ export const make = (answer: Answer.Answer, tools: ReadonlyArray<Tool.Any>): Con
 
   /** The item of an event: by its id, else by its index, else the last. */
   const itemOf = (event: Fields): Item | undefined => {
-    const id = Field.name(event.item_id)
-    const index = Field.number(event.output_index)
+    const id = ForeignField.name(event.item_id)
+    const index = ForeignField.number(event.output_index)
     const named = id === undefined ? undefined : items.findLast((item) => item.id === id)
     if (named !== undefined) return named
     const placed = index === undefined ? undefined : items.findLast((item) => item.index === index)
@@ -30,8 +30,8 @@ export const make = (answer: Answer.Answer, tools: ReadonlyArray<Tool.Any>): Con
 
   /** The item, made at its first event. */
   const known = (fields: Fields, index: number | undefined, isLast = false): Item => {
-    const id = Field.name(fields.id)
-    const callId = Field.name(fields.call_id)
+    const id = ForeignField.name(fields.id)
+    const callId = ForeignField.name(fields.call_id)
     const alike = items.filter((item) => item.type === fields.type)
     // Some servers give an item another id in each of its events; the id of a call is always the same.
     const same =
@@ -43,7 +43,7 @@ export const make = (answer: Answer.Answer, tools: ReadonlyArray<Tool.Any>): Con
     const found = same ?? (isLast && id === undefined && index === undefined ? alike.at(-1) : undefined)
     if (found !== undefined) return found
     const item: Item = {
-      type: Field.text(fields.type) ?? "",
+      type: ForeignField.text(fields.type) ?? "",
       id,
       callId,
       index,
@@ -71,7 +71,7 @@ export const make = (answer: Answer.Answer, tools: ReadonlyArray<Tool.Any>): Con
   }
 
   const callOf = (item: Item, fields: Fields): Answer.Call => {
-    const named = Field.name(fields.name) ?? ""
+    const named = ForeignField.name(fields.name) ?? ""
     const name = OfferedTool.registered(tools, named) ?? named
     item.call ??= answer.call(item.callId ?? item.id, name, metadataOf(item))
     answer.name(item.call, name)
@@ -85,7 +85,7 @@ export const make = (answer: Answer.Answer, tools: ReadonlyArray<Tool.Any>): Con
       if (index !== undefined && item.index !== undefined && index !== item.index) answer.leaveOut("an id used before")
       return
     }
-    if (fields.type === "function_call") answer.argue(callOf(item, fields), Field.text(fields.arguments) ?? "")
+    if (fields.type === "function_call") answer.argue(callOf(item, fields), ForeignField.text(fields.arguments) ?? "")
   }
 
   const done = (fields: Fields, index: number | undefined, isLast = false) => {
@@ -94,7 +94,7 @@ export const make = (answer: Answer.Answer, tools: ReadonlyArray<Tool.Any>): Con
     item.done = true
     switch (fields.type) {
       case "message": {
-        for (const part of Field.records(fields.content)) {
+        for (const part of ForeignField.records(fields.content)) {
           const isText = part.type === "output_text" || part.type === "text" || part.type === "refusal"
           if (!isText) answer.leaveOut(part.type)
         }
@@ -105,14 +105,14 @@ export const make = (answer: Answer.Answer, tools: ReadonlyArray<Tool.Any>): Con
         sayWhole(item, "reasoning", textsOf(fields.summary) || textsOf(fields.content))
         // An empty reasoning item is kept too: the server wants it back.
         if (item.said === "" && item.id !== undefined) answer.begins("reasoning", metadataOf(item))
-        const encryptedContent = Field.name(fields.encrypted_content)
+        const encryptedContent = ForeignField.name(fields.encrypted_content)
         return answer.close(
           encryptedContent === undefined ? undefined : { openai: { itemId: item.id, encryptedContent } }
         )
       }
       case "function_call": {
         const call = callOf(item, fields)
-        const whole = Field.text(fields.arguments)
+        const whole = ForeignField.text(fields.arguments)
         if (whole !== undefined && whole !== "") answer.argueWhole(call, whole)
         // A call that was cut off stays open until the reason is known.
         if (fields.status !== "incomplete") answer.end(call)
@@ -125,7 +125,7 @@ export const make = (answer: Answer.Answer, tools: ReadonlyArray<Tool.Any>): Con
 
   /** A call that the provider ran itself; emitted as a call when its tool is registered here. */
   const executed = (item: Item, fields: Fields) => {
-    const kind = Field.name(fields.type)
+    const kind = ForeignField.name(fields.type)
     const name = kind === undefined ? undefined : toolOf(tools, kind.replace(/_call$/, ""))
     if (name === undefined) return answer.leaveOut(kind)
     const { id: _, type: __, status, ...rest } = fields
@@ -137,13 +137,13 @@ export const make = (answer: Answer.Answer, tools: ReadonlyArray<Tool.Any>): Con
     if (ended) return
     ended = true
     answer.begin(response.id, response.model)
-    Field.records(response.output).forEach((item, index) => done(item, index))
-    answer.finish(reasonOf(response, status), usageOf(Field.record(response.usage) ?? {}))
+    ForeignField.records(response.output).forEach((item, index) => done(item, index))
+    answer.finish(reasonOf(response, status), usageOf(ForeignField.record(response.usage) ?? {}))
   }
 
   const whole = (response: Fields, status: unknown) => {
     if (status === "failed" || status === "cancelled") {
-      const error = Field.record(response.error)
+      const error = ForeignField.record(response.error)
       return answer.fail(
         error === undefined
           ? ProviderError.badOutput(answer.source, `the response ${String(status)}`)
@@ -154,12 +154,12 @@ export const make = (answer: Answer.Answer, tools: ReadonlyArray<Tool.Any>): Con
   }
 
   const delta = (event: Fields, block: Answer.Block) => {
-    const text = Field.text(event.delta) ?? ""
+    const text = ForeignField.text(event.delta) ?? ""
     const type = block === "text" ? "message" : "reasoning"
     const item = itemOf(event)
     // Text of an item whose start was lost.
     say(
-      item?.type === type ? item : known({ type, id: event.item_id }, Field.number(event.output_index), true),
+      item?.type === type ? item : known({ type, id: event.item_id }, ForeignField.number(event.output_index), true),
       block,
       text
     )
@@ -167,7 +167,7 @@ export const make = (answer: Answer.Answer, tools: ReadonlyArray<Tool.Any>): Con
 
   const takeArguments = (event: Fields, use: (call: Answer.Call) => void) => {
     const item = itemOf(event)
-    const index = Field.number(event.output_index)
+    const index = ForeignField.number(event.output_index)
     // A call whose start was lost: its name may still come.
     const called = item?.type === "function_call" ? item : known({ type: "function_call", id: event.item_id }, index)
     if (!called.done) use(callOf(called, {}))
@@ -175,19 +175,19 @@ export const make = (answer: Answer.Answer, tools: ReadonlyArray<Tool.Any>): Con
 
   return {
     take: (event) => {
-      const type = Field.text(event.type) ?? ""
-      const index = Field.number(event.output_index)
+      const type = ForeignField.text(event.type) ?? ""
+      const index = ForeignField.number(event.output_index)
       switch (type) {
         case "response.created":
         case "response.in_progress":
         case "response.queued": {
-          const response = Field.record(event.response) ?? {}
+          const response = ForeignField.record(event.response) ?? {}
           return answer.begin(response.id, response.model)
         }
         case "response.output_item.added":
-          return added(Field.record(event.item) ?? {}, index)
+          return added(ForeignField.record(event.item) ?? {}, index)
         case "response.output_item.done":
-          return done(Field.record(event.item) ?? {}, index, true)
+          return done(ForeignField.record(event.item) ?? {}, index, true)
         case "response.output_text.delta":
         case "response.refusal.delta":
           return delta(event, "text")
@@ -197,24 +197,26 @@ export const make = (answer: Answer.Answer, tools: ReadonlyArray<Tool.Any>): Con
           return delta(event, "reasoning")
         case "response.reasoning_summary_part.added":
           // Paragraphs of one summary.
-          return (Field.number(event.summary_index) ?? 0) > 0
+          return (ForeignField.number(event.summary_index) ?? 0) > 0
             ? delta({ ...event, delta: "\n\n" }, "reasoning")
             : undefined
         case "response.function_call_arguments.delta":
-          return takeArguments(event, (call) => answer.argue(call, Field.text(event.delta) ?? ""))
+          return takeArguments(event, (call) => answer.argue(call, ForeignField.text(event.delta) ?? ""))
         case "response.function_call_arguments.done":
-          return takeArguments(event, (call) => answer.argueWhole(call, Field.name(event.arguments) ?? call.text))
+          return takeArguments(event, (call) =>
+            answer.argueWhole(call, ForeignField.name(event.arguments) ?? call.text)
+          )
         case "response.completed":
         case "response.done":
         case "response.incomplete":
         case "response.failed":
         case "response.cancelled": {
-          const response = Field.record(event.response) ?? {}
+          const response = ForeignField.record(event.response) ?? {}
           const said = type.slice("response.".length)
           return whole(response, said === "completed" || said === "done" ? (response.status ?? "completed") : said)
         }
         case "error":
-          return answer.fail(ProviderError.fromReported(answer.source, Field.record(event.error) ?? event))
+          return answer.fail(ProviderError.fromReported(answer.source, ForeignField.record(event.error) ?? event))
         default:
           if (event.object === "response") return whole(event, event.status)
           if (event.error != null) return answer.fail(ProviderError.fromReported(answer.source, event))
@@ -252,9 +254,9 @@ interface Item {
 
 /** All texts of a list of parts. Summaries of reasoning are paragraphs. */
 const textsOf = (parts: unknown): string =>
-  Field.records(parts)
-    .map((part) => Field.text(part.text) ?? Field.text(part.refusal) ?? "")
-    .join(Field.records(parts).some(({ type }) => type === "summary_text") ? "\n\n" : "")
+  ForeignField.records(parts)
+    .map((part) => ForeignField.text(part.text) ?? ForeignField.text(part.refusal) ?? "")
+    .join(ForeignField.records(parts).some(({ type }) => type === "summary_text") ? "\n\n" : "")
 
 const toolOf = (tools: ReadonlyArray<Tool.Any>, kind: string): string | undefined =>
   OfferedTool.registered(tools, kind) ?? OfferedTool.registered(tools, `${kind}_preview`)
@@ -264,15 +266,15 @@ const reasonOf = (response: Fields, status: unknown): Response.FinishReason => {
   if (status === "completed") return "stop"
   if (status !== "incomplete") return "other"
   // An incomplete answer without a reason was usually cut off by the limit.
-  const why = Field.name(Field.record(response.incomplete_details)?.reason) ?? "max_output_tokens"
+  const why = ForeignField.name(ForeignField.record(response.incomplete_details)?.reason) ?? "max_output_tokens"
   return why === "max_output_tokens" ? "length" : why === "content_filter" ? "content-filter" : "other"
 }
 
 const usageOf = (usage: Fields): Answer.Usage =>
   Answer.usage({
-    input: Field.number(usage.input_tokens),
-    output: Field.number(usage.output_tokens),
-    total: Field.number(usage.total_tokens),
-    reasoning: Field.number(Field.record(usage.output_tokens_details)?.reasoning_tokens),
-    cached: Field.number(Field.record(usage.input_tokens_details)?.cached_tokens)
+    input: ForeignField.number(usage.input_tokens),
+    output: ForeignField.number(usage.output_tokens),
+    total: ForeignField.number(usage.total_tokens),
+    reasoning: ForeignField.number(ForeignField.record(usage.output_tokens_details)?.reasoning_tokens),
+    cached: ForeignField.number(ForeignField.record(usage.input_tokens_details)?.cached_tokens)
   })

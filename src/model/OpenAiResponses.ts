@@ -16,7 +16,7 @@ import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import type * as WebAddress from "../core/WebAddress.js"
 import * as Connection from "./Connection.js"
-import * as Field from "./Field.js"
+import * as ForeignField from "./ForeignField.js"
 import * as FileData from "./FileData.js"
 import * as Model from "./Model.js"
 import * as OfferedTool from "./OfferedTool.js"
@@ -171,8 +171,8 @@ const assistantItems = (
   // Parts of the same reasoning item go back as one.
   const reasoning = new Map<string, Array<Item>>()
   for (const part of parts) {
-    const { encryptedContent, itemId } = Field.record(part.options.openai) ?? {}
-    const id = Field.name(itemId)
+    const { encryptedContent, itemId } = ForeignField.record(part.options.openai) ?? {}
+    const id = ForeignField.name(itemId)
     const named = id === undefined ? {} : { id }
     switch (part.type) {
       case "text":

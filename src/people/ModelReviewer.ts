@@ -115,15 +115,15 @@ export const before = (options: Omit<ByModelOptions, "otherwise">) => {
     roles: otherwise.roles,
     request: <I extends Interaction.Interaction>(request: InteractionRequest<I>, asked?: Interactor.Options<I>) => {
       // An answer is that of the one who was asked. About the other calls the model is asked first.
-      const goOn = (request: InteractionRequest<I>) =>
+      const passOn = (request: InteractionRequest<I>) =>
         Effect.suspend(() => Asking.ask(otherwise, request, { ...asked, upcoming: undefined }))
-      if (!isDelegated(request)) return goOn(request)
+      if (!isDelegated(request)) return passOn(request)
       return Interactor.rechecked(
         asked,
         Effect.flatMap(judgedOnce(request), (judgement) => {
           const answer = answerOf(judgement)
           return Option.isNone(answer)
-            ? goOn(withRemark(request, `${id} leaves it to you: ${judgement.reason ?? "it says no more"}`))
+            ? passOn(withRemark(request, `${id} leaves it to you: ${judgement.reason ?? "it says no more"}`))
             : // An answer to an approval, for a request that is one; the type of all answers cannot say so.
               Effect.succeed(Asking.told<I>({ answer: answer.value as Interaction.Answer<I>, by: id, how: "model" }))
         })

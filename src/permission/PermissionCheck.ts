@@ -91,26 +91,26 @@ export class PermissionCheck {
   /** Waits for an effect, then continues; only the wait is interruptible. Any failure denies. */
   after<A, E, R>(
     waiting: Effect.Effect<A, E, R>,
-    goOn: (value: A) => Effect.Effect<Verdict, never, R>,
+    next: (value: A) => Effect.Effect<Verdict, never, R>,
     recover?: (error: E) => Effect.Effect<Verdict, never, R>
   ): Effect.Effect<Verdict, never, R> {
-    return isImmediate(waiting) ? goOn(waiting.value) : this.await(this.restore(waiting), goOn, recover)
+    return isImmediate(waiting) ? next(waiting.value) : this.await(this.restore(waiting), next, recover)
   }
 
   await<A, E, R>(
     waiting: Effect.Effect<A, E, R>,
-    goOn: (value: A) => Effect.Effect<Verdict, never, R>,
+    next: (value: A) => Effect.Effect<Verdict, never, R>,
     recover?: (error: E) => Effect.Effect<Verdict, never, R>
   ): Effect.Effect<Verdict, never, R> {
     return Effect.matchCauseEffect(waiting, {
       onFailure: (cause) => this.step(() => this.broken(cause, recover)),
-      onSuccess: (value) => this.step(() => goOn(value))
+      onSuccess: (value) => this.step(() => next(value))
     })
   }
 
-  step<R>(goOn: () => Effect.Effect<Verdict, never, R>): Effect.Effect<Verdict, never, R> {
+  step<R>(next: () => Effect.Effect<Verdict, never, R>): Effect.Effect<Verdict, never, R> {
     try {
-      return goOn()
+      return next()
     } catch (thrown) {
       return this.crashed(Cause.die(thrown))
     }

@@ -43,7 +43,7 @@ import * as Approvals from "./Approvals.js"
 import type { Authority, Proposal } from "./Authority.js"
 import type * as ReservedCall from "./ReservedCall.js"
 import type * as Upcoming from "./Upcoming.js"
-import { askAgain, decides, noWarnings, ownQuestion, allowedOf, verdictOf, type Case } from "./Case.js"
+import { askAgain, decides, noWarnings, ownQuestion, allowedOf, verdictOf, type CheckState } from "./CheckState.js"
 import * as PermissionCheck from "./PermissionCheck.js"
 import * as Guard from "./Guard.js"
 import * as CompiledPolicy from "./CompiledPolicy.js"
@@ -221,7 +221,7 @@ class Gate implements Service, ReservedCall.Gate, Upcoming.Gate {
   ): Deciding {
     // Members are named one by one: a spread of the proposal costs as much as the rest of an allowed call's way through
     // here.
-    const now: Case = {
+    const now: CheckState = {
       call,
       context,
       company,
@@ -240,7 +240,7 @@ class Gate implements Service, ReservedCall.Gate, Upcoming.Gate {
     return check.resolved === undefined ? Effect.uninterruptible(verdict) : verdict
   }
 
-  private validated(now: Case): Deciding {
+  private validated(now: CheckState): Deciding {
     const { context, entry, params } = now
     // A tool's own check may fail with a value that its type forbids.
     const invalid = (said: unknown) => {
@@ -261,7 +261,7 @@ class Gate implements Service, ReservedCall.Gate, Upcoming.Gate {
     )
   }
 
-  private guarded(now: Case): Deciding {
+  private guarded(now: CheckState): Deciding {
     const subject = CompiledPolicy.subject(this.options.policy, now.entry, now.call.params)
     const beyond = PlanMode.beyond(this.options.state, now, subject)
     if (beyond !== undefined) return this.deny(now, { granted: false, method: "mode", reason: beyond })
@@ -274,14 +274,14 @@ class Gate implements Service, ReservedCall.Gate, Upcoming.Gate {
     })
   }
 
-  private reserved(now: Case, subject: PermissionRule.Subject, approvals: Approvals.Approvals): Deciding {
+  private reserved(now: CheckState, subject: PermissionRule.Subject, approvals: Approvals.Approvals): Deciding {
     const all = Approvals.needsOf(approvals, subject)
     return all === undefined
       ? this.authorized(now, subject)
       : now.check.after(reservedCall(), ({ decide }) => decide(this, now, subject, all))
   }
 
-  private authorized(now: Case, subject: PermissionRule.Subject): Deciding {
+  private authorized(now: CheckState, subject: PermissionRule.Subject): Deciding {
     const { authority } = now
     if (authority === undefined) return this.ruled(now, subject)
     return now.check.after(authority(now, this.options), (known) =>
@@ -289,7 +289,7 @@ class Gate implements Service, ReservedCall.Gate, Upcoming.Gate {
     )
   }
 
-  private ruled(now: Case, subject: PermissionRule.Subject): Deciding {
+  private ruled(now: CheckState, subject: PermissionRule.Subject): Deciding {
     const decision = this.evaluate(now, subject)
     if (decision.decision !== "ask") return this.byRule(now, decision)
     const { insteadOfAsking, state } = this.options
@@ -304,7 +304,7 @@ class Gate implements Service, ReservedCall.Gate, Upcoming.Gate {
    * An authority that allows all calls of a tool has not seen this one: if it cannot be told what the command runs,
    * that does not suffice. A person who was asked has seen the call.
    */
-  private byAuthority(now: Case, subject: PermissionRule.Subject, resolution: Resolution): Deciding {
+  private byAuthority(now: CheckState, subject: PermissionRule.Subject, resolution: Resolution): Deciding {
     const { granted, method, requestId } = resolution
     const doubt = granted && requestId === undefined && method !== "stage_grant" ? this.doubt(subject) : undefined
     return doubt === undefined ? this.resolve(now, resolution) : this.ask(now, subject, doubt)
@@ -314,7 +314,7 @@ class Gate implements Service, ReservedCall.Gate, Upcoming.Gate {
     return subject.command === undefined ? undefined : this.options.state.doubt(this.options.policy, subject)
   }
 
-  evaluate(now: Case, subject: PermissionRule.Subject): Decision {
+  evaluate(now: CheckState, subject: PermissionRule.Subject): Decision {
     const { policy, state } = this.options
     const { entry } = now
     const confined = policy.whitelistSandboxed && entry.runs?.(now.call.params) === "confined"
@@ -330,7 +330,7 @@ class Gate implements Service, ReservedCall.Gate, Upcoming.Gate {
     return (now.own.coveredBy === "all" ? state.blanket : undefined) ?? ownQuestion
   }
 
-  byRule(now: Case, { decision, method, rule }: Decision): Effect.Effect<Verdict> {
+  byRule(now: CheckState, { decision, method, rule }: Decision): Effect.Effect<Verdict> {
     return decision === "allow"
       ? this.allow(now, { granted: true, method, reason: rule })
       : this.deny(now, { granted: false, method, reason: PlanMode.blockedBy(method, rule) })
@@ -340,7 +340,7 @@ class Gate implements Service, ReservedCall.Gate, Upcoming.Gate {
    * `doubt`: why a person is asked about a call that would be allowed otherwise. With nobody there, it is the reason to
    * deny.
    */
-  private ask(now: Case, subject: PermissionRule.Subject, doubt?: string): Deciding {
+  private ask(now: CheckState, subject: PermissionRule.Subject, doubt?: string): Deciding {
     if (PlanMode.isSilent(this.options.state, now.entry)) return this.deny(now, PlanMode.unasked)
     return now.check.after(this.formOf(now, subject, doubt), (form) => {
       const { fiber, origin, restore } = now.check
@@ -381,7 +381,7 @@ class Gate implements Service, ReservedCall.Gate, Upcoming.Gate {
   }
 
   /** The questions about the other calls of its batch. Loaded for who shows them together; most agents have nobody who does. */
-  private upcoming(now: Case): Effect.Effect<ReadonlyArray<Interactor.Upcoming>> {
+  private upcoming(now: CheckState): Effect.Effect<ReadonlyArray<Interactor.Upcoming>> {
     return Effect.flatMap(
       Effect.promise(() => import("./Upcoming.js")),
       (loaded) => loaded.after(this, now)
@@ -389,7 +389,7 @@ class Gate implements Service, ReservedCall.Gate, Upcoming.Gate {
   }
 
   /** What is shown of a call that the rules want to be asked about. */
-  formOf(now: Case, subject: PermissionRule.Subject, doubt: string | undefined): Effect.Effect<Approve> {
+  formOf(now: CheckState, subject: PermissionRule.Subject, doubt: string | undefined): Effect.Effect<Approve> {
     const { policy, redactor } = this.options
     const isDelegated =
       now.own === undefined && doubt === undefined && this.options.state.delegation(policy, subject) !== undefined
@@ -398,7 +398,7 @@ class Gate implements Service, ReservedCall.Gate, Upcoming.Gate {
   }
 
   private answered(
-    now: Case,
+    now: CheckState,
     subject: PermissionRule.Subject,
     asked: Required<PermissionCheck.Asked>,
     answer: ApproveAnswer
@@ -417,7 +417,7 @@ class Gate implements Service, ReservedCall.Gate, Upcoming.Gate {
     return this.resolve(now, { granted, method, reason, requestId, askedAt, by, how })
   }
 
-  remember(now: Case, answer: ApproveAnswer, key: string): void {
+  remember(now: CheckState, answer: ApproveAnswer, key: string): void {
     const { state, policy } = this.options
     const { sessionId } = now.check.origin
     const before = state.status(policy, sessionId).suspension
@@ -428,7 +428,7 @@ class Gate implements Service, ReservedCall.Gate, Upcoming.Gate {
 
   /** Edited arguments start from the top. Arguments that do not decode are shown again with the problem. */
   withEdits(
-    now: Case,
+    now: CheckState,
     changes: { readonly [name: string]: unknown },
     asked: PermissionCheck.Asked,
     votes?: ReadonlyArray<Ballot.Cast>
@@ -460,12 +460,12 @@ class Gate implements Service, ReservedCall.Gate, Upcoming.Gate {
     return Guard.objection(policy.deny, guards, { tool: entry.name, params, subject, entry }, redactor)
   }
 
-  resolve(now: Case, resolution: Resolution): Effect.Effect<Verdict> {
+  resolve(now: CheckState, resolution: Resolution): Effect.Effect<Verdict> {
     return resolution.granted ? this.allow(now, resolution) : this.deny(now, resolution)
   }
 
   /** The guards look at the arguments that will run, after any delay. */
-  private allow(now: Case, resolution: Resolution): Effect.Effect<Verdict> {
+  private allow(now: CheckState, resolution: Resolution): Effect.Effect<Verdict> {
     if (now.held) return Effect.succeed(this.pending(now, resolution))
     const objection = this.guard(now.entry, now.call.params, now.own)
     return objection === Guard.none
@@ -477,7 +477,7 @@ class Gate implements Service, ReservedCall.Gate, Upcoming.Gate {
         )
   }
 
-  private pending(now: Case, resolution: Resolution): Verdict {
+  private pending(now: CheckState, resolution: Resolution): Verdict {
     const { check } = now
     const settle = Effect.withFiberRuntime<Verdict>((fiber, status) => {
       check.moveTo(fiber, status.runtimeFlags)
@@ -490,7 +490,7 @@ class Gate implements Service, ReservedCall.Gate, Upcoming.Gate {
   }
 
   // Most calls end here: without a record to write, the verdict is known at once.
-  private grant(now: Case, given: Resolution): Effect.Effect<Verdict> {
+  private grant(now: CheckState, given: Resolution): Effect.Effect<Verdict> {
     const runs = now.entry.runs?.(now.call.params)
     const resolution = runs === undefined ? given : { ...given, sandbox: runs }
     const settled = now.check.settle(now, resolution)
@@ -499,7 +499,7 @@ class Gate implements Service, ReservedCall.Gate, Upcoming.Gate {
       : Effect.map(settled, (settled) => verdictOf(now, settled))
   }
 
-  deny(now: Case, resolution: Resolution): Effect.Effect<Verdict> {
+  deny(now: CheckState, resolution: Resolution): Effect.Effect<Verdict> {
     const settled = now.check.settle(now, resolution)
     return isImmediate(settled) ? Effect.succeed(denied(settled.value)) : Effect.map(settled, denied)
   }

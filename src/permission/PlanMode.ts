@@ -13,7 +13,7 @@ import * as Context from "effect/Context"
 import type { ApproveAnswer } from "../interaction/Interaction.js"
 import type * as Interactor from "../interaction/Interactor.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
-import { ownQuestion, type Case } from "./Case.js"
+import { ownQuestion, type CheckState } from "./CheckState.js"
 import type { Policy } from "./CompiledPolicy.js"
 import * as Guard from "./Guard.js"
 import * as PermissionRule from "./PermissionRule.js"
@@ -22,7 +22,7 @@ import type { Decision, PermissionState } from "./PermissionState.js"
 /** Why a call is not run, nor asked about, in this mode; nothing for one that may be. */
 export const beyond = (
   { isPlanning }: Pick<PermissionState, "isPlanning">,
-  { check, entry }: Pick<Case, "check" | "entry">,
+  { check, entry }: Pick<CheckState, "check" | "entry">,
   subject: PermissionRule.Subject
 ): string | undefined =>
   entry.kind === "switch_mode"
@@ -34,7 +34,7 @@ export const beyond = (
 /** What the mode says before all rules, at any moment of a call: it may have changed while the call waited. */
 export const ruled = (
   { policy, state }: { readonly policy: Policy; readonly state: PermissionState },
-  now: Pick<Case, "check" | "entry">,
+  now: Pick<CheckState, "check" | "entry">,
   subject: PermissionRule.Subject
 ): Decision | undefined => {
   const rule = beyond(state, now, subject)

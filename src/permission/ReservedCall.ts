@@ -24,7 +24,7 @@ import * as Recheck from "../interaction/Recheck.js"
 import * as ApprovalForm from "./ApprovalForm.js"
 import * as Approvals from "./Approvals.js"
 import type { Authority } from "./Authority.js"
-import type { Case } from "./Case.js"
+import type { CheckState } from "./CheckState.js"
 import type * as PermissionCheck from "./PermissionCheck.js"
 import type * as CompiledPolicy from "./CompiledPolicy.js"
 import * as PermissionRule from "./PermissionRule.js"
@@ -40,12 +40,12 @@ export interface Gate {
     readonly state: PermissionState
     readonly insteadOfAsking?: Authority | undefined
   }
-  readonly byRule: (now: Case, decision: Decision) => Effect.Effect<Verdict>
-  readonly resolve: (now: Case, resolution: Resolution) => Effect.Effect<Verdict>
-  readonly deny: (now: Case, resolution: Resolution) => Effect.Effect<Verdict>
-  readonly remember: (now: Case, answer: Interaction.ApproveAnswer, key: string) => void
+  readonly byRule: (now: CheckState, decision: Decision) => Effect.Effect<Verdict>
+  readonly resolve: (now: CheckState, resolution: Resolution) => Effect.Effect<Verdict>
+  readonly deny: (now: CheckState, resolution: Resolution) => Effect.Effect<Verdict>
+  readonly remember: (now: CheckState, answer: Interaction.ApproveAnswer, key: string) => void
   readonly withEdits: (
-    now: Case,
+    now: CheckState,
     changes: { readonly [name: string]: unknown },
     asked: PermissionCheck.Asked,
     votes: ReadonlyArray<Ballot.Cast>
@@ -55,7 +55,7 @@ export interface Gate {
 /** Decides about a call for which the rules demand all of this. */
 export const decide = (
   gate: Gate,
-  now: Case,
+  now: CheckState,
   subject: PermissionRule.Subject,
   all: readonly [Interaction.Need, ...ReadonlyArray<Interaction.Need>]
 ): Deciding => {
@@ -122,7 +122,7 @@ const votesOf = ({
 
 const apply = (
   gate: Gate,
-  now: Case,
+  now: CheckState,
   reserved: Ballot.Reserved,
   key: string,
   { answer, by }: Extract<Ballot.Standing, { readonly _tag: "Decided" }>,
@@ -157,9 +157,9 @@ const apply = (
 }
 
 /** A stage and an envelope bound what an agent may do at all. What they grant is not needed any more. */
-const unlessDenied = (gate: Gate, now: Case, authority: Authority | undefined, goOn: () => Deciding): Deciding =>
+const unlessDenied = (gate: Gate, now: CheckState, authority: Authority | undefined, next: () => Deciding): Deciding =>
   authority === undefined
-    ? goOn()
+    ? next()
     : now.check.after(authority(now, gate.options), (known) =>
-        Option.isSome(known) && !known.value.granted ? gate.deny(now, known.value) : goOn()
+        Option.isSome(known) && !known.value.granted ? gate.deny(now, known.value) : next()
       )

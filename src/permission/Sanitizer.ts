@@ -39,7 +39,7 @@ export interface Surroundings {
   readonly home?: string | undefined
 }
 
-export const dangerousPrograms: ReadonlySet<string> = new Set(
+const dangerousPrograms: ReadonlySet<string> = new Set(
   [
     "sudo su doas pkexec shutdown reboot halt poweroff init rm rmdir mkfs dd shred",
     "curl wget nc netcat ncat ssh scp rsync ftp sftp kill killall pkill chmod chown chgrp mount umount"

@@ -14,7 +14,7 @@ import type { Upcoming } from "../interaction/InteractorPort.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as ApprovalForm from "./ApprovalForm.js"
 import * as Approvals from "./Approvals.js"
-import { noWarnings, type Case } from "./Case.js"
+import { noWarnings, type CheckState } from "./CheckState.js"
 import * as CompiledPolicy from "./CompiledPolicy.js"
 import * as Guard from "./Guard.js"
 import * as PermissionRule from "./PermissionRule.js"
@@ -28,8 +28,12 @@ export interface Gate {
     params: unknown,
     subject: PermissionRule.Subject
   ) => Effect.Effect<Guard.Objection | undefined>
-  readonly evaluate: (now: Case, subject: PermissionRule.Subject) => Decision
-  readonly formOf: (now: Case, subject: PermissionRule.Subject, doubt: string | undefined) => Effect.Effect<Approve>
+  readonly evaluate: (now: CheckState, subject: PermissionRule.Subject) => Decision
+  readonly formOf: (
+    now: CheckState,
+    subject: PermissionRule.Subject,
+    doubt: string | undefined
+  ) => Effect.Effect<Approve>
 }
 
 /** More than these nobody looks at together. */
@@ -39,7 +43,7 @@ export const most = 20
 const patience = "1 second"
 
 /** The questions behind this one, where no stage and no envelope decides first: those may ask for themselves. */
-export const after = (gate: Gate, now: Case): Effect.Effect<ReadonlyArray<Upcoming>> =>
+export const after = (gate: Gate, now: CheckState): Effect.Effect<ReadonlyArray<Upcoming>> =>
   Effect.suspend(() => {
     const found: Array<Upcoming> = []
     const look = Effect.forEach(
@@ -74,7 +78,7 @@ export const after = (gate: Gate, now: Case): Effect.Effect<ReadonlyArray<Upcomi
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-const formOf = (gate: Gate, one: Case): Effect.Effect<Option.Option<Approve>> =>
+const formOf = (gate: Gate, one: CheckState): Effect.Effect<Option.Option<Approve>> =>
   Effect.gen(function* () {
     const { call, context, entry, params } = one
     const { policy } = gate.options

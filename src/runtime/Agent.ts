@@ -375,14 +375,14 @@ const startedWith = (
         FiberRef.getWith(DefaultServices.currentServices, (services) => {
           const ids = Context.get(context, Id.IdGenerator)
           const clock = Context.get(services, Clock.Clock)
-          const { goOn, parts } = made(context, interactors, options, { ids, clock, scope, services })
+          const { resumption, parts } = made(context, interactors, options, { ids, clock, scope, services })
           const begun = Effect.flatMap(DetachedFiber.here, (place) => {
             parts.session.start(place)
             return endedWith(outer, new RunningAgent(parts))
           })
-          if (goOn === undefined) return begun
+          if (resumption === undefined) return begun
           const undone = () => Effect.zipRight(Scope.close(scope, Exit.void), parts.broker.close)
-          return Effect.zipRight(Effect.onError(restore(goOn), undone), begun)
+          return Effect.zipRight(Effect.onError(restore(resumption), undone), begun)
         })
       )
     })
@@ -407,7 +407,7 @@ const made = (
     readonly scope: Scope.CloseableScope
     readonly services: Context.Context<DefaultServices.DefaultServices>
   }
-): { readonly parts: Parts; readonly goOn: Effect.Effect<void> | undefined } => {
+): { readonly parts: Parts; readonly resumption: Effect.Effect<void> | undefined } => {
   const runtime = Context.get(context, AgentRuntime)
   const { clock, ids, scope, services } = surroundings
   const { persistence, profile, settings } = options
@@ -460,7 +460,10 @@ const made = (
     intake: new Intake(origin.agent, journal, persistence?.taken),
     shutdownWithin: options.shutdownWithin ?? "10 seconds"
   }
-  return { parts, goOn: persistence?.restored && goingOn(persistence.ways, persistence.restored, bus, member) }
+  return {
+    parts,
+    resumption: persistence?.restored && resumptionOf(persistence.ways, persistence.restored, bus, member)
+  }
 }
 
 const brokerOf = (
@@ -481,7 +484,7 @@ const brokerOf = (
   )
 }
 
-const goingOn = (
+const resumptionOf = (
   ways: Persistence.Ways,
   all: SessionSnapshot.TreeSnapshot,
   bus: EventBus.Service,

@@ -45,7 +45,7 @@ export interface Parts {
 
 export class RunningAgent {
   /** Settled at its end; see `Agent.done`. */
-  private readonly over = new OneShot<Option.Option<TurnEnd>>()
+  private readonly finished = new OneShot<Option.Option<TurnEnd>>()
   private permissionsMemo: AgentPermissions.Permissions | undefined
 
   constructor(private readonly parts: Parts) {}
@@ -232,7 +232,7 @@ export class RunningAgent {
   get shutdown(): Effect.Effect<void> {
     return Effect.uninterruptible(
       Effect.suspend(() => {
-        if (this.parts.intake.isClosed) return Effect.asVoid(this.over)
+        if (this.parts.intake.isClosed) return Effect.asVoid(this.finished)
         this.parts.intake.close()
         return this.isAlone && this.parts.session.end() ? this.stopAtRest : this.stop
       })
@@ -240,7 +240,7 @@ export class RunningAgent {
   }
 
   get done(): Effect.Effect<Option.Option<TurnEnd>> {
-    return this.over
+    return this.finished
   }
 
   /** The finalizer of the scope that it was started in. */
@@ -288,7 +288,7 @@ export class RunningAgent {
       turnsUsed: session.turns()
     })
     return Effect.flatMap(completed, () =>
-      Effect.flatMap(tree.shared.bus.close, () => Effect.map(this.release(within), () => this.over.complete(last)))
+      Effect.flatMap(tree.shared.bus.close, () => Effect.map(this.release(within), () => this.finished.complete(last)))
     )
   }
 

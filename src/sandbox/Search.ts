@@ -61,7 +61,7 @@ export interface Platform {
 // -----------------------------------------------------------------------------------------------------------------
 
 /** Where `find` is looked for. Never on the search path, which may contain a workspace. */
-export const places = ["/usr/bin/find", "/bin/find", "/run/current-system/sw/bin/find"]
+const places = ["/usr/bin/find", "/bin/find", "/run/current-system/sw/bin/find"]
 
 /**
  * Searches everything below `roots` except the directories in `left`, where no command writes. Fails with a sentence

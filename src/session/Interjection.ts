@@ -114,7 +114,7 @@ export const selected: Strategy = (scene) => chosen(scene, scene.selected)
  *
  * @internal
  */
-export const delegated: Strategy = ({ agents, root }) => deepest(agents, root.session.delegations)
+const delegated: Strategy = ({ agents, root }) => deepest(agents, root.session.delegations)
 
 /**
  * The root.
@@ -128,7 +128,7 @@ export const root = ({ root }: Scene): Receiver => ({ agent: root, parentId: "ro
  *
  * @internal
  */
-export const chain =
+const chain =
   (...strategies: ReadonlyArray<Strategy>) =>
   (scene: Scene): Receiver => {
     for (const strategy of strategies) {

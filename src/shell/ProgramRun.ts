@@ -34,9 +34,6 @@ export const ofLine = (line: CommandLine, cwd: Location.Directory): ReadonlyArra
 /** Every redirection only reads a file, joins descriptors or goes to `/dev/null`. */
 export const writesNothing = (line: CommandLine): boolean => line.redirects.every(isHarmless)
 
-/** One simple command, judged without the rest of its line. */
-export const ofCommand = (command: SimpleCommand, cwd: Location.Directory): ProgramRun => inCommand(command, cwd, 0)
-
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------

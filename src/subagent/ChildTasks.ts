@@ -140,7 +140,7 @@ export class ChildTasks {
   }
 
   /** Resumes tasks of another process that no call waits for: the parent gets their ends as messages. */
-  get goOn(): Effect.Effect<void> {
+  get resumeLeft(): Effect.Effect<void> {
     return Effect.sync(() => {
       for (const task of this.left) if (task.toolCallId === undefined) this.alone(task.turn, task.output)
     })

@@ -203,7 +203,7 @@ export class Children implements Service, TreeSession.Wiring, Subagent.Family {
         for (const id of [opened.parentToolCallId, ...restored.tasks.map(({ toolCallId }) => toolCallId)]) {
           if (id !== undefined && isWaiting(id)) left.set(id, child)
         }
-        yield* child.tasks.goOn
+        yield* child.tasks.resumeLeft
       }
     })
   }

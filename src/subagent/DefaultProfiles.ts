@@ -46,7 +46,7 @@ Your answer:
 })
 
 /** Looks at changes before they are accepted. */
-export const codeReviewer: SubagentProfile.SubagentProfile = SubagentProfile.make({
+const codeReviewer: SubagentProfile.SubagentProfile = SubagentProfile.make({
   name: "code_reviewer",
   description:
     "Reviews changes for bugs, security and clarity, and may run commands such as git diff or the tests after asking. Edits nothing.",

@@ -46,13 +46,13 @@ export const make = (): Colors => {
 }
 
 /** The names by which code fences and file names call a language, when they differ from the highlighter's. */
-export const languageOf = (name: string): string => {
+const languageOf = (name: string): string => {
   const word = /^[\w#+.-]*/.exec(name.trim())?.[0].toLowerCase() ?? ""
   return others.get(word) ?? word
 }
 
 /** The language of a file, by its name; empty when the name does not tell. */
-export const languageOfFile = (path: string): string => {
+const languageOfFile = (path: string): string => {
   const name = path.slice(path.lastIndexOf("/") + 1).toLowerCase()
   if (name === "makefile" || name === "dockerfile") return name
   const dot = name.lastIndexOf(".")

@@ -62,7 +62,7 @@ export const make = (size: { readonly columns: number; readonly rows: number }):
     cursor = { row: view.row, column: view.column }
     return view.rows.join("\r\n") + up(view.rows.length - 1 - view.row) + toColumn(view.column)
   }
-  const goOn = (): string => {
+  const toTail = (): string => {
     if (tail === 0) return toTop() + eraseDown
     return toTop() + up(1) + toColumn(tail) + eraseDown
   }
@@ -113,7 +113,7 @@ export const make = (size: { readonly columns: number; readonly rows: number }):
     print: (text, wanted) => {
       const clean = Display.keepStyles(text)
       const rest = wrapped && clean.startsWith("\n") ? clean.slice(1) : clean
-      const before = goOn()
+      const before = toTail()
       wrapped = false
       const open = advance(rest)
       const end = (rest.includes("\x1b") ? reset : "") + (open ? "\r\n" : "")

@@ -37,7 +37,7 @@ export interface MarkdownStream {
 }
 
 /** Characters of an open block. */
-export const longestOpen = 4_096
+const longestOpen = 4_096
 
 // -----------------------------------------------------------------------------------------------------------------
 // constructors
@@ -248,7 +248,7 @@ export const rows = (text: string, columns: number, options: Options): ReadonlyA
 }
 
 /** Ends a text; yields all rows that are left of it. */
-export const drain = (stream: MarkdownStream, columns: number): ReadonlyArray<string> => {
+const drain = (stream: MarkdownStream, columns: number): ReadonlyArray<string> => {
   stream.end()
   const drawn: Array<string> = []
   for (let more = true; more;) {

@@ -138,7 +138,7 @@ export const searchLabel = (query: string, isFound: boolean, columns: number): s
 }
 
 /** The time for a question that is left, in milliseconds, as a sentence. */
-export const timeLeft = (left: number): string => {
+const timeLeft = (left: number): string => {
   const seconds = Math.max(0, Math.ceil(left / 1_000))
   const minutes = Math.floor(seconds / 60)
   return `${minutes}:${String(seconds % 60).padStart(2, "0")} left to answer`

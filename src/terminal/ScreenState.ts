@@ -40,7 +40,7 @@ export interface Options {
 export interface ScreenState extends ReturnType<typeof make> {}
 
 /** Keys that mean the same everywhere, with Ctrl: they open and fold what was shown in brief. */
-export const shortcuts: ReadonlySet<string> = new Set(["o", "t"])
+const shortcuts: ReadonlySet<string> = new Set(["o", "t"])
 
 /** Milliseconds after which a single key may answer. */
 const alone = 500

@@ -28,7 +28,7 @@ export interface Margin {
   readonly first: Run
   readonly rest: Run
 }
-export const noMargin: Margin = { first: { text: "", style: 0 }, rest: { text: "", style: 0 } }
+const noMargin: Margin = { first: { text: "", style: 0 }, rest: { text: "", style: 0 } }
 
 export interface Options {
   readonly margin?: Margin

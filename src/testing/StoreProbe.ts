@@ -100,7 +100,7 @@ export const expectFailure = <A, R>(
 export const write = (store: SessionStore.Service, ...drafts: ReadonlyArray<JournalEntry.Draft>) =>
   Effect.scoped(Effect.flatMap(store.lock(drafts[0]?.sessionId ?? root), (lease) => lease.append(drafts)))
 
-export const textOf = (entries: ReadonlyArray<JournalEntry.Draft>): string =>
+const textOf = (entries: ReadonlyArray<JournalEntry.Draft>): string =>
   Digest.canonicalJson(
     entries.map(({ entry, sessionId }) => [sessionId, Either.getOrThrow(JournalEntry.encode(entry))])
   )

@@ -44,7 +44,7 @@ export interface Service {
 }
 
 /** The context window of a model that does not name one. */
-export const defaultWindow = 128_000
+const defaultWindow = 128_000
 
 /** Attempts at one model call that a provider finds too long, after the first. */
 export const maxRecoveries = 2

@@ -376,7 +376,7 @@ export class ToolBatch implements ToolRun.Host {
     const { session } = this
     const entry = session.tools.get(call.name)
     const resumption = this.before === undefined ? undefined : CallResumption.of(this.before.get(call.id), entry)
-    if (resumption !== undefined) return Effect.succeed(this.goOn({ index, call }, entry, resumption))
+    if (resumption !== undefined) return Effect.succeed(this.resumed({ index, call }, entry, resumption))
     if (index >= session.limits.callsPerStep) {
       this.end(index, call, "invalid", tooMany(this.calls.length, session.limits.callsPerStep))
       return nothing
@@ -442,7 +442,7 @@ export class ToolBatch implements ToolRun.Host {
     this.end(index, call, outcome, text)
   }
 
-  private goOn(
+  private resumed(
     { call, index }: Pick<ToolRun.Subject, "index" | "call">,
     entry: ToolRegistry.Entry | undefined,
     resumption: CallResumption.CallResumption

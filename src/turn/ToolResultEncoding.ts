@@ -40,7 +40,7 @@ export const resultOf = (
   return { outcome: "failed", result: Defect.sentence(entry.name) }
 }
 
-export const messageOf = (error: unknown): string => {
+const messageOf = (error: unknown): string => {
   if (error instanceof Error) return error.message
   if (typeof error !== "object" || error === null) return String(error)
   const whole = Either.try(() => (losesInJson(error) ? undefined : canonicalJson(error)))

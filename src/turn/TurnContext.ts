@@ -185,7 +185,7 @@ export const tell = (session: TurnContext, body: AgentEvent.Body): Effect.Effect
   Effect.suspend(() => (emit(session, body) ? Effect.void : session.bus.awaitRoom))
 
 /** Takes output of the running call. */
-export const printed = (session: TurnContext, { stream, text }: Chunk): Effect.Effect<void> =>
+const printed = (session: TurnContext, { stream, text }: Chunk): Effect.Effect<void> =>
   Effect.flatMap(Origin.current, ({ toolCallId }) => {
     // Output of an abandoned or ended call is dropped.
     if (toolCallId === undefined || !session.calls.has(toolCallId)) return Effect.void

@@ -28,7 +28,7 @@ export interface Unparsed {
 export const maxLength = 6_100_000
 
 /** Elements deeper than this are refused. */
-export const maxDepth = 8
+const maxDepth = 8
 
 // -----------------------------------------------------------------------------------------------------------------
 // constructors

@@ -7,7 +7,7 @@ import { ConsoleScreen } from "../../channel/ConsoleScreen.js"
 import * as TypedAnswer from "../../interaction/TypedAnswer.js"
 import * as AnswerExecutor from "../executor/AnswerExecutor.js"
 import * as Arguments from "../config/Arguments.js"
-import * as Input from "../terminal/Input.js"
+import * as InputLines from "../terminal/InputLines.js"
 import * as Output from "../terminal/Output.js"
 import * as Person from "../config/Person.js"
 import * as Screen from "../terminal/Screen.js"
@@ -21,7 +21,7 @@ export const run = ({ words }: Invocation) =>
     const by = yield* Person.name
     if (!Screen.isInteractive("stdout")) {
       const print = (text: string) => Output.write("stdout", text)
-      return yield* AnswerExecutor.read({ directory, by, lines: Input.linesUpTo(TypedAnswer.maxLength), print })
+      return yield* AnswerExecutor.read({ directory, by, lines: InputLines.linesUpTo(TypedAnswer.maxLength), print })
     }
     return yield* Effect.provide(
       Effect.flatMap(ConsoleScreen, (screen) => AnswerExecutor.attend({ directory, by, screen })),

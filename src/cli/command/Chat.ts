@@ -141,9 +141,10 @@ export const run = (invocation: Arguments.Invocation) =>
         const known = yield* Effect.isSuccess(withModel(kept.settings))
         last = yield* chat(kept, known ? kept.settings : model, next)
       }
-      const goOn = attended ? yield* kept.goOn("chat") : undefined
+      const resumeCommand = attended ? yield* kept.resumeCommand("chat") : undefined
       // As one line, to be copied.
-      if (goOn !== undefined) yield* drawn.printLine(Display.style(screen.color).dim(`To go on: ${goOn}`))
+      if (resumeCommand !== undefined)
+        yield* drawn.printLine(Display.style(screen.color).dim(`To go on: ${resumeCommand}`))
       return last.ended
     }).pipe(Effect.provide(Screen.layer({ output: "stdout", history: history?.entries })))
   }).pipe(Effect.scoped)

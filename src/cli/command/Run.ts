@@ -36,7 +36,7 @@ export const run = (invocation: Arguments.Invocation) =>
       isBeside ? GivenFiles.piped((sentence) => Output.write("stderr", `assent: ${sentence}\n`)) : Effect.succeed([])
     )
     const said = yield* taskOf(words, { mayLack, hasFiles, wantsConsole })
-    const { checkpoints, files, goOn, persistence, settings } = yield* SessionSelection.open(flags, loaded)
+    const { checkpoints, files, resumeCommand, persistence, settings } = yield* SessionSelection.open(flags, loaded)
     const model = yield* Launch.resolveModel(settings, settings.model)
     const task = GivenFiles.withWords(said, yield* GivenFiles.read(flags, model, yield* Fiber.join(beside)))
     const profiles = yield* Launch.profiles(settings)
@@ -79,14 +79,14 @@ export const run = (invocation: Arguments.Invocation) =>
             screen,
             interactive: isInteractive("stderr"),
             halted,
-            goOn
+            resumeCommand
           })
         }
-        const { Input, JsonCommand, JsonExecutor } = lines
+        const { InputLines, JsonCommand, JsonExecutor } = lines
         const peer = Option.map(channel, (channel) => ({
           channel,
           interactor: review(channel.interactor),
-          lines: Input.linesUpTo(JsonCommand.maxLine),
+          lines: InputLines.linesUpTo(JsonCommand.maxLine),
           alone: opened.interactors.length === 0,
           authorOf: (said: string | undefined) => (vouching.has("json") ? (said ?? "json") : person)
         }))
@@ -106,7 +106,7 @@ export const run = (invocation: Arguments.Invocation) =>
         )
       : body(Effect.dieMessage("a console was opened without a screen"))
     const working = Effect.flatten(Effect.scoped(finish))
-    return yield* Effect.onInterrupt(working, () => RunExecutor.hint(goOn("run")))
+    return yield* Effect.onInterrupt(working, () => RunExecutor.hint(resumeCommand("run")))
   }).pipe(Effect.scoped)
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -116,9 +116,9 @@ export const run = (invocation: Arguments.Invocation) =>
 // Loaded on demand: most runs have no screen, and the table of character widths takes long to load.
 const loadScreen = Effect.promise(() => import("../terminal/Screen.js"))
 const loadTrustQuestion = Effect.promise(() => import("../config/TrustQuestion.js"))
-const loadInput = Effect.promise(() => import("../terminal/Input.js"))
+const loadInput = Effect.promise(() => import("../terminal/InputLines.js"))
 const loadLines = Effect.promise(async () => ({
-  Input: await import("../terminal/Input.js"),
+  InputLines: await import("../terminal/InputLines.js"),
   JsonCommand: await import("../executor/JsonCommand.js"),
   JsonExecutor: await import("../executor/JsonExecutor.js")
 }))
@@ -144,8 +144,8 @@ const taskOf = (
         message: 'assent run needs a task: assent run "summarise README.md", or pipe one in.'
       })
     }
-    const Input = yield* loadInput
-    const text = (yield* Stream.mkString(Stream.intersperse(Input.lines, "\n"))).trim()
+    const InputLines = yield* loadInput
+    const text = (yield* Stream.mkString(Stream.intersperse(InputLines.lines, "\n"))).trim()
     if (text === "" && hasFiles) return undefined
     return text === "" ? yield* new Arguments.UsageError({ message: "The task on standard input is empty." }) : text
   })

@@ -140,7 +140,7 @@ const answer = ({
       answer: typed.length === 0 ? undefined : typed.join(" "),
       by,
       json: flags.json === true,
-      goOn: StoreLocation.command(place, "run", `--resume ${session.rootSessionId}`),
+      resumeCommand: StoreLocation.command(place, "run", `--resume ${session.rootSessionId}`),
       howTo: StoreLocation.command(place, "sessions", `answer ${session.rootSessionId} REQUEST ANSWER`)
     })
   )
@@ -337,8 +337,8 @@ const fork = ({
     const forked = yield* SessionForking.fork(store, settings, { id, at })
     if (flags.json === true) return yield* Output.writeJson("stdout", forked)
     yield* say([forked.rootSessionId])
-    const goOn = StoreLocation.command(flags, "chat", `--resume ${forked.rootSessionId}`)
-    yield* Output.write("stderr", `assent: ${SessionReport.forked(forked, at)} To go on: ${goOn}\n`)
+    const resumeCommand = StoreLocation.command(flags, "chat", `--resume ${forked.rootSessionId}`)
+    yield* Output.write("stderr", `assent: ${SessionReport.forked(forked, at)} To go on: ${resumeCommand}\n`)
   })
 
 /** One JSON document with the whole session, to take elsewhere. */

@@ -24,7 +24,7 @@ export const directories = (settings: Place): Effect.Effect<ReadonlyArray<Profil
   ])
 
 /** The workspace, the current directory, and the environment without our own keys. */
-export const variables =
+const variables =
   (settings: Pick<Settings.Settings, "workspace">) =>
   (name: string): string | undefined => {
     if (name === "workspaceRoot" || name === "projectPath") return settings.workspace

@@ -36,7 +36,7 @@ export const checkpoints = ({ folder }: Pick<Settings.Settings, "folder">) =>
   Checkpoints.make(path.join(folder, "checkpoints"))
 
 /** The audit for what a person does to a session from outside of it. */
-export const trailOf = (settings: Settings.Settings) =>
+const trailOf = (settings: Settings.Settings) =>
   Effect.flatMap(
     Effect.promise(() => import("../../audit/AuditFile.js")),
     (AuditFile) => AuditFile.make({ ...AuditLocation.archive(settings), key: settings.auditKey })

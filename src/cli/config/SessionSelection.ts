@@ -30,7 +30,7 @@ export interface Kept {
   /** The sessions in the store; none where nothing is kept. */
   readonly sessions: SessionName.Sessions
   /** The command that resumes this session, `run` or `chat`; none while there is nothing to resume. */
-  readonly goOn: (command: "run" | "chat") => Effect.Effect<string | undefined>
+  readonly resumeCommand: (command: "run" | "chat") => Effect.Effect<string | undefined>
   /** All that is kept of it; undefined before its first words. */
   readonly loaded: Effect.Effect<SessionStore.Loaded | undefined, { readonly message: string }>
   /** Where it is kept what files were before tools changed them; with a store in memory, there too. */
@@ -168,11 +168,11 @@ const afterwards = (
   place: StoreLocation.Place,
   store: SessionStore.Service,
   { rootSessionId }: Persistence.Persistence
-): Pick<Kept, "sessions" | "goOn"> => {
+): Pick<Kept, "sessions" | "resumeCommand"> => {
   const sessions = place === StoreLocation.memory ? none : store
   return {
     sessions,
-    goOn: (name) =>
+    resumeCommand: (name) =>
       Effect.orElseSucceed(
         Effect.map(SessionName.get(sessions, rootSessionId), (own) =>
           own !== undefined && own.turns > 0

@@ -62,8 +62,7 @@ export const of = (
 export const inFolder = ({ folder }: Pick<UserLocation.Folder, "folder">): string => path.join(folder, "sessions.db")
 
 /** The former place of sessions. It is never opened unasked: it may have come with the workspace. */
-export const oldPlace = ({ workspace }: Pick<Settings, "workspace">): string =>
-  path.join(workspace, ".assent", "assent.db")
+const oldPlace = ({ workspace }: Pick<Settings, "workspace">): string => path.join(workspace, ".assent", "assent.db")
 
 /** A sentence about a store at the old place, shown once. */
 export const oldNotice = (

@@ -248,7 +248,7 @@ export const none: ChatFiles = {
 }
 
 /** Words and files as one input. */
-export const withFiles = (words: string, files: ReadonlyArray<Given>): Input.Input => [
+const withFiles = (words: string, files: ReadonlyArray<Given>): Input.Input => [
   ...(words === "" ? [] : [words]),
   ...parts(files)
 ]

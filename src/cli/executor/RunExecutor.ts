@@ -27,7 +27,7 @@ export interface Options {
   readonly interactive: boolean
   readonly halted: Effect.Effect<Halted>
   /** The command that goes on with the session, when it is kept. */
-  readonly goOn: (command: "run" | "chat") => Effect.Effect<string | undefined>
+  readonly resumeCommand: (command: "run" | "chat") => Effect.Effect<string | undefined>
 }
 
 /**
@@ -41,7 +41,7 @@ export const run = ({
   screen,
   interactive,
   halted,
-  goOn
+  resumeCommand
 }: Options): Effect.Effect<Effect.Effect<number>, never, Scope.Scope> =>
   Effect.gen(function* () {
     const shown = yield* Effect.forkScoped(
@@ -59,14 +59,14 @@ export const run = ({
       Effect.forEach(remarks, (remark) => Output.write("stderr", `assent: ${remark}\n`), { discard: true }),
       report(end, yield* halt)
     )
-    if (end._tag === "Halted") return Effect.zipLeft(said, hint(goOn("run")))
+    if (end._tag === "Halted") return Effect.zipLeft(said, hint(resumeCommand("run")))
     // A cancelled turn is over: a run would have nothing to do, and a person has more to say.
-    return end._tag === "Cancelled" ? Effect.zipLeft(said, hint(goOn("chat"))) : said
+    return end._tag === "Cancelled" ? Effect.zipLeft(said, hint(resumeCommand("chat"))) : said
   })
 
 /** Tells a person how to go on with what was not done. */
-export const hint = (goOn: ReturnType<Options["goOn"]>): Effect.Effect<void> =>
-  Effect.flatMap(goOn, (command) =>
+export const hint = (resumeCommand: ReturnType<Options["resumeCommand"]>): Effect.Effect<void> =>
+  Effect.flatMap(resumeCommand, (command) =>
     command === undefined ? Effect.void : Output.write("stderr", `assent: go on with: ${command}\n`)
   )
 

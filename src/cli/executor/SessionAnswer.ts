@@ -35,7 +35,7 @@ export interface Options {
   /** Show JSON, one request a line. */
   readonly json: boolean
   /** The command that resumes the session. */
-  readonly goOn: string
+  readonly resumeCommand: string
   /** The command that answers. */
   readonly howTo: string
 }
@@ -61,7 +61,7 @@ export const run = (
     const wanted = open.find(({ request }) => request.requestId === requestId)
     if (wanted === undefined) return yield* misuse(notOpen(loaded, requestId, open))
     if (answer === undefined) return yield* show(options, [wanted])
-    const encoded = yield* Either.mapLeft(encode(wanted.request, answer, options.goOn), misuse)
+    const encoded = yield* Either.mapLeft(encode(wanted.request, answer, options.resumeCommand), misuse)
     const { interaction, requestId: id } = wanted.request
     if (Ballot.isReserved(interaction)) {
       const vote = { rootSessionId: session.rootSessionId, requestId: id, answer: encoded, by }
@@ -69,12 +69,12 @@ export const run = (
         misuse(message)
       )
       const then = missing === undefined ? "it counts when the session goes on" : `${missing} needed`
-      return yield* printNotice(`the vote of ${by} is kept; ${then}: ${options.goOn}`)
+      return yield* printNotice(`the vote of ${by} is kept; ${then}: ${options.resumeCommand}`)
     }
     yield* Effect.catchTag(store.answer(id, encoded, by), "AnswerRefused", ({ message }) => misuse(message))
     const left = open.filter((one) => one !== wanted && one.answer === undefined).length
     yield* printNotice(
-      `the answer is kept, and counts when the session goes on${left === 0 ? "" : `; ${left} more wait for one`}: ${options.goOn}`
+      `the answer is kept, and counts when the session goes on${left === 0 ? "" : `; ${left} more wait for one`}: ${options.resumeCommand}`
     )
   })
 
@@ -111,14 +111,17 @@ const show = (options: Options, open: ReadonlyArray<SessionSnapshot.OpenRequest>
   })
 
 /** Advice about the open requests. */
-const advice = ({ goOn, howTo, session }: Options, open: ReadonlyArray<SessionSnapshot.OpenRequest>): string => {
+const advice = (
+  { resumeCommand, howTo, session }: Options,
+  open: ReadonlyArray<SessionSnapshot.OpenRequest>
+): string => {
   const { holder } = session
   if (open.length === 0) return "no request of this session is open."
   if (holder !== undefined) {
     return `this session is run by process ${holder.pid} on ${holder.host}; answer it there, or end that process first.`
   }
   return open.every(({ answer }) => answer !== undefined)
-    ? `nothing waits for an answer; go on with: ${goOn}`
+    ? `nothing waits for an answer; go on with: ${resumeCommand}`
     : `answer with: ${howTo}`
 }
 
@@ -142,16 +145,16 @@ const notOpen = (
 const encode = (
   { interaction, requestId }: InteractionRequest.InteractionRequest,
   line: string,
-  goOn: string
+  resumeCommand: string
 ): Either.Either<unknown, string> => {
   if (Interaction.isSecret(interaction._tag)) {
     return Either.left(
-      `${named(requestId, interaction)} is answered with a secret, and those are not kept. Answer it there: ${goOn}`
+      `${named(requestId, interaction)} is answered with a secret, and those are not kept. Answer it there: ${resumeCommand}`
     )
   }
   if (TypedAnswer.isCancel(interaction, line)) {
     return Either.left(
-      `${named(requestId, interaction)} cannot be cancelled here, only answered. Cancel it there: ${goOn}`
+      `${named(requestId, interaction)} cannot be cancelled here, only answered. Cancel it there: ${resumeCommand}`
     )
   }
   return Either.mapBoth(PlainDialog.parse(interaction, line), {

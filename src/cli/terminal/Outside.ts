@@ -23,10 +23,10 @@ const notStopped = "100 millis"
 
 /** The whole job stops, such as the npm that started us. Commands of agents are jobs of their own and go on. */
 const suspended: Effect.Effect<void> = Effect.async<void>((resume) => {
-  const goOn = () => resume(Effect.void)
-  process.once("SIGCONT", goOn)
+  const continued = () => resume(Effect.void)
+  process.once("SIGCONT", continued)
   process.kill(0, "SIGTSTP")
-  return Effect.sync(() => process.off("SIGCONT", goOn))
+  return Effect.sync(() => process.off("SIGCONT", continued))
 }).pipe(Effect.timeoutTo({ duration: notStopped, onSuccess: () => undefined, onTimeout: () => undefined }))
 
 /** A longer text is not taken back. Bytes. */

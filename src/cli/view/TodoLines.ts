@@ -2,12 +2,6 @@
 import { counts, type Todo } from "../../core/Todo.js"
 import * as Display from "../../terminal/Display.js"
 
-/** In few words, such as `todo 2/5`; nothing for an empty list. */
-export const brief = (todos: ReadonlyArray<Todo>): string | undefined => {
-  const { completed, total } = counts(todos)
-  return total === 0 ? undefined : `todo ${completed}/${total}`
-}
-
 /** The whole list. */
 export const all = (todos: ReadonlyArray<Todo>): ReadonlyArray<string> =>
   todos.length === 0 ? ["There is nothing on the list."] : [headOf(todos), ...todos.map(row)]

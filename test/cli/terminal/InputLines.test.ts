@@ -4,10 +4,10 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import * as FastCheck from "fast-check"
-import * as Input from "../../../src/cli/terminal/Input.js"
+import * as InputLines from "../../../src/cli/terminal/InputLines.js"
 
 const split = (pieces: ReadonlyArray<string>, longest: number) =>
-  Effect.map(Stream.runCollect(Input.splitUpTo(Stream.fromIterable(pieces), longest)), Chunk.toReadonlyArray)
+  Effect.map(Stream.runCollect(InputLines.splitUpTo(Stream.fromIterable(pieces), longest)), Chunk.toReadonlyArray)
 
 describe("lines of bounded length", () => {
   it.effect("are the lines of the text, whatever its pieces, those that are too long cut off one character later", () =>
@@ -43,7 +43,7 @@ describe("lines of bounded length", () => {
           return "0123456789"
         })
       )
-      const first = yield* Stream.runHead(Input.splitUpTo(endless, 25))
+      const first = yield* Stream.runHead(InputLines.splitUpTo(endless, 25))
       assert.strictEqual(Option.getOrUndefined(first), "01234567890123456789012345")
       assert.strictEqual(pulled, 3)
     })
@@ -51,7 +51,7 @@ describe("lines of bounded length", () => {
 
   it.effect("begin anew each time they are read", () =>
     Effect.gen(function* () {
-      const lines = Input.splitUpTo(Stream.make("a\nb"), 5)
+      const lines = InputLines.splitUpTo(Stream.make("a\nb"), 5)
       for (let time = 0; time < 2; time++) {
         assert.deepStrictEqual(Chunk.toReadonlyArray(yield* Stream.runCollect(lines)), ["a", "b"])
       }

@@ -7,8 +7,8 @@ import type * as Guard from "./Guard.js"
 import type { Decision } from "./PermissionState.js"
 import { denied, type Allowed, type Resolution, type Verdict } from "./Verdict.js"
 
-/** Edited arguments make a new case. */
-export interface Case extends Proposal {
+/** Edited arguments make a new one. */
+export interface CheckState extends Proposal {
   readonly authority: Authority | undefined
   readonly edited: boolean
   /** Shown with the next question. */
@@ -33,13 +33,13 @@ export const askAgain: Decision = { decision: "ask", method: "default", rule: "t
 export const ownQuestion: Decision = { decision: "ask", method: "default", rule: "a guard wants it asked" }
 
 /** Whether the known resolution ends the call's way through the gate. */
-export const decides = (now: Case, known: Option.Option<Resolution>): known is Option.Some<Resolution> =>
+export const decides = (now: CheckState, known: Option.Option<Resolution>): known is Option.Some<Resolution> =>
   Option.isSome(known) && (now.own === undefined || !known.value.granted)
 
-export const allowedOf = ({ call, edited, own, params }: Case): Allowed => {
+export const allowedOf = ({ call, edited, own, params }: CheckState): Allowed => {
   const allowed = { _tag: "Allowed", params, encoded: call.params, edited } as const
   return own === undefined ? allowed : { ...allowed, answered: own }
 }
 
-export const verdictOf = (now: Case, resolution: Resolution): Verdict =>
+export const verdictOf = (now: CheckState, resolution: Resolution): Verdict =>
   resolution.granted ? allowedOf(now) : denied(resolution)
