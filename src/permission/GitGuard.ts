@@ -17,14 +17,15 @@
  */
 import type * as FileSystem from "@effect/platform/FileSystem"
 import type * as Path from "@effect/platform/Path"
+import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type { CommandLine, Reading, SimpleCommand } from "../shell/CommandLine.js"
 import * as FileGlob from "./FileGlob.js"
+import { FileSurvey, run, type Steps } from "./FileSurvey.js"
 import * as GitSearch from "./GitSearch.js"
 import * as GitSetting from "../shell/GitSetting.js"
 import * as Guard from "./Guard.js"
 import * as Program from "../shell/Program.js"
-import * as RealPath from "./RealPath.js"
 import * as Sanitizer from "./Sanitizer.js"
 import * as ShellPath from "../shell/ShellPath.js"
 import * as ShellVariables from "../shell/ShellVariables.js"
@@ -43,20 +44,24 @@ export const make =
   (call) => {
     const { entry, subject } = call
     if (entry.readonly || !Sanitizer.concerns(subject, entry.paths)) return Effect.void
-    const look = new Look(surroundings)
-    const named = look.named(call)
-    if (named !== undefined) return Effect.succeed(question(named))
-    return Effect.map(look.reached(call), (reached) => (reached === undefined ? undefined : question(reached)))
+    return Effect.flatMap(Effect.clock, (clock) => {
+      const look = new Look(surroundings, clock)
+      return Effect.map(run(look.found(call)), (found) =>
+        found === undefined ? undefined : Guard.ask({ reason: found })
+      )
+    })
   }
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-const question = (text: string): Guard.Ask =>
-  Guard.ask({
-    reason: `${shortened(text)} leads to where git keeps its configuration and hooks; git runs what it finds there.`
-  })
+const question = (text: string): string =>
+  `${shortened(text)} leads to where git keeps its configuration and hooks; git runs what it finds there.`
+
+const untold = (text: string): string =>
+  `${shortened(text)} is more than can be looked at, so it cannot be told whether it leads to where git keeps its ` +
+  "configuration and hooks; git runs what it finds there."
 
 const unpacks = (place: string): string => `What is unpacked into ${place === "." ? "its directory" : place}`
 
@@ -65,20 +70,35 @@ const shortened = (text: string): string => (text.length <= 200 ? text : `${text
 const place: ShellPath.Place = { paths: [], basename: ".git" }
 
 class Look {
-  private readonly links: RealPath.RealPath
+  private readonly survey: FileSurvey
   private readonly shapes = new Map<string, boolean>()
+  private readonly globs = new Map<string, FileGlob.Found>()
 
-  constructor(private readonly at: Surroundings) {
-    this.links = RealPath.make(at.fileSystem, at.path)
+  constructor(
+    private readonly at: Surroundings,
+    clock: Clock.Clock
+  ) {
+    this.survey = new FileSurvey(at.fileSystem, at.path, { workspace: at.workspace, clock })
+  }
+
+  /** What to ask about the call, if anything. */
+  *found(call: Guard.Guarded): Steps<string | undefined> {
+    const named = yield* this.named(call)
+    if (named !== undefined) return question(named)
+    const reached = yield* this.reached(call)
+    if (reached !== undefined) return reached
+    return this.survey.isSpent ? untold(call.subject.command ?? "What it names") : undefined
   }
 
   /** The text in the call that names such a place. */
-  named({ entry, subject }: Guard.Guarded): string | undefined {
+  private *named({ entry, subject }: Guard.Guarded): Steps<string | undefined> {
     const field = entry.paths.flatMap((name) => Sanitizer.fieldOf(subject, name)).find(isGit)
     if (field !== undefined || subject.command === undefined) return field
     const { line } = subject
-    const setting = subject.readings.find(({ deep, words }) => GitSetting.isChanged(words, deep))
-    if (setting !== undefined) return setting.text
+    for (const { deep, text, words } of subject.readings) {
+      yield* this.survey.goOn()
+      if (GitSetting.isChanged(words, deep)) return text
+    }
     if (line === undefined) {
       return mentions(subject.command) || ShellPath.spellsInCodes(subject.command) ? subject.command : undefined
     }
@@ -86,122 +106,141 @@ class Look {
     for (const command of line.commands) {
       const assignment = command.assignments.find(mentions)
       if (assignment !== undefined) return assignment
-      const word = writerWords(command, line).find(mentions)
-      if (word !== undefined) return word
+      for (const word of writerWords(command, line)) {
+        yield* this.survey.goOn()
+        if (mentions(word)) return word
+      }
     }
     return undefined
   }
 
-  /** The path in the call that leads to such a place without naming it. */
-  reached({ entry, params, subject }: Guard.Guarded): Effect.Effect<string | undefined> {
+  /** The question about a path in the call that leads to such a place without naming it. */
+  private *reached({ entry, params, subject }: Guard.Guarded): Steps<string | undefined> {
     const { path, workspace } = this.at
-    return Effect.gen(this, function* () {
-      const fields = entry.paths.flatMap((name) => Sanitizer.fieldOf(subject, name))
-      for (const field of fields) if (yield* this.isInside(workspace, field)) return field
-      const { command, readings } = subject
-      if (command === undefined) return undefined
-      const line = subject.line ?? inPieces(readings)
-      const [first] = fields
-      const base = first === undefined ? workspace : path.resolve(workspace, first)
-      const variables = ShellVariables.make(ShellVariables.assignments(command, subject.line))
-      const bases = yield* WorkingDirectory.visited(readings, variables, base, {
-        glob: (from, pattern) => this.hits(from, pattern),
-        walk: (from, hit) => this.links.walk(from, hit)
-      })
-      if (bases === undefined) return command
-      const targets = new Set(line.redirects.flatMap(({ operator, target }) => (writes(operator) ? [target] : [])))
-      for (const command of line.commands) {
-        const words = writerWords(command, line).slice(1)
-        // After `rm *` the matching files are gone, so git runs none of them.
-        const isGlob = (word: string) => removers.has(Program.nameOf(command.program)) && ShellPath.isWild(word)
-        for (const word of words) if (!isGlob(word)) for (const piece of ShellPath.piecesIn(word)) targets.add(piece)
+    const fields = entry.paths.flatMap((name) => Sanitizer.fieldOf(subject, name))
+    for (const field of fields) if (yield* this.isInside(workspace, field)) return question(field)
+    const { command, readings } = subject
+    if (command === undefined) return undefined
+    const line = subject.line ?? inPieces(readings)
+    const [first] = fields
+    const base = first === undefined ? workspace : path.resolve(workspace, first)
+    const variables = ShellVariables.make(ShellVariables.assignments(command, subject.line))
+    const bases = yield* WorkingDirectory.visited(readings, variables, base, this.survey, (from, pattern) =>
+      this.glob(from, pattern)
+    )
+    if (bases === undefined) return question(command)
+    const targets = new Set(line.redirects.flatMap(({ operator, target }) => (writes(operator) ? [target] : [])))
+    for (const command of line.commands) {
+      const words = writerWords(command, line).slice(1)
+      // After `rm *` the matching files are gone, so git runs none of them.
+      const isGlob = (word: string) => removers.has(Program.nameOf(command.program)) && ShellPath.isWild(word)
+      for (const word of words) {
+        yield* this.survey.goOn()
+        if (!isGlob(word)) for (const piece of ShellPath.piecesIn(word)) targets.add(piece)
       }
-      for (const target of targets) {
-        if (target.length > longestPath) continue
+    }
+    for (const target of targets) {
+      if (target.length > longestPath) continue
+      for (const from of bases) {
+        const { complete, hits } = yield* this.hits(from, target)
+        if (!complete) return untold(target)
+        for (const hit of hits) if (yield* this.isInside(from, hit)) return question(target)
+      }
+    }
+    for (const command of line.commands) {
+      for (const word of moved(command)) {
         for (const from of bases) {
-          for (const hit of yield* this.hits(from, target)) if (yield* this.isInside(from, hit)) return target
+          const held = yield* this.holds(path.resolve(from, word), copies(command))
+          if (held !== false) return held === true ? question(word) : untold(word)
         }
       }
-      for (const command of line.commands) {
-        for (const word of moved(command)) {
-          for (const from of bases) if (yield* this.holds(path.resolve(from, word), copies(command))) return word
+    }
+    // In a sandbox these places cannot be written.
+    const unpacked = entry.runs?.(params) === "confined" ? [] : Unpacking.destinations(readings)
+    for (const place of unpacked) {
+      if (ShellPath.isUnknown(place) || ShellPath.isWild(place)) return question(place)
+      for (const from of bases) {
+        const held = yield* this.holds(path.resolve(from, place), true)
+        if (held !== false) return (held === true ? question : untold)(unpacks(place))
+      }
+    }
+    for (const start of GitSearch.starts(line, (program) => readers.has(program))) {
+      if (start.length > longestPath) continue
+      for (const from of bases) {
+        const { complete, hits } = yield* this.hits(from, start)
+        if (!complete) return untold(start)
+        for (const hit of hits) {
+          const held = yield* this.holds(path.resolve(from, hit), true)
+          if (held !== false) return held === true ? question(start) : untold(start)
         }
       }
-      // In a sandbox these places cannot be written.
-      const unpacked = entry.runs?.(params) === "confined" ? [] : Unpacking.destinations(readings)
-      for (const place of unpacked) {
-        if (ShellPath.isUnknown(place) || ShellPath.isWild(place)) return place
-        for (const from of bases) if (yield* this.holds(path.resolve(from, place), true)) return unpacks(place)
-      }
-      for (const start of GitSearch.starts(line, (program) => readers.has(program))) {
-        if (start.length > longestPath) continue
-        for (const from of bases) {
-          for (const hit of yield* this.hits(from, start)) {
-            if (yield* this.holds(path.resolve(from, hit), true)) return start
-          }
-        }
-      }
-      return undefined
-    })
+    }
+    return undefined
   }
 
-  /** The directory has a `.git`. `deep`: a directory below it may have one too, within the limit of looks. */
-  private holds(directory: string, deep: boolean): Effect.Effect<boolean> {
-    const { fileSystem, path } = this.at
-    return Effect.gen(this, function* () {
-      if (yield* this.exists(path.join(directory, ".git"))) return true
-      if (!deep) return false
-      const waiting = [directory]
-      for (let looks = 0; looks < maxLooks; looks++) {
-        const next = waiting.shift()
-        if (next === undefined) return false
-        const names = yield* Effect.orElseSucceed(fileSystem.readDirectory(next), () => [])
-        if (names.some(isGit)) return true
-        for (const name of names.slice(0, maxLooks)) waiting.push(path.join(next, name))
+  /**
+   * The directory has a `.git`. `deep`: a directory below it may have one too. `unknown`: there is too much in it.
+   */
+  private *holds(directory: string, deep: boolean): Steps<boolean | "unknown"> {
+    const { path } = this.at
+    if (yield* this.survey.isThere(path.join(directory, ".git"))) return true
+    if (!deep) return false
+    // Links may lead back to where they are.
+    const seen = new Set([yield* this.survey.real(directory)])
+    let looks = 0
+    for (const next of seen) {
+      const names = yield* this.survey.namesIn(next)
+      if (names.some(isGit)) return true
+      for (const name of names) {
+        if (looks++ === maxLooks || this.survey.isSpent) return "unknown"
+        seen.add(yield* this.survey.real(path.join(next, name)))
       }
-      return false
-    })
+    }
+    return false
   }
 
   /** The paths that the shell may put for a word; also the word itself, for programs that expand globs themselves. */
-  private hits(base: string, word: string): Effect.Effect<ReadonlyArray<string>> {
-    if (!ShellPath.isWild(word)) return Effect.succeed([word])
-    return Effect.map(FileGlob.expand(this.at.fileSystem, this.at.path, base, word), ({ hits }) => [word, ...hits])
+  private *hits(base: string, word: string): Steps<FileGlob.Found> {
+    if (!ShellPath.isWild(word)) return { hits: [word], complete: true }
+    const { complete, hits } = yield* this.glob(base, word)
+    return { hits: [word, ...hits], complete }
   }
 
-  private isInside(base: string, text: string): Effect.Effect<boolean> {
-    return Effect.gen(this, function* () {
-      for (const target of yield* this.links.targets(base, text)) {
-        if (isGit(target)) return true
-        for (let at = target; ; at = this.at.path.dirname(at)) {
-          if (at === this.at.workspace || at === this.at.path.dirname(at)) break
-          if (yield* this.hasShape(at)) return true
-        }
+  private *glob(base: string, pattern: string): Steps<FileGlob.Found> {
+    const key = `${base}\0${pattern}`
+    const known = this.globs.get(key)
+    if (known !== undefined) return known
+    const found = yield* FileGlob.expand(this.survey, this.at.path, base, pattern)
+    this.globs.set(key, found)
+    return found
+  }
+
+  private *isInside(base: string, text: string): Steps<boolean> {
+    for (const target of yield* this.survey.targets(base, text)) {
+      if (isGit(target)) return true
+      for (let at = target; ; at = this.at.path.dirname(at)) {
+        if (at === this.at.workspace || at === this.at.path.dirname(at)) break
+        if (yield* this.hasShape(at)) return true
       }
-      return false
-    })
+    }
+    return false
   }
 
   /** The directory has the entries by which git recognizes its own directories. */
-  private hasShape(directory: string): Effect.Effect<boolean> {
+  private *hasShape(directory: string): Steps<boolean> {
     const known = this.shapes.get(directory)
-    if (known !== undefined) return Effect.succeed(known)
-    return Effect.gen(this, function* () {
-      const found =
-        (yield* this.exists(`${directory}/HEAD`)) &&
-        ((yield* this.exists(`${directory}/objects`)) || (yield* this.exists(`${directory}/commondir`)))
-      this.shapes.set(directory, found)
-      return found
-    })
-  }
-
-  private exists(path: string): Effect.Effect<boolean> {
-    return Effect.orElseSucceed(this.at.fileSystem.exists(path), () => false)
+    if (known !== undefined) return known
+    const { survey } = this
+    const found =
+      (yield* survey.isThere(`${directory}/HEAD`)) &&
+      ((yield* survey.isThere(`${directory}/objects`)) || (yield* survey.isThere(`${directory}/commondir`)))
+    this.shapes.set(directory, found)
+    return found
   }
 }
 
 /** The limit of directories and files searched below one; more would make a noticeable delay. */
-const maxLooks = 500
+const maxLooks = 2_000
 
 /** No file system has longer paths. */
 const longestPath = 4_096

@@ -13,8 +13,8 @@ import * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
 import type { CommandLine, Reading } from "../shell/CommandLine.js"
 import * as FileGlob from "./FileGlob.js"
+import { FileSurvey, run, type Steps } from "./FileSurvey.js"
 import * as Program from "../shell/Program.js"
-import * as RealPath from "./RealPath.js"
 import * as ShellPath from "../shell/ShellPath.js"
 import * as ShellVariables from "../shell/ShellVariables.js"
 import * as WorkingDirectory from "./WorkingDirectory.js"
@@ -67,8 +67,8 @@ export const violations = (
 ): Effect.Effect<ReadonlyArray<Violation>, never, FileSystem.FileSystem | Path.Path> =>
   bounds.scope === undefined && bounds.protectedPaths.length === 0
     ? Effect.succeed([])
-    : Effect.flatMap(Effect.zip(FileSystem.FileSystem, Path.Path), ([fs, path]) =>
-        new Judge(fs, path, bounds).judge(named)
+    : Effect.flatMap(Effect.all([FileSystem.FileSystem, Path.Path, Effect.clock]), ([fs, path, clock]) =>
+        run(new Judge(new FileSurvey(fs, path, { workspace: bounds.workspace, clock }), path, bounds).judge(named))
       )
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -77,209 +77,206 @@ export const violations = (
 
 class Judge {
   private readonly found = new Map<string, Violation>()
-  private roots: ReadonlyArray<string> = []
-  private places: ReadonlyArray<ShellPath.Place> = []
+  private readonly roots: Array<string> = []
+  private readonly places: Array<ShellPath.Place> = []
   private variables: ShellVariables.Variables = new Map()
   private readonly globs = new Map<string, FileGlob.Found>()
-  private readonly links: RealPath.RealPath
 
   constructor(
-    private readonly fs: FileSystem.FileSystem,
+    private readonly links: FileSurvey,
     private readonly path: Path.Path,
     private readonly bounds: Bounds
-  ) {
-    this.links = RealPath.make(fs, path)
-  }
+  ) {}
 
-  judge(named: Named): Effect.Effect<ReadonlyArray<Violation>> {
-    return Effect.gen(this, function* () {
-      yield* this.survey()
-      const { workspace } = this.bounds
-      for (const field of named.fields) yield* this.field(field)
-      const [first] = named.fields
-      const base = first === undefined ? workspace : this.path.resolve(workspace, first)
-      if (named.command !== undefined) yield* this.shell(named.command, named, base)
-      return [...this.found.values()]
-    })
+  *judge(named: Named): Steps<ReadonlyArray<Violation>> {
+    yield* this.survey()
+    const { workspace } = this.bounds
+    for (const field of named.fields) yield* this.field(field)
+    const [first] = named.fields
+    const base = first === undefined ? workspace : this.path.resolve(workspace, first)
+    if (named.command !== undefined) yield* this.shell(named.command, named, base)
+    if (this.links.isSpent) {
+      const rule = this.bounds.scope === undefined ? "protected_path" : "path_scope"
+      this.found.set("", { rule, message: "It names more paths than can be looked at; use several calls." })
+    }
+    return [...this.found.values()]
   }
 
   /** Follows the links of the scope's own places. */
-  private survey(): Effect.Effect<void> {
+  private *survey(): Steps<void> {
     const { workspace, scope, protectedPaths, temporary = defaultTemporary, home } = this.bounds
-    return Effect.gen(this, function* () {
-      const allowed = [workspace, ...(scope?.roots ?? []).map((root) => this.path.resolve(workspace, root))]
-      if (scope?.allowTmp === true) allowed.push(...temporary)
-      if (scope?.allowHome === true && home !== undefined) allowed.push(home)
-      this.roots = yield* Effect.forEach(allowed, (root) => this.links.real(this.path.resolve(root)))
-      // One after the other: most lie in one directory, which is then resolved once.
-      this.places = yield* Effect.forEach(protectedPaths, (text) => {
-        const place = this.path.resolve(workspace, text)
-        return Effect.map(this.links.real(place), (real) => ({
-          paths: [...new Set([place.toLowerCase(), real.toLowerCase()])],
-          basename: this.path.basename(place).toLowerCase()
-        }))
+    const allowed = [workspace, ...(scope?.roots ?? []).map((root) => this.path.resolve(workspace, root))]
+    if (scope?.allowTmp === true) allowed.push(...temporary)
+    if (scope?.allowHome === true && home !== undefined) allowed.push(home)
+    for (const root of allowed) this.roots.push(yield* this.links.real(this.path.resolve(root)))
+    for (const text of protectedPaths) {
+      const place = this.path.resolve(workspace, text)
+      const real = yield* this.links.real(place)
+      this.places.push({
+        paths: [...new Set([place.toLowerCase(), real.toLowerCase()])],
+        basename: this.path.basename(place).toLowerCase()
       })
-    })
+    }
   }
 
-  private field(text: string): Effect.Effect<void> {
-    return Effect.gen(this, function* () {
-      const { workspace, scope } = this.bounds
-      if (text.includes("\0")) return this.outside(text)
-      if (/^~(?:\/|$)/.test(text) && scope?.allowHome !== true) this.outside(text)
-      this.absolute(text)
-      for (const target of yield* this.links.targets(workspace, text)) {
-        if (!this.isInside(target)) this.outside(text)
-        if (this.isProtected(target)) this.protects(text)
-      }
-      if (this.isProtected(this.path.resolve(workspace, text))) this.protects(text)
-      if (ShellPath.isWild(text) && this.couldName(workspace, text)) this.protects(text)
-    })
+  private *field(text: string): Steps<void> {
+    const { workspace, scope } = this.bounds
+    if (text.includes("\0")) return this.outside(text)
+    if (/^~(?:\/|$)/.test(text) && scope?.allowHome !== true) this.outside(text)
+    this.absolute(text)
+    for (const target of yield* this.links.targets(workspace, text)) {
+      if (!this.isInside(target)) this.outside(text)
+      if (this.isProtected(target)) this.protects(text)
+    }
+    if (this.isProtected(this.path.resolve(workspace, text))) this.protects(text)
+    if (ShellPath.isWild(text) && this.couldName(workspace, text)) this.protects(text)
   }
 
-  private shell(command: string, { line, readings }: Named, base: string): Effect.Effect<void> {
-    return Effect.gen(this, function* () {
-      const assignments = ShellVariables.assignments(command, line)
-      this.variables = ShellVariables.make(assignments)
-      for (const reading of readings) {
-        const lost = WorkingDirectory.leaves(reading, this.variables)
-        if (lost?.to === "unknown" || (lost?.to === "home" && this.bounds.scope?.allowHome !== true))
-          this.outside(lost.text)
+  private *shell(command: string, { line, readings }: Named, base: string): Steps<void> {
+    const assignments = ShellVariables.assignments(command, line)
+    this.variables = ShellVariables.make(assignments)
+    for (const reading of readings) {
+      const lost = WorkingDirectory.leaves(reading, this.variables)
+      if (lost?.to === "unknown" || (lost?.to === "home" && this.bounds.scope?.allowHome !== true))
+        this.outside(lost.text)
+    }
+    const { links, variables } = this
+    const bases = yield* WorkingDirectory.visited(readings, variables, base, links, (from, pattern) =>
+      this.glob(from, pattern)
+    )
+    if (bases === undefined) {
+      this.add("path_scope", "The command changes to more directories than can be followed; use several commands.")
+      return
+    }
+    for (const { name, value } of assignments) {
+      if (this.isEnough) return
+      if (moves.has(name)) this.outside(`${name}=`)
+      for (const part of value === undefined ? [] : new Set([value, ...value.split(":")])) {
+        yield* this.scopedWord(part, assigned, bases)
+        yield* this.protectedWord(part, bases, false)
       }
-      const bases = yield* WorkingDirectory.visited(readings, this.variables, base, {
-        glob: (from, pattern) => Effect.map(this.glob(from, pattern), ({ hits }) => hits),
-        walk: (from, path) => this.links.walk(from, path)
-      })
-      if (bases === undefined) {
-        this.add("path_scope", "The command changes to more directories than can be followed; use several commands.")
-        return
+    }
+    const seen = new Set<string>()
+    for (const reading of readings) {
+      const name = Program.nameOf(reading.words[0] ?? "")
+      for (const [index, word] of reading.words.entries()) {
+        const destroyed = destroyers.has(name) && (name !== "mv" || index < reading.words.length - 1)
+        const key = [name, reading.deep, index > 0, destroyed, word].join(" ")
+        if (seen.has(key)) continue
+        if (this.isEnough) return
+        seen.add(key)
+        if (index > 0) yield* this.scopedWord(word, name, bases)
+        yield* this.protectedWord(word, bases, destroyed)
+        if (reading.deep || ShellPath.isUnknown(word)) this.mentions(word)
       }
-      for (const { name, value } of assignments) {
-        if (moves.has(name)) this.outside(`${name}=`)
-        for (const part of value === undefined ? [] : new Set([value, ...value.split(":")])) {
-          yield* this.scopedWord(part, assigned, bases)
-          yield* this.protectedWord(part, bases, false)
-        }
-      }
-      const seen = new Set<string>()
-      for (const reading of readings) {
-        const name = Program.nameOf(reading.words[0] ?? "")
-        for (const [index, word] of reading.words.entries()) {
-          const destroyed = destroyers.has(name) && (name !== "mv" || index < reading.words.length - 1)
-          const key = [name, reading.deep, index > 0, destroyed, word].join(" ")
-          // No file system has longer paths.
-          if (word.length > 4096 || seen.has(key)) continue
-          seen.add(key)
-          if (index > 0) yield* this.scopedWord(word, name, bases)
-          yield* this.protectedWord(word, bases, destroyed)
-          if (reading.deep || ShellPath.isUnknown(word)) this.mentions(word)
-        }
-      }
-      if (line !== undefined) return
-      for (const { program, word } of ShellVariables.looseWords(command)) {
-        if (word.length <= 4096) yield* this.scopedWord(word, program, bases)
-      }
-      this.mentions(command)
-      if (this.places.length > 0 && ShellPath.spellsInCodes(command)) {
-        this.add("protected_path", "The command spells characters as codes in $'…'; write them as they are.")
-      }
-    })
+    }
+    if (line !== undefined) return
+    for (const { program, word } of ShellVariables.looseWords(command)) {
+      const key = `${program} ${word}`
+      if (seen.has(key)) continue
+      if (this.isEnough) return
+      seen.add(key)
+      yield* this.scopedWord(word, program, bases)
+    }
+    this.mentions(command)
+    if (this.places.length > 0 && ShellPath.spellsInCodes(command)) {
+      this.add("protected_path", "The command spells characters as codes in $'…'; write them as they are.")
+    }
   }
 
-  private scopedWord(word: string, program: string, bases: ReadonlyArray<string>): Effect.Effect<void> {
-    if (this.bounds.scope === undefined) return Effect.void
+  private *scopedWord(word: string, program: string, bases: ReadonlyArray<string>): Steps<void> {
+    if (this.bounds.scope === undefined) return
     // `grep "/api/users"`, `sed -n /start/p`, a message: not a path unless the root has an entry of that name.
     const mayBeText = patternPrograms.has(program) || (/\s/.test(word) && !/[<>]/.test(program))
     const isPattern = patternPrograms.has(program)
-    return Effect.gen(this, function* () {
-      if (/^(?:HOME|CDPATH)=/.test(word) && !isPattern) this.outside(word)
-      const texts = ShellVariables.resolve(word, this.variables)
-      if (texts === undefined) return this.outside(word)
-      for (const known of texts) {
-        // An empty leading variable may be a mistake; then the rest of the word starts at the root.
-        const mayBeLost = program === assigned || (word.startsWith("$") && known.startsWith("/"))
-        for (const text of ShellPath.pathsIn(known, program)) {
-          const isPlain = mayBeLost && /^\/[^/*?[$`\uffff]/.test(text) && !climbs.test(text) && !ShellPath.isWild(text)
-          yield* this.scopedPath(text, { mayBeText: mayBeText || isPlain, isPattern, bases })
-        }
+    if (/^(?:HOME|CDPATH)=/.test(word) && !isPattern) this.outside(word)
+    const texts = ShellVariables.resolve(word, this.variables)
+    if (texts === undefined) return this.outside(word)
+    for (const known of texts) {
+      // An empty leading variable may be a mistake; then the rest of the word starts at the root.
+      const mayBeLost = program === assigned || (word.startsWith("$") && known.startsWith("/"))
+      for (const text of ShellPath.pathsIn(known, program)) {
+        const isPlain = mayBeLost && /^\/[^/*?[$`\uffff]/.test(text) && !climbs.test(text) && !ShellPath.isWild(text)
+        yield* this.scopedPath(text, { mayBeText: mayBeText || isPlain, isPattern, bases })
       }
-    })
+    }
   }
 
-  private scopedPath(
+  private *scopedPath(
     text: string,
     how: { readonly mayBeText: boolean; readonly isPattern: boolean; readonly bases: ReadonlyArray<string> }
-  ): Effect.Effect<void> {
+  ): Steps<void> {
     const { scope } = this.bounds
-    if (devices.test(text) || /^(?!file:)[a-z][a-z0-9+.-]*:\/\//i.test(text)) return Effect.void
+    if (devices.test(text) || /^(?!file:)[a-z][a-z0-9+.-]*:\/\//i.test(text)) return
     if (ShellPath.replaceHome(text, "") !== undefined) {
       if (scope?.allowHome !== true || climbs.test(text) || this.variables.has("HOME")) this.outside(text)
-      return Effect.void
+      return
     }
-    return Effect.gen(this, function* () {
-      const local = text.replace(/^file:\/\//, "").replace(/^\$(?:PWD|\{PWD\})(?=\/|$)/, ".")
-      const isText = how.mayBeText && local.startsWith("/") && !(yield* this.startsSomewhere(local))
-      if (ShellPath.isUnknown(local)) {
-        if (climbs.test(local) || (!isText && (yield* this.mayBeOutside(local, how.bases)))) this.outside(text)
-        return
+    const local = text.replace(/^file:\/\//, "").replace(/^\$(?:PWD|\{PWD\})(?=\/|$)/, ".")
+    const isText = how.mayBeText && local.startsWith("/") && !(yield* this.startsSomewhere(local))
+    if (ShellPath.isUnknown(local)) {
+      if (climbs.test(local) || (!isText && (yield* this.mayBeOutside(local, how.bases)))) this.outside(text)
+      return
+    }
+    this.absolute(local)
+    if (isText) return
+    if (local.length > longest) {
+      // A program may make a shorter one of it.
+      if (!/\s/.test(local) && /(?:^|\/)\.{1,2}\//.test(local)) this.outside(text)
+      return
+    }
+    for (const base of how.bases) {
+      // A glob without a match stays as written.
+      for (const path of new Set([ShellPath.fixedPart(local), local])) {
+        for (const target of yield* this.links.targets(base, path)) if (!this.isInside(target)) this.outside(text)
       }
-      this.absolute(local)
-      if (isText) return
-      for (const base of how.bases) {
-        // A glob without a match stays as written.
-        for (const path of new Set([ShellPath.fixedPart(local), local])) {
-          for (const target of yield* this.links.targets(base, path)) if (!this.isInside(target)) this.outside(text)
-        }
-        if (ShellPath.isWild(local)) yield* this.globbed(base, text, local, how.isPattern)
-      }
-    })
+      if (ShellPath.isWild(local)) yield* this.globbed(base, text, local, how.isPattern)
+    }
   }
 
   /**
    * Judges the files that a glob matches. A pattern for a program that takes patterns is mostly no glob, so `..` is not
    * meant.
    */
-  private globbed(base: string, text: string, glob: string, isPattern: boolean): Effect.Effect<void> {
-    return Effect.gen(this, function* () {
-      const { complete, hits } = yield* this.glob(base, glob)
-      if (!complete) {
-        this.add("path_scope", `${text} finds more than can be looked at; name directories in it.`)
-        return
+  private *globbed(base: string, text: string, glob: string, isPattern: boolean): Steps<void> {
+    const { complete, hits } = yield* this.glob(base, glob)
+    if (!complete) {
+      const message = `${shortened(text)} finds more than can be looked at, or names that are no text`
+      this.add("path_scope", `${message}; name directories in it.`)
+      return
+    }
+    for (const hit of hits) {
+      if (isPattern && climbs.test(hit)) continue
+      for (const target of yield* this.links.targets(base, hit)) {
+        if (!this.isInside(target)) this.outside(hit)
+        if (this.isProtected(target)) this.protects(hit)
       }
-      for (const hit of hits) {
-        if (isPattern && climbs.test(hit)) continue
-        for (const target of yield* this.links.targets(base, hit)) {
-          if (!this.isInside(target)) this.outside(hit)
-          if (this.isProtected(target)) this.protects(hit)
-        }
-      }
-    })
+    }
   }
 
-  private glob(base: string, pattern: string): Effect.Effect<FileGlob.Found> {
+  private *glob(base: string, pattern: string): Steps<FileGlob.Found> {
     const key = `${base}\0${pattern}`
     const known = this.globs.get(key)
-    if (known !== undefined) return Effect.succeed(known)
-    return Effect.tap(FileGlob.expand(this.fs, this.path, base, pattern), (found) => {
-      this.globs.set(key, found)
-    })
+    if (known !== undefined) return known
+    const found = yield* FileGlob.expand(this.links, this.path, base, pattern)
+    this.globs.set(key, found)
+    return found
   }
 
-  private protectedWord(word: string, bases: ReadonlyArray<string>, destroys: boolean): Effect.Effect<void> {
-    if (this.places.length === 0) return Effect.void
-    return Effect.gen(this, function* () {
-      for (const piece of ShellPath.piecesIn(word)) {
-        const { home } = this.bounds
-        const text = (home === undefined ? undefined : ShellPath.replaceHome(piece, home)) ?? piece
-        if (this.places.some((place) => ShellPath.passes(text, place))) this.protects(word)
-        for (const base of bases) {
-          if (/[*?[$`{]/.test(text) && this.couldName(base, text)) this.protects(word)
-          for (const target of yield* this.links.targets(base, text)) {
-            if (this.isProtected(target) || (destroys && this.contains(target))) this.protects(word)
-          }
+  private *protectedWord(word: string, bases: ReadonlyArray<string>, destroys: boolean): Steps<void> {
+    if (this.places.length === 0) return
+    for (const piece of ShellPath.piecesIn(word)) {
+      const { home } = this.bounds
+      const text = (home === undefined ? undefined : ShellPath.replaceHome(piece, home)) ?? piece
+      if (this.places.some((place) => ShellPath.passes(text, place))) this.protects(word)
+      for (const base of bases) {
+        if (/[*?[$`{]/.test(text) && this.couldName(base, text)) this.protects(word)
+        if (text.length > longest) continue
+        for (const target of yield* this.links.targets(base, text)) {
+          if (this.isProtected(target) || (destroys && this.contains(target))) this.protects(word)
         }
       }
-    })
+    }
   }
 
   private couldName(base: string, text: string): boolean {
@@ -294,26 +291,23 @@ class Judge {
    * Judges a path by its known part. `/etc/$x` is outside when nothing below `/etc` is inside. `link/$x` is outside
    * when the link leads there. `$JAVA_HOME/lib` is outside, like all variables that the system sets.
    */
-  private mayBeOutside(text: string, bases: ReadonlyArray<string>): Effect.Effect<boolean> {
+  private *mayBeOutside(text: string, bases: ReadonlyArray<string>): Steps<boolean> {
     const known = text.slice(0, text.search(/[$`\uffff]/))
     const directory = known.slice(0, known.lastIndexOf("/") + 1)
-    return Effect.gen(this, function* () {
-      if (directory === "") return known === "" && this.leadsIntoSystem(text)
-      if (/^\/+$/.test(known)) return true
-      if (ShellPath.isWild(directory)) {
-        for (const base of bases) yield* this.globbed(base, text, directory.replace(/\/+$/, ""), false)
+    if (directory === "") return known === "" && this.leadsIntoSystem(text)
+    if (/^\/+$/.test(known)) return true
+    if (ShellPath.isWild(directory)) {
+      for (const base of bases) yield* this.globbed(base, text, directory.replace(/\/+$/, ""), false)
+    }
+    for (const base of bases) {
+      for (const target of yield* this.links.targets(base, directory)) {
+        if (this.isInside(target)) continue
+        // The known part leads towards an allowed directory, and its next part may still become it.
+        const next = known.slice(directory.length)
+        if (!this.roots.some((root) => root.startsWith(target === "/" ? `/${next}` : `${target}/${next}`))) return true
       }
-      for (const base of bases) {
-        for (const target of yield* this.links.targets(base, directory)) {
-          if (this.isInside(target)) continue
-          // The known part leads towards an allowed directory, and its next part may still become it.
-          const next = known.slice(directory.length)
-          if (!this.roots.some((root) => root.startsWith(target === "/" ? `/${next}` : `${target}/${next}`)))
-            return true
-        }
-      }
-      return false
-    })
+    }
+    return false
   }
 
   private leadsIntoSystem(text: string): boolean {
@@ -323,11 +317,9 @@ class Judge {
     return this.bounds.scope?.allowTmp !== true || !/^(?:TMPDIR|TMP|TEMP)$/.test(name)
   }
 
-  private startsSomewhere(text: string): Effect.Effect<boolean> {
+  private *startsSomewhere(text: string): Steps<boolean> {
     const first = text.split("/").find((part) => part !== "") ?? ""
-    return first === "" || first === ".." || first === "."
-      ? Effect.succeed(true)
-      : Effect.orElseSucceed(this.fs.exists(`/${first}`), () => true)
+    return first === "" || first === ".." || first === "." || (yield* this.links.isThere(`/${first}`))
   }
 
   private isInside(target: string): boolean {
@@ -344,20 +336,28 @@ class Judge {
     return this.places.some(({ paths }) => paths.some((place) => within(lower, place)))
   }
 
+  /** So much is wrong that nobody reads on; or more is asked than can be looked at. */
+  private get isEnough(): boolean {
+    return this.found.size >= maxFound || this.links.isSpent
+  }
+
   private outside(text: string): void {
     if (this.bounds.scope === undefined) return
-    this.add("path_scope", `The path ${text} leads outside the workspace ${this.bounds.workspace}; stay inside it.`)
+    this.add(
+      "path_scope",
+      `The path ${shortened(text)} leads outside the workspace ${this.bounds.workspace}; stay inside it.`
+    )
   }
 
   private absolute(text: string): void {
     const { scope, temporary = defaultTemporary } = this.bounds
     if (scope?.blockAbsolute !== true || !this.path.isAbsolute(text)) return
     if (scope.allowTmp === true && temporary.some((directory) => within(directory, text))) return
-    this.add("path_scope", `The path ${text} is absolute; write it relative to the workspace.`)
+    this.add("path_scope", `The path ${shortened(text)} is absolute; write it relative to the workspace.`)
   }
 
   private protects(text: string): void {
-    this.add("protected_path", `${text} names a protected place that no tool may touch; leave it out.`)
+    this.add("protected_path", `${shortened(text)} names a protected place that no tool may touch; leave it out.`)
   }
 
   private add(rule: Violation["rule"], message: string): void {
@@ -366,6 +366,14 @@ class Judge {
 }
 
 const defaultTemporary = ["/tmp"]
+
+/** No file system has longer paths. */
+const longest = 4_096
+
+/** Nobody reads more of what is wrong with one call. */
+const maxFound = 20
+
+const shortened = (text: string): string => (text.length <= 200 ? text : `${text.slice(0, 199)}…`)
 
 /** Setting one of these changes what `cd` and `~` mean, or the reported directory. */
 const moves: ReadonlySet<string> = new Set(["HOME", "CDPATH", "OLDPWD", "PWD"])

@@ -2,52 +2,62 @@
  * The directories that a command changes to, or names as a program's working directory: its later words may start
  * there.
  */
-import * as Effect from "effect/Effect"
 import type { Reading } from "../shell/CommandLine.js"
+import type { Found } from "./FileGlob.js"
+import type { FileSurvey, Steps } from "./FileSurvey.js"
 import * as ShellPath from "../shell/ShellPath.js"
 import * as ShellVariables from "../shell/ShellVariables.js"
 
-/** How the file system is looked at. */
-export interface Looks {
-  /** What a glob matches from a directory. */
-  readonly glob: (from: string, pattern: string) => Effect.Effect<ReadonlyArray<string>>
-  /** Where a path leads, links followed. */
-  readonly walk: (from: string, path: string) => Effect.Effect<string>
-}
-
 /**
  * All directories from which words of a command may be read: its own, those that it changes to, from any of the others,
- * and those that it names as working directory. Undefined: they are more than can be followed.
+ * and those that it names as working directory. `glob`: the paths that a shell makes of a pattern from a directory.
+ * Undefined: they are more than can be followed.
  */
-export const visited = (
+export function* visited(
   readings: ReadonlyArray<Reading>,
   variables: ShellVariables.Variables,
   base: string,
-  { glob, walk }: Looks
-): Effect.Effect<ReadonlyArray<string> | undefined> =>
-  Effect.gen(function* () {
-    const bases = [base]
-    const seen = new Set<string>()
-    for (const reading of readings) {
-      for (const target of targets(reading, variables)) {
-        if (ShellPath.isUnknown(target)) continue
-        for (const from of bases.slice()) {
-          const key = `${from}\0${target}`
-          if (seen.has(key)) continue
-          seen.add(key)
-          for (const hit of ShellPath.isWild(target) ? yield* glob(from, target) : [target]) {
-            const at = yield* walk(from, hit)
-            if (bases.includes(at)) continue
-            if (bases.length === maxBases) return undefined
-            bases.push(at)
-          }
-        }
+  survey: FileSurvey,
+  glob: (from: string, pattern: string) => Steps<Found>
+): Steps<ReadonlyArray<string> | undefined> {
+  const bases = [base]
+  const all = new Set<string>()
+  const seen = new Set<string>()
+  function* follow(target: string, missing: boolean): Steps<boolean> {
+    for (const from of bases.slice()) {
+      const key = `${from}\0${target}`
+      if (seen.has(key)) continue
+      seen.add(key)
+      const { complete, hits } = ShellPath.isWild(target) ? yield* glob(from, target) : itself(target)
+      if (!complete) return false
+      for (const hit of hits) {
+        const at = yield* survey.walk(from, hit)
+        if (bases.includes(at) || (!missing && !(yield* survey.isThere(at)))) continue
+        if (bases.length === maxBases) return false
+        bases.push(at)
       }
     }
-    return bases
-  })
+    return true
+  }
+  for (const reading of readings) {
+    yield* survey.goOn()
+    for (const target of targets(reading, variables)) {
+      if (ShellPath.isUnknown(target)) continue
+      all.add(target)
+      if (!(yield* follow(target, true))) return undefined
+    }
+  }
+  // Readings do not repeat: a target may be gone to once more, from wherever a later one leads.
+  for (let known = 0; known < bases.length;) {
+    known = bases.length
+    for (const target of all) if (!(yield* follow(target, false))) return undefined
+  }
+  return bases
+}
 
 const maxBases = 16
+
+const itself = (path: string): Found => ({ hits: [path], complete: true })
 
 /** As written, with known variables put in. */
 const targets = ({ deep, words }: Reading, variables: ShellVariables.Variables): ReadonlySet<string> => {

@@ -1,0 +1,266 @@
+/**
+ * What one look at a call has learned of the file system. It is forgotten with that look, because links may change: the
+ * next look begins anew.
+ *
+ * Whoever judges a call works in steps: a generator that yields an effect where it has to wait. So thousands of words
+ * cost no effect each, and work that goes on for long gives way to the event loop. What is known already is not looked
+ * up again. Where many names of one directory are asked for, the directory is read once, and a name that it certainly
+ * lacks is looked for no more.
+ *
+ * A command may name more than can be looked at in good time. Then {@link FileSurvey.isSpent} is true, and whoever judges
+ * must not let the call pass.
+ */
+import type * as FileSystem from "@effect/platform/FileSystem"
+import type * as Path from "@effect/platform/Path"
+import type * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as EventLoop from "../internal/EventLoop.js"
+
+/** Work that waits now and then. */
+export type Steps<A> = Generator<Effect.Effect<void>, A, void>
+
+/** A place that no directory contains. */
+export const nowhere = "\0"
+
+export interface Options {
+  /** Directories in this one are read where that saves looks. Absolute; links are followed. */
+  readonly workspace?: string | undefined
+  /** Without it the work does not give way. */
+  readonly clock?: Clock.Clock | undefined
+}
+
+export class FileSurvey {
+  private readonly resolved = new Map<string, string>()
+  private readonly entries = new Map<string, Entry>()
+  private readonly lists = new Map<string, ReadonlyArray<string>>()
+  private readonly folders = new Map<string, Folder>()
+  private readonly turn: EventLoop.LoopTurn = { ...EventLoop.fresh }
+  private home: string | undefined
+  private looks = 0
+  private work = 0
+
+  constructor(
+    private readonly fs: FileSystem.FileSystem,
+    private readonly path: Path.Path,
+    private readonly options: Options = {}
+  ) {}
+
+  /** More was asked than may be looked at: what is answered from now on means nothing. */
+  get isSpent(): boolean {
+    return this.looks > maxLooks || this.work > maxWork
+  }
+
+  /** Counts work that takes about a microsecond, and gives way to the event loop when it is time. */
+  *goOn(work = 1): Steps<void> {
+    this.work += work
+    const { clock } = this.options
+    if (clock !== undefined && EventLoop.isDue(this.turn, clock)) yield EventLoop.give
+  }
+
+  /**
+   * Where an absolute path leads when links are followed, as far as it exists; dangling ones too, because writing through
+   * one creates its target. A path that cannot be resolved counts as written, a loop of links leads {@link nowhere}.
+   */
+  *real(text: string, hops = 0): Steps<string> {
+    const known = this.resolved.get(text)
+    if (known !== undefined) return known
+    // One look for each part of a path, shared by all paths through it.
+    const below: Array<string> = []
+    let at: string | undefined
+    for (let from = text; at === undefined; at = this.resolved.get(from)) {
+      const parent = this.path.dirname(from)
+      if (parent === from) {
+        at = from
+        break
+      }
+      below.push(from)
+      from = parent
+    }
+    for (let step = below.pop(); step !== undefined; step = below.pop()) {
+      yield* this.goOn()
+      at = yield* this.follow(at, this.path.basename(step), hops)
+      if (at === nowhere) return nowhere
+      this.resolved.set(step, at)
+    }
+    return at
+  }
+
+  /** The same part by part from a directory, as the system does it: behind a link, `..` is the parent of its target. */
+  *walk(base: string, text: string): Steps<string> {
+    const { path } = this
+    let at = path.isAbsolute(text) ? path.parse(text).root : yield* this.real(base)
+    for (const part of text.split("/")) {
+      if (part === "" || part === ".") continue
+      at = part === ".." ? path.dirname(at) : yield* this.real(path.join(at, part))
+    }
+    return at
+  }
+
+  /** Both readings of a path, which may differ: `link/../x` as a text, as programs simplify it, and as {@link walk}. */
+  *targets(base: string, text: string): Steps<ReadonlyArray<string>> {
+    yield* this.goOn()
+    const textual = yield* this.real(this.path.resolve(base, text))
+    return text.includes("..") && text.split("/").includes("..") ? [textual, yield* this.walk(base, text)] : [textual]
+  }
+
+  /** There is something at a path, be it a link that leads nowhere. */
+  *isThere(path: string): Steps<boolean> {
+    const directory = yield* this.real(this.path.dirname(path))
+    return (yield* this.entryIn(directory, this.path.basename(path))) !== "missing"
+  }
+
+  *isLink(path: string): Steps<boolean> {
+    const directory = yield* this.real(this.path.dirname(path))
+    return typeof (yield* this.entryIn(directory, this.path.basename(path))) === "object"
+  }
+
+  /** A directory that cannot be read has no names. */
+  *namesIn(directory: string): Steps<ReadonlyArray<string>> {
+    const real = yield* this.real(directory)
+    if (this.entries.get(real) === "missing") return none
+    const known = this.lists.get(real)
+    return known ?? (yield* this.read(real)) ?? none
+  }
+
+  private *follow(directory: string, name: string, hops: number): Steps<string> {
+    const entry = yield* this.entryIn(directory, name)
+    if (typeof entry === "string") return this.path.join(directory, name)
+    return hops >= maxHops ? nowhere : yield* this.real(this.path.resolve(directory, entry.target), hops + 1)
+  }
+
+  /** What a directory without links in its path has under a name. */
+  private *entryIn(directory: string, name: string): Steps<Entry> {
+    const at = this.path.join(directory, name)
+    const known = this.entries.get(at)
+    if (known !== undefined) return known
+    const isMissing = this.entries.get(directory) === "missing" || (yield* this.lacks(directory, name))
+    if (isMissing || this.isSpent) {
+      this.entries.set(at, "missing")
+      return "missing"
+    }
+    this.looks++
+    // Below what is no directory, there is nothing either.
+    yield Effect.match(this.fs.readLink(at), {
+      onFailure: (error) => {
+        const isGone = error._tag === "SystemError" && (error.reason === "NotFound" || error.reason === "BadResource")
+        this.entries.set(at, isGone ? "missing" : "other")
+      },
+      onSuccess: (target) => {
+        this.entries.set(at, { target })
+      }
+    })
+    return this.entries.get(at) ?? "other"
+  }
+
+  /** The directory certainly has nothing of this name. It is read when enough of its names were asked for. */
+  private *lacks(directory: string, name: string): Steps<boolean> {
+    if (!plain.test(name) || !(yield* this.isInWorkspace(directory))) return false
+    let folder = this.folders.get(directory)
+    if (folder === undefined) this.folders.set(directory, (folder = { asked: 0, names: undefined }))
+    if (++folder.asked <= fewNames) return false
+    folder.names ??= yield* this.foldedIn(directory)
+    return folder.names !== "unknown" && !folder.names.has(name.toLowerCase())
+  }
+
+  private *isInWorkspace(directory: string): Steps<boolean> {
+    const { workspace } = this.options
+    if (workspace === undefined) return false
+    if (this.home === undefined) {
+      // Its own path is looked at part by part.
+      this.home = nowhere
+      this.home = yield* this.real(workspace)
+    }
+    return directory === this.home || directory.startsWith(this.home.endsWith("/") ? this.home : `${this.home}/`)
+  }
+
+  private *foldedIn(directory: string): Steps<ReadonlySet<string> | "unknown"> {
+    let names = this.lists.get(directory)
+    if (names === undefined) {
+      let isSmall = false
+      this.looks++
+      yield Effect.match(this.fs.stat(directory), {
+        onFailure: () => undefined,
+        onSuccess: ({ size }) => {
+          isSmall = Number(size) <= maxDirectory
+        }
+      })
+      names = isSmall ? yield* this.read(directory) : undefined
+    }
+    if (names === undefined) return "unknown"
+    const folded = new Set<string>()
+    for (const name of names) {
+      yield* this.goOn()
+      folded.add(foldedName(name))
+    }
+    return folded
+  }
+
+  private *read(directory: string): Steps<ReadonlyArray<string> | undefined> {
+    if (this.isSpent) return none
+    this.looks++
+    let found: ReadonlyArray<string> | undefined
+    yield Effect.match(this.fs.readDirectory(directory), {
+      onFailure: () => undefined,
+      onSuccess: (names) => {
+        found = names
+      }
+    })
+    if (found !== undefined) this.lists.set(directory, found)
+    return found
+  }
+}
+
+/** Runs steps to their end. */
+export const run = <A>(steps: Steps<A>): Effect.Effect<A> =>
+  Effect.suspend(() => {
+    const next = steps.next()
+    return next.done === true ? Effect.succeed(next.value) : Effect.flatMap(next.value, () => run(steps))
+  })
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** A link and its target, something else or something that cannot be looked at, nothing. */
+type Entry = { readonly target: string } | "other" | "missing"
+
+interface Folder {
+  /** How many of its names were looked for. */
+  asked: number
+  /** Its names, so that those are equal which some file system takes for equal. */
+  names: ReadonlySet<string> | "unknown" | undefined
+}
+
+const none: ReadonlyArray<string> = []
+
+const maxHops = 40
+
+/** Each is some ten microseconds of work elsewhere, and a wait. */
+const maxLooks = 10_000
+
+/** Steps of about a microsecond. */
+const maxWork = 500_000
+
+/** So many names are looked for one by one: reading a directory takes longer. */
+const fewNames = 8
+
+/** Bytes of a directory that is read to save looks: some ten thousand names. */
+const maxDirectory = 524_288
+
+/**
+ * A name that a directory has only if it lists one that is equal but for case. Some systems hide names with a dot in
+ * front, make short names with a tilde, leave out dots and blanks at the end, or take a colon for the beginning of something else.
+ */
+const plain = /^(?!\.)[!-9;-[\]-}]+(?<!\.)$/
+
+/** Case, accents and characters without width do not count: it is enough when fewer names are held for missing. */
+const foldedName = (name: string): string =>
+  ascii.test(name)
+    ? name.toLowerCase()
+    : name
+        .normalize("NFKD")
+        .replace(/[\p{M}\p{Default_Ignorable_Code_Point}]/gu, "")
+        .toUpperCase()
+        .toLowerCase()
+
+const ascii = /^[ -~]*$/
