@@ -144,8 +144,9 @@ export const starter = (executor: CommandExecutor.CommandExecutor, options: Opti
         ({ process: { pid }, stop }) =>
           Effect.zipRight(stop, StrayProcesses.sweep({ token, after: pid, executor, fileSystem }))
       )
+      const { process: child } = running
       if (wanted.leashed !== true)
-        yield* Effect.forkScoped(Effect.delay(watching(executor, running.process.pid, token), watchedAfter))
+        yield* Effect.forkScoped(Effect.delay(watching(executor, child.pid, token), watchedAfter))
       return running
     })
 }

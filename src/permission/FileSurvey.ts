@@ -20,7 +20,7 @@ import * as EventLoop from "../internal/EventLoop.js"
 export type Steps<A> = Generator<Effect.Effect<void>, A, void>
 
 /** A place that no directory contains. */
-export const nowhere = "\0"
+const nowhere = "\0"
 
 export interface Options {
   /** Directories in this one are read where that saves looks. Absolute; links are followed. */
