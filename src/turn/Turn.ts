@@ -93,6 +93,8 @@ export class Turn {
   private context: AgentEvent.ContextUse | undefined
   private readonly repetition: RepetitionLimit
   crash: Cause.Cause<never> | undefined
+  /** Interrupts the model's answer. */
+  private readonly cut = () => this.fiber.interruptSection()
 
   constructor(private readonly options: Options) {
     const { begun, session } = options
@@ -276,7 +278,7 @@ export class Turn {
     const model = session.model()
     setStatus(session, "thinking")
     emit(session, { _tag: "ModelCallStarted", model: model.id, step: this.count })
-    state.cut = () => this.fiber.interruptSection()
+    state.cut = this.cut
     return new Generation(session, model, newCallId, this.fiber, output)
   }
 

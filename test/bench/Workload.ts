@@ -28,30 +28,18 @@ export type Workloads = Readonly<Record<string, Effect.Effect<Workload, never, S
 export const timed = <R = never>(units: number, run: Effect.Effect<void, never, R>): Workload<R> => ({
   sample: (budget) =>
     Effect.gen(function* () {
-      let runs = 0
-      const start = Cpu.now()
-      let spent = 0
-      while (runs === 0 || spent < budget * 1_000) {
-        yield* run
-        runs++
-        spent = Cpu.now() - start
-      }
-      return { us: spent / runs / units }
+      const clock = started(budget)
+      while (clock.goesOn()) yield* run
+      return { us: clock.perRun() / units }
     })
 })
 
 /** As {@link timed}, for work that is a promise and knows nothing of Effect. */
 export const awaited = (units: number, run: () => Promise<void>): Workload => {
   const spent = async (budget: number) => {
-    let runs = 0
-    const start = Cpu.now()
-    let spent = 0
-    while (runs === 0 || spent < budget * 1_000) {
-      await run()
-      runs++
-      spent = Cpu.now() - start
-    }
-    return { us: spent / runs / units }
+    const clock = started(budget)
+    while (clock.goesOn()) await run()
+    return { us: clock.perRun() / units }
   }
   return { sample: (budget) => Effect.promise(() => spent(budget)) }
 }
@@ -158,6 +146,31 @@ export const shuffled = (size: number): ReadonlyArray<number> => {
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/**
+ * Times runs until they have cost `budget` milliseconds, one at least. Asking for the time on a core reads a file, which
+ * costs as much as a run of the cheapest work: it is asked whenever the runs' number has doubled, or the wall's clock says that
+ * the budget may be spent.
+ */
+const started = (budget: number) => {
+  const wall = performance.now()
+  const start = Cpu.now()
+  let runs = 0
+  let spent = 0
+  let askedAt = wall
+  return {
+    goesOn: (): boolean => {
+      if (runs > 0 && performance.now() - askedAt >= Math.max(1, (budget - spent / 1_000) / 2)) {
+        askedAt = performance.now()
+        spent = Cpu.now() - start
+      }
+      if (runs > 0 && spent >= budget * 1_000) return false
+      runs++
+      return true
+    },
+    perRun: (): number => (Cpu.now() - start) / runs
+  }
+}
 
 const differing = (actual: Tally, expected: Partial<Tally>): string | undefined => {
   for (const [name, value] of Object.entries(expected)) {
