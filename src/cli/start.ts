@@ -38,6 +38,19 @@ if (process.argv.includes("--jsonl")) {
   setFlagsFromString("--semi-space-growth-factor=1")
   setFlagsFromString("--heap-growing-percent=100")
 } else setFlagsFromString("--semi-space-growth-factor=16")
+// V8 forgets what it compiled and did not run for a while, and so it would be missing in what is kept at the end.
+setFlagsFromString("--no-flush-bytecode")
+
+/**
+ * Optimised code pays after a second of work. A start is over by then, and would spend a seventh of its time on it. A cache
+ * is for the flags it was made with: with optimisation, which is on whenever V8 takes or makes one.
+ */
+let isStarting = true
+const optimize = (isOn: boolean): void => setFlagsFromString(isOn ? "--opt" : "--no-opt")
+setTimeout(() => {
+  isStarting = false
+  optimize(true)
+}, 500).unref()
 
 /** A piece as the bundler makes it: a function of the CommonJS arguments. */
 type Piece = (
@@ -96,8 +109,10 @@ const fromOutside = (id: string): unknown => {
 
 const compile = (file: string, place: string): Script => {
   const cachedData = readIfThere(place)
+  optimize(true)
   // The bundler wrote ASCII: half the memory, and nothing to decode.
   const script = new Script(readFileSync(file, "latin1"), { filename: file, cachedData })
+  if (isStarting) optimize(false)
   if (cachedData === undefined) fresh.set(place, script)
   return script
 }
@@ -119,6 +134,7 @@ const readIfThere = (file: string): Buffer | undefined => {
 const keep = (): void => {
   if (fresh.size === 0 || ![...loaded.keys()].some((name) => /^(?:Run|Chat)-/.test(name))) return
   try {
+    optimize(true)
     mkdirSync(compiled, { recursive: true })
     for (const [place, script] of fresh) {
       // Another process may have written it meanwhile.
