@@ -76,6 +76,21 @@ const library = async () => {
   })
 }
 
+/**
+ * What packages make when they are loaded, and a start does not need, is made at its first use. A package that was changed
+ * since must be looked at again.
+ */
+const later = (file, eager, late) => ({
+  name: `later: ${file}`,
+  transform: {
+    filter: { id: new RegExp(`/node_modules/${file}$`) },
+    handler: (code) => {
+      if (!code.includes(eager)) throw new Error(`${file} has no more ${eager}`)
+      return code.replace(eager, late)
+    }
+  }
+})
+
 const programs = {
   node: library,
   bin: async () => {
@@ -85,6 +100,14 @@ const programs = {
       checks: { ineffectiveDynamicImport: false },
       // libsql would make a whole report, to learn which C library this is; it finds that out in another way.
       transform: { define: { "process.report": "undefined" } },
+      plugins: [
+        // Only text that is not ASCII needs it; V8 reads its tables for 10 ms.
+        later(
+          "string-width/index.js",
+          "const segmenter = new Intl.Segmenter();",
+          "let made; const segmenter = { segment: (text) => (made ??= new Intl.Segmenter()).segment(text) };"
+        )
+      ],
       output: {
         dir: "dist/bin/program",
         format: "cjs",

@@ -14,7 +14,7 @@ export const width = (text: string): number => stringWidth(text)
 
 /** The units of the editor's cursor: user-perceived characters, a tab counting as four columns. */
 export const clusters = (text: string): ReadonlyArray<string> =>
-  isPlain(text) ? [...text] : Array.from(segmenter.segment(text), (entry) => entry.segment)
+  isPlain(text) ? [...text] : Array.from(segmenter().segment(text), (entry) => entry.segment)
 
 /** The drawn form of one of {@link clusters}, and its columns; a cluster wider than the terminal becomes `�`. */
 export const drawn = (cluster: string, columns: number): { readonly text: string; readonly width: number } => {
@@ -47,7 +47,9 @@ export const truncate = (text: string, columns: number): string => {
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-const segmenter = new Intl.Segmenter()
+/** Made at the first text that is not ASCII: it costs 10 ms. */
+let made: Intl.Segmenter | undefined
+const segmenter = (): Intl.Segmenter => (made ??= new Intl.Segmenter())
 
 interface Token {
   readonly text: string
