@@ -139,7 +139,8 @@ export interface Agent {
   /**
    * Runs words as a turn of their own, after those that were asked for before, and yields its end. The turn belongs to
    * its caller: two runs never share one. An interrupt withdraws the words, or cancels the turn when that has begun. A
-   * run whose turn has not begun when the agent ends, ends as `Cancelled`. It does not wait for subagents in the
+   * run whose turn has not begun when the agent ends, ends as `Cancelled`, and its words are withdrawn; those of a stored
+   * agent whose scope just closes stay for the process that resumes it. It does not wait for subagents in the
    * background: {@link awaitIdle} does. A tool that waits for a run of its own agent waits for ever. It runs in the world
    * of its caller: see {@link start}.
    */

@@ -122,7 +122,8 @@ export class TurnRequests {
 
   /**
    * No turn begins any more. Words whose caller is told so are withdrawn: a process that resumes the session must not
-   * begin them.
+   * begin them. Where the journal is frozen, because a scope closes or a question halts, nothing is written down of that, and
+   * another process goes on with all of it.
    */
   close(): void {
     this.isClosed = true
