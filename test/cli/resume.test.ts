@@ -47,7 +47,10 @@ describe("going on with a session", () => {
         const second = yield* said(place, "the \u001b[31msecond task", "Second.")
         const screen = yield* Pseudo.start(place, ["--resume"])
         const list = yield* screen.sees((text) => text.endsWith("session>"))
-        assert.match(list, /1\. .*second task[^]*2\. .*the first task/)
+        assert.match(
+          list,
+          /│ {2}1\. just now .*second task +1 turn {2}ses_\S+\n│ {2}2\. just now .*the first task +1 turn {2}ses_\S+\n/
+        )
         yield* screen.type("2\r")
         yield* screen.sees((text) => text.includes("> the first task\nFirst.") && text.endsWith("\n>"))
         yield* screen.type("/resume\r")

@@ -1,4 +1,5 @@
 /** Going on with another session in a chat: a list to pick from, and what was said last. */
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type { DialogClosed, Service as Screen } from "../../channel/ConsoleScreen.js"
@@ -48,7 +49,14 @@ export const pick = (
       return undefined
     }
     const style = Display.style(screen.color)
-    const rows = shown.map((one, index) => `${String(index + 1).padStart(2)}. ${SessionReport.pickable(one)}`)
+    const now = yield* Clock.currentTimeMillis
+    // The bar of a dialog, and the number.
+    const columns = Math.max(16, (yield* screen.columns) - 6)
+    const rows = shown.flatMap((one, index) =>
+      SessionReport.pickable(one, { columns, now }).map((row, at) =>
+        at === 0 ? `${String(index + 1).padStart(2)}. ${row}` : `    ${style.dim(row)}`
+      )
+    )
     const more = isAll ? [] : [style.dim("… and more: assent sessions")]
     const picking = screen.dialog("Go on with which session?", (ask) => {
       const go = (lines: ReadonlyArray<string>): Effect.Effect<Listed | undefined, DialogClosed | StoreUnusable> =>

@@ -10,6 +10,7 @@ import type { Forked, Turn } from "../../journal/SessionFork.js"
 import * as SessionSnapshot from "../../journal/SessionSnapshot.js"
 import type { Loaded, WaitingRequest } from "../../journal/SessionStore.js"
 import type { Listed } from "../../journal/SessionSummary.js"
+import * as Display from "../../terminal/Display.js"
 
 /** One line: the id first, then when it was last used, how it stands, and its first words. */
 export const line = ({
@@ -81,17 +82,30 @@ export const waitingJson = (
 export const short = ({ lastActivity, rootSessionId, title }: Listed, isThis: boolean): string =>
   visible([rootSessionId, time(lastActivity), isThis ? `(this one)  ${title}` : title].join("  ").trimEnd())
 
-/** For a list to pick from: when it was last used, its first words, how it stands, and the id at the end. */
-export const pickable = ({ lastActivity, open, rootSessionId, title, turns }: Listed): string =>
-  visible(
-    [
-      time(lastActivity),
-      title === "" ? "(nothing was said)" : title.length > 40 ? `${title.slice(0, 39)}…` : title,
-      count(turns, "turn"),
-      ...(open.length === 0 ? [] : [count(open.length, "open question")]),
-      rootSessionId
-    ].join("  ")
-  )
+/**
+ * For a list to pick from, in so many columns: when it was last used, its first words, how it stands, and the id at the end;
+ * in two rows where one is too narrow for that.
+ */
+export const pickable = (
+  { lastActivity, open, rootSessionId, title, turns }: Listed,
+  { columns, now }: { readonly columns: number; readonly now: number }
+): ReadonlyArray<string> => {
+  const words = visible(title === "" ? "(nothing was said)" : title)
+  const when = ago(now, lastActivity)
+  const rest = [
+    count(turns, "turn"),
+    ...(open.length === 0 ? [] : [count(open.length, "open question")]),
+    rootSessionId
+  ].join("  ")
+  const begin = `${when.padEnd(agoWidth)}  `
+  const room = columns - begin.length - Display.width(rest) - 2
+  if (room < leastTitle) {
+    const below = [when, rest].join("  ")
+    return [Display.truncate(words, columns), ...Display.wrap(below, columns)]
+  }
+  const shown = Display.truncate(words, room)
+  return [`${begin}${shown}${" ".repeat(room - Display.width(shown))}  ${rest}`]
+}
 
 /** A line for each turn: its number, when it began, how it ended, and the words that began it. */
 export const turns = (all: ReadonlyArray<Turn>): ReadonlyArray<string> => {
@@ -210,6 +224,22 @@ const cut = (text: string): string => (text.length <= 80 ? text : `${text.slice(
 const oneLine = (text: string): string => text.replace(/\s+/g, " ").trim()
 
 const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? "" : "s"}`
+
+/** Columns of the longest {@link ago}. */
+const agoWidth = 10
+
+/** Columns of words that say enough to know a session by. */
+const leastTitle = 16
+
+/** How long ago in one unit, or the day. */
+const ago = (now: number, then: number): string => {
+  const minutes = Math.floor(Math.max(0, now - then) / 60_000)
+  if (!Number.isFinite(minutes)) return "(no time)"
+  if (minutes < 1) return "just now"
+  if (minutes < 60) return `${minutes} min ago`
+  if (minutes < 24 * 60) return `${Math.floor(minutes / 60)} h ago`
+  return minutes < 7 * 24 * 60 ? `${Math.floor(minutes / 60 / 24)} d ago` : time(then).slice(0, 10)
+}
 
 /** Two units at most: `3d 4h`, `2m 5s`. */
 const age = (millis: number): string =>

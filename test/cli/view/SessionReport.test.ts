@@ -1,0 +1,69 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as FastCheck from "effect/FastCheck"
+import { SessionId } from "../../../src/core/Id.js"
+import type { Listed } from "../../../src/journal/SessionSummary.js"
+import * as Display from "../../../src/terminal/Display.js"
+import * as SessionReport from "../../../src/cli/view/SessionReport.js"
+
+const now = Date.UTC(2026, 10, 23, 12)
+const minute = 60_000
+
+const session = (more: Partial<Listed> = {}): Listed => ({
+  rootSessionId: SessionId.make("ses_0123456789abcd-1"),
+  title: "mend the sum",
+  turns: 2,
+  open: [],
+  lastActivity: now - 5 * minute,
+  model: "offline/offline",
+  state: "idle",
+  workspace: "/w",
+  ...more
+})
+
+describe("a session in a list to pick from", () => {
+  it("is one row where there is room, and two where there is none", () => {
+    assert.deepStrictEqual(SessionReport.pickable(session(), { columns: 74, now }), [
+      "5 min ago   mend the sum                     2 turns  ses_0123456789abcd-1"
+    ])
+    assert.deepStrictEqual(SessionReport.pickable(session(), { columns: 44, now }), [
+      "mend the sum",
+      "5 min ago  2 turns  ses_0123456789abcd-1"
+    ])
+  })
+
+  it("says how long ago in one unit, and then the day", () => {
+    const ages = [-1, 0, 0.9, 1, 59, 60, 23 * 60, 24 * 60, 6 * 24 * 60, 7 * 24 * 60].map((minutes) =>
+      SessionReport.pickable(session({ lastActivity: now - minutes * minute }), { columns: 90, now })[0]?.slice(0, 10)
+    )
+    assert.deepStrictEqual(
+      ages.map((age) => age?.trim()),
+      [
+        "just now",
+        "just now",
+        "just now",
+        "1 min ago",
+        "59 min ago",
+        "1 h ago",
+        "23 h ago",
+        "1 d ago",
+        "6 d ago",
+        "2026-11-16"
+      ]
+    )
+  })
+
+  it("has its whole id, and no row is too wide, whatever was said", () => {
+    FastCheck.assert(
+      FastCheck.property(
+        FastCheck.string({ unit: "grapheme", maxLength: 200 }),
+        FastCheck.integer({ min: 24, max: 200 }),
+        FastCheck.integer({ min: 0, max: 9_999 }),
+        (title, columns, turns) => {
+          const rows = SessionReport.pickable(session({ title, turns }), { columns, now })
+          for (const row of rows) assert.isAtMost(Display.width(row), columns)
+          assert.include(rows.join("\n"), "ses_0123456789abcd-1")
+        }
+      )
+    )
+  })
+})
