@@ -229,6 +229,10 @@ describe("a permission at a terminal", () => {
         yield* second.sees((text) => text.includes("allow (whitelist): touch made"))
         yield* second.type("deny rm *\r")
         yield* second.sees((text) => /1 deny {2}rm \* · this session/.test(text))
+        yield* second.type("2\r")
+        yield* second.sees((text) => text.includes("remove 2 takes that rule away."))
+        yield* second.type("what\r")
+        yield* second.sees((text) => text.includes("Nothing here is called what: allow, deny,"))
         yield* second.type("remove 2\r")
         yield* second.sees((text) => text.includes("No longer in this project: touch made"))
         yield* hushed

@@ -136,6 +136,10 @@ const run = (options: Options, rules: ReadonlyArray<Rule>, line: string): Effect
       })
     }
     default:
-      return Effect.succeed([`There is no ${verb} here.`])
+      return Effect.succeed([
+        rules[Number(verb) - 1] === undefined
+          ? `Nothing here is called ${Display.oneLine(verb, 40)}: allow, deny, project, remove, default or why, and what follows.`
+          : `remove ${verb} takes that rule away.`
+      ])
   }
 }
