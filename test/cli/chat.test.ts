@@ -246,6 +246,8 @@ describe.concurrent("assent chat at a pipe", () => {
       ]
       const { code, stdout } = yield* at.run(["chat"], { stdin: lines.map((line) => `${line}\n`).join("") })
       assert.strictEqual(code, 0)
+      // A gap behind each usage, the longest one too.
+      assert.match(stdout, /\n\/mode \[ask\|plan\|deny\|allow\] +how calls/)
       inOrder(stdout, [
         "/permissions [COMMAND]",
         "/agents",

@@ -276,7 +276,7 @@ const permissionVerbs = [
 ]
 
 /** Columns in front of what is said about a command. */
-const indent = 27
+const indent = 28
 
 const help = (columns: number | undefined): ReadonlyArray<string> => {
   const rows = [...commands.map(([usage, what]) => [`/${usage}`, what] as const), ...marks]
