@@ -14,6 +14,8 @@ const session = (more: Partial<Listed> = {}): Listed => ({
   turns: 2,
   entries: 9,
   created: now - 10 * minute,
+  sessions: 1,
+  inTurn: false,
   closed: false,
   open: [],
   lastActivity: now - 5 * minute,
