@@ -36,13 +36,17 @@ export const ofChange = (change: Change, verb: "replace" | "edit"): ToolDisplay 
 export const ofCommand = (command: string, directory: string, background = false): ToolDisplay => {
   const first = command.trim().split("\n", 1)[0] ?? ""
   const how = background ? "run in the background, until the session ends:" : "run"
-  const summary = `${how} ${clip(first, 100)}${first === command.trim() && first.length <= 100 ? "" : " …"} in ${directory}`
+  const isAll = first === command.trim() && first.length <= summarised
+  const summary = `${how} ${clip(first, summarised)}${isAll ? "" : " …"} in ${directory}`
   return display(summary, command, [], { format: "code", language: "sh" })
 }
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** Characters of a command in its summary: most are there whole, and are shown to a person once. */
+const summarised = 200
 
 /** Characters that are shown whole. A longer text is shown by its beginning and its end. */
 const shownWhole = { head: 80_000, tail: 20_000 }

@@ -20,7 +20,8 @@ import type { Approve, ApproveAnswer } from "../interaction/Interaction.js"
 import type { BatchPlace, InteractionRequest } from "../interaction/InteractionRequest.js"
 import type { Upcoming } from "../interaction/InteractorPort.js"
 import * as Display from "../terminal/Display.js"
-import * as ConsolePrompt from "./ConsolePrompt.js"
+import * as ConsoleCall from "./ConsoleCall.js"
+import type * as ConsolePrompt from "./ConsolePrompt.js"
 
 /** One approval of a batch; the number is that of its call, and stays while others are answered. */
 export interface Item extends Upcoming {
@@ -141,7 +142,7 @@ export const render = (
   let room = look.rows - around - items.length
   const shown: Array<Item> = []
   const lines = items.flatMap((item) => {
-    const { isShort, lines } = ConsolePrompt.callOf(item.interaction, look)
+    const { isShort, lines } = ConsoleCall.make(item.interaction, look)
     const [first = "", ...others] = lines
     const whole = [numbered(item, first, items), ...others.map((line) => `   ${line}`)]
     const height = whole.reduce((sum, line) => sum + Display.wrap(line, widthOf(look)).length, 0)
@@ -165,7 +166,7 @@ export const renderAgain = (items: ReadonlyArray<Item>, batch: Batch, look: Look
 
 /** All of one of them, to be printed. */
 export const renderWhole = (item: Item, items: ReadonlyArray<Item>, look: Look): string => {
-  const [first = "", ...others] = ConsolePrompt.callOf(item.interaction, { ...look, whole: true }).whole()
+  const [first = "", ...others] = ConsoleCall.make(item.interaction, { ...look, whole: true }).whole()
   // Behind a gutter, as in a dialog: quoted text must not pass for a question.
   return [numbered(item, first, items), ...others].map((line) => `│ ${line}`).join("\n")
 }
@@ -186,6 +187,7 @@ export const keys: ReadonlyMap<string, ReadonlyArray<string>> = new Map([
   ["y", ["yes"]],
   ["n", ["no", "never"]],
   ["s", ["singly"]],
+  ["v", ["view"]],
   ["m", ["more"]]
 ])
 

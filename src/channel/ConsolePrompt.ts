@@ -17,11 +17,8 @@ import * as Needs from "../interaction/Needs.js"
 import * as PermissionOption from "../interaction/PermissionOption.js"
 import type { Question } from "../interaction/Question.js"
 import * as TypedAnswer from "../interaction/TypedAnswer.js"
-import * as Shortened from "../core/Shortened.js"
-import type { ToolDisplay } from "../tool/ToolCall.js"
-import type { Colors } from "../terminal/CodeColors.js"
-import * as DiffLines from "../terminal/DiffLines.js"
 import * as Display from "../terminal/Display.js"
+import * as ConsoleCall from "./ConsoleCall.js"
 
 /** A dialog that is ready to be drawn. */
 export interface Prompt {
@@ -71,20 +68,13 @@ export const {
   $match: match
 } = Data.taggedEnum<ParsedDefinition>()
 
-export interface Options {
-  readonly color: boolean
+export interface Options extends ConsoleCall.Look {
   /** Milliseconds since the epoch; used to say how long a code is valid. */
   readonly now: number
-  /** Shows the whole text at once, where nobody can ask for it. Default: false. */
-  readonly whole?: boolean | undefined
   /** Shows the usual options of a permission first, and the others behind a key. Default: all at once. */
   readonly grouped?: boolean | undefined
   /** Whether a call can be allowed in this workspace from now on. Default: false. */
   readonly project?: boolean | undefined
-  /** Shows diffs as a person at a screen reads them, with the colours of code where there are any. Default: as they are. */
-  readonly diff?: { readonly colors?: Colors | undefined } | undefined
-  /** Draws Markdown. Default: it is shown as it is written. */
-  readonly draw?: ((text: string) => ReadonlyArray<string>) | undefined
 }
 
 /** The parameters of a call that may be edited. */
@@ -110,10 +100,10 @@ export const render = (request: InteractionRequest, options: Options): Prompt =>
   ) => ({ title: chip === "" ? title : `${chip} ${title}`, lines, label, help: noLines, keys })
   switch (interaction._tag) {
     case "Approve": {
-      const { isShort, lines: body, whole } = callOf(interaction, options)
+      const { isShort, lines: body, whole } = ConsoleCall.make(interaction, options)
       const words = [...optionsOf(interaction, options), ...(isShort ? [viewOption] : [])]
       const first = options.grouped === true ? usual(words) : words
-      const kept = remembered(style, interaction, !isShort)
+      const kept = ConsoleCall.remembered(style, interaction, !isShort)
       return {
         ...prompt(
           `Allow ${Display.oneLine(interaction.tool)}?`,
@@ -186,29 +176,6 @@ export const render = (request: InteractionRequest, options: Options): Prompt =>
       )
     case "Auth.Password":
       return prompt("A password is needed", foreign(interaction.prompt), "password (not shown)> ")
-  }
-}
-
-/** What a call does, as its dialog shows it, and all of that with what would be remembered. */
-export const callOf = (
-  interaction: Approve,
-  options: Options
-): {
-  readonly lines: ReadonlyArray<string>
-  /** Whether the lines leave something out. */
-  readonly isShort: boolean
-  readonly whole: () => ReadonlyArray<string>
-} => {
-  const style = Display.style(options.color)
-  const diff = diffOf(interaction, options, mostDiff)
-  const isShort = options.whole !== true && (diff === undefined ? isShortened(interaction) : isCut(interaction))
-  return {
-    lines: call(style, interaction, !isShort, diff, options.draw),
-    isShort,
-    whole: () => [
-      ...call(style, interaction, true, diffOf(interaction, options, Infinity), options.draw),
-      ...remembered(style, interaction, true)
-    ]
   }
 }
 
@@ -298,8 +265,6 @@ export const parseEdit = (
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-const rememberedBy = ({ onceOnly }: Approve): string => (onceOnly === true ? "never is" : "always and never are")
-
 const projectOption: ApproveOption = {
   short: "p",
   full: "project",
@@ -355,33 +320,6 @@ const agreement = (style: Display.Style, { needs }: Approve): ReadonlyArray<stri
 
 const viewOption: ApproveOption = { short: "v", full: "view", description: "show everything that is asked about" }
 
-/** How many characters and lines of a call are shown before somebody asks for all of them. */
-const shownAtOnce = { head: 4_000, tail: 2_000, headLines: 60, tailLines: 20 }
-const longestKey = 200
-
-/** Lines of a diff beyond which only those are shown that change. */
-const mostDiff = 60
-
-/** The diff of a call that changes a file, as a person reads it. */
-const diffOf = ({ display }: Approve, { color, diff }: Options, most: number): ReadonlyArray<string> | undefined =>
-  diff === undefined || display?.format !== "diff" || display.details === undefined
-    ? undefined
-    : DiffLines.make(display.details, { color, colors: diff.colors, most })
-
-/** Whether lines of a diff are left out that are the same in both versions, or a part of what is remembered. */
-const isCut = ({ approvalKey, display }: Approve): boolean =>
-  (display?.details ?? "").split("\n").length > mostDiff || approvalKey.length > longestKey
-
-const isShortened = ({ approvalKey, display }: Approve): boolean =>
-  Shortened.make(display?.details ?? "", shownAtOnce) !== undefined || approvalKey.length > longestKey
-
-const remembered = (style: Display.Style, interaction: Approve, whole: boolean): ReadonlyArray<string> => {
-  const { approvalKey } = interaction
-  if (approvalKey === "") return []
-  const key = Display.oneLine(approvalKey, whole ? Infinity : longestKey)
-  return [style.dim(`${rememberedBy(interaction)} remembered for: ${key}`)]
-}
-
 const parseApprove = (interaction: Approve, line: string, options: Pick<Options, "project">): Parsed<ApproveAnswer> => {
   if (/^(?:m|more|\?|help)$/i.test(line.trim())) return NeedsHelp()
   if (/^(?:p|project)$/i.test(line.trim()) && isForProject(interaction, options)) return NeedsProject()
@@ -390,7 +328,7 @@ const parseApprove = (interaction: Approve, line: string, options: Pick<Options,
     onceOnly: interaction.onceOnly
   })
   const word = line.trim().split(":")[0]?.trim().toLowerCase()
-  if (/^(?:v|view)$/i.test(line.trim()) && (isShortened(interaction) || isCut(interaction))) return NeedsView()
+  if (/^(?:v|view)$/i.test(line.trim()) && ConsoleCall.isPartial(interaction)) return NeedsView()
   // A word that this request does not offer counts as not understood.
   const offered = interaction.options.some((option) => option.full === word || option.short === word)
   if (Option.isNone(typed) || !offered) {
@@ -418,58 +356,6 @@ const numbered = (style: Display.Style, choices: ReadonlyArray<string>, preset?:
   choices.map((choice, index) => {
     const line = `${index + 1}. ${Display.oneLine(choice)}`
     return index + 1 === preset ? `${line} ${style.dim("(default)")}` : line
-  })
-
-const call = (
-  style: Display.Style,
-  { display, argumentsSummary }: Approve,
-  whole: boolean,
-  diff?: ReadonlyArray<string>,
-  draw?: Options["draw"]
-): ReadonlyArray<string> => [
-  ...(display?.summary === undefined ? [] : [Display.oneLine(display.summary)]),
-  ...(display?.details === undefined
-    ? [Display.oneLine(argumentsSummary)]
-    : (diff ?? details(style, display, display.details, whole, draw))),
-  ...(display?.truncated === true ? [style.dim("(something is left out here)")] : []),
-  ...(display?.warnings ?? []).map((warning) => style.yellow(`! ${Display.oneLine(warning)}`))
-]
-
-const details = (
-  style: Display.Style,
-  { format, language }: ToolDisplay,
-  text: string,
-  whole: boolean,
-  draw: Options["draw"] = foreign
-): ReadonlyArray<string> => {
-  const written = format === "json" ? pretty(text) : text.replace(/\n$/, "")
-  const styled = (part: string) =>
-    format === "diff"
-      ? foreign(part).map((line) => diffLine(style, line))
-      : (format === "markdown" ? draw : foreign)(part)
-  const shortened = whole ? undefined : Shortened.make(written, shownAtOnce)
-  const lines =
-    shortened === undefined
-      ? styled(written)
-      : [
-          ...styled(shortened.head.replace(/\n$/, "")),
-          style.yellow(`[${Shortened.note(shortened)}; v shows everything]`),
-          ...styled(shortened.tail)
-        ]
-  return format === "code" && language !== undefined ? [style.dim(`${Display.oneLine(language)}:`), ...lines] : lines
-}
-
-const diffLine = (style: Display.Style, line: string): string => {
-  if (line.startsWith("+++") || line.startsWith("---")) return style.bold(line)
-  if (line.startsWith("+")) return style.green(line)
-  if (line.startsWith("-")) return style.red(line)
-  return line.startsWith("@@") ? style.cyan(line) : line
-}
-
-const pretty = (text: string): string =>
-  Either.match(ForeignJson.parse(text), {
-    onLeft: () => text,
-    onRight: (value) => JSON.stringify(value, null, 2)
   })
 
 const expiry = (left: number): string => {

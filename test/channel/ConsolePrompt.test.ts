@@ -89,6 +89,23 @@ describe("render", () => {
     })
   )
 
+  it.effect("shows a command of one line once, and every other command whole below its summary", () =>
+    Effect.gen(function* () {
+      const lines = (details: string, summary: string, more: { readonly truncated?: true } = {}) =>
+        Effect.map(
+          inChild(approve({ display: { summary, details, format: "code", language: "sh", ...more } })),
+          (request) => ConsolePrompt.render(request, look).lines.slice(0, -2)
+        )
+      assert.deepStrictEqual(yield* lines("ls -l\n", "run ls -l in /w"), ["run ls -l in /w"])
+      assert.deepStrictEqual(yield* lines("ls\nrm x", "run ls … in /w"), ["run ls … in /w", "sh:", "ls", "rm x"])
+      // What the summary has in another form, or not to its end, is shown as it is.
+      assert.deepStrictEqual(yield* lines("ls  -l", "run ls -l in /w"), ["run ls -l in /w", "sh:", "ls  -l"])
+      assert.deepStrictEqual(yield* lines("ls -l x", "run ls -l … in /w"), ["run ls -l … in /w", "sh:", "ls -l x"])
+      assert.include(yield* lines("ls", "run ls in /w", { truncated: true }), "sh:")
+      assert.deepStrictEqual(yield* lines("", "run  in /w"), ["run  in /w", "sh:", ""])
+    })
+  )
+
   it.effect("shows url, code and how long the code is good for", () =>
     Effect.gen(function* () {
       const interaction = new Interaction.AuthDeviceCode({ url: "https://e.org/d", code: "AB-CD", expiresAt: 570_000 })

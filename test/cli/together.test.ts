@@ -63,6 +63,26 @@ describe("calls of one tool at a terminal", () => {
     )
   )
 
+  it.live("are a row each where their commands are one, however many, and one key allows them", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const names = Array.from({ length: 11 }, (_, index) => `made-${index}`)
+        const { place, screen } = yield* begin(
+          { rows: 24 },
+          names.map((name) => run(`touch ${name} && echo ${name}`))
+        )
+        const shown = yield* screen.sees(
+          (text) => text.includes("Allow 11 calls of run_command?") && text.endsWith("answer>")
+        )
+        assert.notInclude(shown, "not shown whole")
+        for (const name of names) assert.strictEqual(shown.split(`touch ${name} `).length, 2, name)
+        yield* say(screen, "y")
+        yield* screen.sees((text) => text.includes("Done."))
+        for (const name of names) assert.isTrue(existsSync(place.path(`workspace/${name}`)), name)
+      })
+    )
+  )
+
   it.live("are allowed together once each was seen whole", () =>
     Effect.scoped(
       Effect.gen(function* () {
@@ -70,7 +90,7 @@ describe("calls of one tool at a terminal", () => {
         yield* screen.sees((text) => text.includes("not shown whole") && text.endsWith("answer>"))
         yield* say(screen, "y")
         yield* screen.sees((text) => text.includes("You have not seen all of 1") && text.endsWith("answer>"))
-        yield* say(screen, "v\r")
+        yield* say(screen, "v")
         yield* screen.sees((text) => text.includes("long 29") && text.endsWith("answer>"))
         assert.include(screen.everything(), "long 0")
         yield* say(screen, "y")

@@ -1,0 +1,144 @@
+/** What a call does and what an answer about it is remembered for, as dialogs of a console show it. All pure. */
+import * as Either from "effect/Either"
+import * as ForeignJson from "../core/ForeignJson.js"
+import * as Shortened from "../core/Shortened.js"
+import type { Approve } from "../interaction/Interaction.js"
+import type { Colors } from "../terminal/CodeColors.js"
+import * as DiffLines from "../terminal/DiffLines.js"
+import * as Display from "../terminal/Display.js"
+import type { ToolDisplay } from "../tool/ToolCall.js"
+
+/** How calls look. */
+export interface Look {
+  readonly color: boolean
+  /** Shows the whole text at once, where nobody can ask for it. Default: false. */
+  readonly whole?: boolean | undefined
+  /** Shows diffs as a person at a screen reads them, with the colours of code where there are any. Default: as they are. */
+  readonly diff?: { readonly colors?: Colors | undefined } | undefined
+  /** Draws Markdown. Default: it is shown as it is written. */
+  readonly draw?: ((text: string) => ReadonlyArray<string>) | undefined
+}
+
+/** What a call does, as its dialog shows it, and all of that with what would be remembered. */
+export const make = (
+  interaction: Approve,
+  options: Look
+): {
+  readonly lines: ReadonlyArray<string>
+  /** Whether the lines leave something out. */
+  readonly isShort: boolean
+  readonly whole: () => ReadonlyArray<string>
+} => {
+  const style = Display.style(options.color)
+  const diff = diffOf(interaction, options, mostDiff)
+  const isShort = options.whole !== true && (diff === undefined ? isShortened(interaction) : isCut(interaction))
+  return {
+    lines: call(style, interaction, !isShort, diff, options.draw),
+    isShort,
+    whole: () => [
+      ...call(style, interaction, true, diffOf(interaction, options, Infinity), options.draw),
+      ...remembered(style, interaction, true)
+    ]
+  }
+}
+
+/** What an answer that lasts is remembered for. */
+export const remembered = (style: Display.Style, interaction: Approve, whole: boolean): ReadonlyArray<string> => {
+  const { approvalKey } = interaction
+  if (approvalKey === "") return []
+  const key = Display.oneLine(approvalKey, whole ? Infinity : longestKey)
+  return [style.dim(`${rememberedBy(interaction)} remembered for: ${key}`)]
+}
+
+/** Whether a dialog of this call leaves something out that can be asked for. */
+export const isPartial = (interaction: Approve): boolean => isShortened(interaction) || isCut(interaction)
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** How many characters and lines of a call are shown before somebody asks for all of them. */
+const shownAtOnce = { head: 4_000, tail: 2_000, headLines: 60, tailLines: 20 }
+const longestKey = 200
+
+/** Lines of a diff beyond which only those are shown that change. */
+const mostDiff = 60
+
+/** The diff of a call that changes a file, as a person reads it. */
+const diffOf = ({ display }: Approve, { color, diff }: Look, most: number): ReadonlyArray<string> | undefined =>
+  diff === undefined || display?.format !== "diff" || display.details === undefined
+    ? undefined
+    : DiffLines.make(display.details, { color, colors: diff.colors, most })
+
+/** Whether lines of a diff are left out that are the same in both versions, or a part of what is remembered. */
+const isCut = ({ approvalKey, display }: Approve): boolean =>
+  (display?.details ?? "").split("\n").length > mostDiff || approvalKey.length > longestKey
+
+const isShortened = ({ approvalKey, display }: Approve): boolean =>
+  Shortened.make(display?.details ?? "", shownAtOnce) !== undefined || approvalKey.length > longestKey
+
+const call = (
+  style: Display.Style,
+  { display, argumentsSummary }: Approve,
+  whole: boolean,
+  diff?: ReadonlyArray<string>,
+  draw?: Look["draw"]
+): ReadonlyArray<string> => [
+  ...(display?.summary === undefined ? [] : [Display.oneLine(display.summary)]),
+  ...(display?.details === undefined
+    ? [Display.oneLine(argumentsSummary)]
+    : isSaid(display)
+      ? []
+      : (diff ?? details(style, display, display.details, whole, draw))),
+  ...(display?.truncated === true ? [style.dim("(something is left out here)")] : []),
+  ...(display?.warnings ?? []).map((warning) => style.yellow(`! ${Display.oneLine(warning)}`))
+]
+
+/** Whether the summary has all of the code: what a command of one line is need not be read twice. */
+const isSaid = ({ details = "", format, summary = "", truncated }: ToolDisplay): boolean => {
+  const code = details.trim()
+  return (
+    code !== "" && format === "code" && truncated !== true && code === Display.oneLine(code) && summary.includes(code)
+  )
+}
+
+const details = (
+  style: Display.Style,
+  { format, language }: ToolDisplay,
+  text: string,
+  whole: boolean,
+  draw: Look["draw"] = foreign
+): ReadonlyArray<string> => {
+  const written = format === "json" ? pretty(text) : text.replace(/\n$/, "")
+  const styled = (part: string) =>
+    format === "diff"
+      ? foreign(part).map((line) => diffLine(style, line))
+      : (format === "markdown" ? draw : foreign)(part)
+  const shortened = whole ? undefined : Shortened.make(written, shownAtOnce)
+  const lines =
+    shortened === undefined
+      ? styled(written)
+      : [
+          ...styled(shortened.head.replace(/\n$/, "")),
+          style.yellow(`[${Shortened.note(shortened)}; v shows everything]`),
+          ...styled(shortened.tail)
+        ]
+  return format === "code" && language !== undefined ? [style.dim(`${Display.oneLine(language)}:`), ...lines] : lines
+}
+
+const diffLine = (style: Display.Style, line: string): string => {
+  if (line.startsWith("+++") || line.startsWith("---")) return style.bold(line)
+  if (line.startsWith("+")) return style.green(line)
+  if (line.startsWith("-")) return style.red(line)
+  return line.startsWith("@@") ? style.cyan(line) : line
+}
+
+const pretty = (text: string): string =>
+  Either.match(ForeignJson.parse(text), {
+    onLeft: () => text,
+    onRight: (value) => JSON.stringify(value, null, 2)
+  })
+
+const foreign = (text: string): ReadonlyArray<string> => Display.reveal(text).split("\n")
+
+const rememberedBy = ({ onceOnly }: Approve): string => (onceOnly === true ? "never is" : "always and never are")
