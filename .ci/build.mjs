@@ -51,7 +51,8 @@ const library = async () => {
     external: (id) => !/^(?:[./]|src\/)/.test(id),
     // A module that is public and loaded late is loaded at once where the index is.
     checks: { ineffectiveDynamicImport: false },
-    preserveEntrySignatures: "allow-extension",
+    // What a public module shares with others is a piece of its own; otherwise the module would export it as well.
+    preserveEntrySignatures: "strict",
     output: {
       dir: "dist/node",
       format: "esm",
