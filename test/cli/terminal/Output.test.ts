@@ -22,8 +22,13 @@ const using = (what: RegExp): ReadonlyArray<string> =>
     .sort()
 
 describe("the one way out", () => {
-  it("is a module that alone knows the process's outputs", () => {
-    assert.deepStrictEqual(using(/\bprocess\s*(?:\.\s*(?:stdout|stderr|_raw\w*)\b|\[)/), ["cli/terminal/Output.ts"])
+  it("is a module that alone knows the process's outputs, with the streams below it", () => {
+    assert.deepStrictEqual(using(/\bprocess\s*(?:\.\s*(?:stdout|stderr|_raw\w*)\b|\[)/), [
+      "cli/terminal/Output.ts",
+      "cli/terminal/StandardStream.ts"
+    ])
+    // What it writes without a look, only help, the version and that module hand to it.
+    assert.deepStrictEqual(using(/\bStandardStream\.write\b/), ["cli/bin.ts", "cli/terminal/Output.ts"])
     // By another name of theirs.
     assert.deepStrictEqual(using(/["'`]node:(?:console|inspector|repl)["'`]|["'`]effect\/Console["'`]/), [])
     assert.deepStrictEqual(
