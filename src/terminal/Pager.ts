@@ -7,11 +7,15 @@
  * | arrows, j, k, enter | a line down or up |
  * | space, page keys, f, b | a screenful |
  * | home, end, g, G | to the beginning or the end |
+ * | / | searches downwards for what is typed next; in small letters for either case |
+ * | n, N | the next place, the one before |
  * | q, escape, ctrl-c, ctrl-o | close |
  */
 import type { UserInput } from "@effect/platform/Terminal"
 import * as Option from "effect/Option"
 import * as Display from "./Display.js"
+import * as LineEditor from "./LineEditor.js"
+import { styles } from "./TerminalText.js"
 
 /**
  * What is read: a title of one line, and the rows of the text for so many columns.
@@ -50,31 +54,78 @@ export const make = (
   const move = (by: number): void => {
     top = Math.max(0, Math.min(last(), top + by))
   }
+  let typed: string | undefined
+  let sought = ""
+  /** The row of the place that was found last. */
+  let found: number | undefined
+  let isMissing = false
+  const has = (row: string): boolean => {
+    const text = plain(row)
+    return (sought === sought.toLowerCase() ? text.toLowerCase() : text).includes(sought)
+  }
+  /** To the next row that has it, around the end. */
+  const search = (from: number, by: 1 | -1): void => {
+    isMissing = false
+    if (sought === "") return
+    for (let step = 0; step < rows.length; step++) {
+      const at = (from + by * step + rows.length * 2) % rows.length
+      if (!has(rows[at] ?? "")) continue
+      found = at
+      top = Math.max(0, Math.min(last(), at))
+      return
+    }
+    found = undefined
+    isMissing = true
+  }
+  const pressTyping = (text: string, input: UserInput): void => {
+    const { key } = input
+    if (key.name === "return" || key.name === "enter") {
+      sought = text === "" ? sought : text
+      typed = undefined
+      search(top, 1)
+    } else if (key.name === "backspace") typed = text === "" ? undefined : Display.clusters(text).slice(0, -1).join("")
+    else if (key.name === "escape" || key.ctrl) typed = undefined
+    else if (LineEditor.isTyped(input)) typed = text + Option.getOrElse(input.input, () => "")
+  }
+  const footOf = (place: string): string => {
+    const what = sought === "" ? "/ searches" : isMissing ? `nothing has ${sought}` : `n: the next ${sought}`
+    return `${place} · ${what} · q closes · ${text.title}`
+  }
   return {
     draw: (note) => {
-      const shown = rows.slice(top, top + room())
+      const shown = rows
+        .slice(top, top + room())
+        .map((row, index) => (top + index === found ? style.yellow(plain(row)) : row))
       const until = Math.min(rows.length, top + room())
       const place = `${rows.length === 0 ? 0 : top + 1}-${until} of ${rows.length}`
-      const foot = note ?? `${text.title} · ${place} · q closes`
+      const foot = typed !== undefined ? `/${typed}` : (note ?? footOf(place))
       const fill = Array.from({ length: Math.max(0, room() - shown.length) }, () => "~")
       const all = [...shown, ...fill.map(style.dim), style.bold(Display.truncate(foot, columns - 1))]
       const out = `${opened ? "" : open}${home}${all.join("\r\n")}`
       opened = true
       return out
     },
-    press: ({ input, key: { ctrl, name } }) => {
-      const typed = Option.getOrElse(input, () => "")
+    press: (pressed) => {
+      if (typed !== undefined) {
+        pressTyping(typed, pressed)
+        return true
+      }
+      const { ctrl, name } = pressed.key
+      const character = Option.getOrElse(pressed.input, () => "")
       if (ctrl) {
         if (name === "f") move(room())
         else if (name === "b") move(-room())
         return name !== "c" && name !== "o" && name !== "d"
       }
       if (name === "q" || name === "escape") return false
-      if (typed === "G" || name === "end") move(Infinity)
-      else if (typed === "g" || name === "home") move(-Infinity)
+      if (character === "/") typed = ""
+      else if (character === "n") search((found ?? top) + 1, 1)
+      else if (character === "N") search((found ?? top) - 1, -1)
+      else if (character === "G" || name === "end") move(Infinity)
+      else if (character === "g" || name === "home") move(-Infinity)
       else if (name === "down" || name === "j" || name === "return" || name === "enter") move(1)
       else if (name === "up" || name === "k") move(-1)
-      else if (name === "pagedown" || name === "space" || name === "f" || typed === " ") move(room())
+      else if (name === "pagedown" || name === "space" || name === "f" || character === " ") move(room())
       else if (name === "pageup" || name === "b") move(-room())
       return true
     },
@@ -82,6 +133,7 @@ export const make = (
       columns = newColumns
       height = newRows
       rows = text.rows(columns)
+      found = undefined
       move(0)
     },
     close: () => close
@@ -91,6 +143,8 @@ export const make = (
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+const plain = (row: string): string => row.replaceAll(new RegExp(styles, "g"), "")
 
 const open = "\x1b[?1049h\x1b[?25l"
 const home = "\x1b[H\x1b[2J"
