@@ -103,10 +103,11 @@ class Look {
       return mentions(subject.command) || ShellPath.spellsInCodes(subject.command) ? subject.command : undefined
     }
     for (const { operator, target } of line.redirects) if (writes(operator) && mentions(target)) return target
+    const taken = isTaken(line)
     for (const command of line.commands) {
       const assignment = command.assignments.find(mentions)
       if (assignment !== undefined) return assignment
-      for (const word of writerWords(command, line)) {
+      for (const word of writerWords(command, taken)) {
         yield* this.survey.goOn()
         if (mentions(word)) return word
       }
@@ -130,8 +131,9 @@ class Look {
     )
     if (bases === undefined) return question(command)
     const targets = new Set(line.redirects.flatMap(({ operator, target }) => (writes(operator) ? [target] : [])))
+    const taken = isTaken(line)
     for (const command of line.commands) {
-      const words = writerWords(command, line).slice(1)
+      const words = writerWords(command, taken).slice(1)
       // After `rm *` the matching files are gone, so git runs none of them.
       const isGlob = (word: string) => removers.has(Program.nameOf(command.program)) && ShellPath.isWild(word)
       for (const word of words) {
@@ -257,8 +259,15 @@ const mentions = (text: string): boolean =>
   ShellPath.mentions(text, place) ||
   [text, ...text.split(/[\s;&|()<>"']+/)].some((part) => ShellPath.couldHavePart(part, place.basename)) ||
   // Git prints its directory, or is told one by a variable.
-  /[$`].*--(?:absolute-)?git-(?:common-)?(?:dir|path)\b|\bGIT_(?:(?:COMMON_)?DIR|TEMPLATE_DIR)\b/s.test(text) ||
+  isPrinted(text) ||
+  /\bGIT_(?:(?:COMMON_)?DIR|TEMPLATE_DIR)\b/.test(text) ||
   /\binit\.templatedir\b/i.test(text)
+
+/** Behind an expansion, git is asked for its directory. The order is looked at once, not for each expansion. */
+const isPrinted = (text: string): boolean => {
+  const expansion = text.search(/[$`]/)
+  return expansion >= 0 && /--(?:absolute-)?git-(?:common-)?(?:dir|path)\b/.test(text.slice(expansion))
+}
 
 const writes = (operator: string): boolean => operator.includes(">")
 
@@ -273,15 +282,13 @@ const readers: ReadonlySet<string> = new Set(
 /** Programs that take their orders from the printed text: what to write, or what to run. */
 const takers = /^(?:g?xargs|parallel|(?:ba|da|z|k|a)?sh|read|mapfile|readarray|cpio|tar|rsync)$/
 
+/** Some command of the line takes its orders from the text that others print. */
 const isTaken = ({ commands }: Pick<CommandLine, "commands">): boolean =>
   commands.some(({ fed, words }) => fed && words.some((word) => takers.test(word)))
 
 /** The words of a command that may write, without those that exclude files. */
-const writerWords = (
-  { named, program, words }: SimpleCommand,
-  line: Pick<CommandLine, "commands">
-): ReadonlyArray<string> =>
-  named && readers.has(program) && Program.runner(words) === undefined && !isTaken(line)
+const writerWords = ({ named, program, words }: SimpleCommand, isTaken: boolean): ReadonlyArray<string> =>
+  named && readers.has(program) && Program.runner(words) === undefined && !isTaken
     ? []
     : words.filter((word) => !/^--?(?:exclude|ignore)[a-z-]*=/.test(word))
 

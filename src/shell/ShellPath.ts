@@ -53,7 +53,7 @@ export const piecesIn = (word: string): ReadonlyArray<string> =>
  * anything, and does not count.
  */
 export const couldName = (path: Path.Path, base: string, text: string, place: Place): boolean =>
-  alternatives(text.toLowerCase().replace(expansions, unknown)).some((guess) => {
+  alternatives(masked(text.toLowerCase())).some((guess) => {
     if (guess.includes(unknown) && guess.split("/").some((part) => partMatches(part, place.basename))) return true
     const parts = path.resolve(base.toLowerCase(), guess).split("/")
     return place.paths.some((target) => {
@@ -69,9 +69,7 @@ export const couldName = (path: Path.Path, base: string, text: string, place: Pl
 export const couldHavePart = (text: string, name: string): boolean =>
   /[*?[$`{]/.test(text) &&
   !/:\/\//.test(text) &&
-  alternatives(text.toLowerCase().replace(expansions, unknown)).some((guess) =>
-    guess.split("/").some((part) => partMatches(part, name))
-  )
+  alternatives(masked(text.toLowerCase())).some((guess) => guess.split("/").some((part) => partMatches(part, name)))
 
 /** The place's name stands in a text that only a shell or another program could read with certainty. */
 export const mentions = (text: string, { basename }: Place): boolean => {
@@ -98,11 +96,44 @@ export const spellsInCodes = (text: string): boolean => /\$'(?:[^'\\]|\\[^'])*\\
 // -----------------------------------------------------------------------------------------------------------------
 
 const wild = /[*?[]/
-const expansions = /\$\(.*\)|`[^`]*`|\$\{[^}]*\}|\$\w+|\$[@*#?$!-]/gs
 const homeHead = /^(?:~[^/]*|\$HOME|\$\{HOME\})(?=\/|$)/
 
 // Stands for unknown text.
 const unknown = "\uffff"
+
+/**
+ * The text with every expansion unknown. A command substitution reaches as far as one can. The ends are looked for so
+ * that this is linear: an expression would look through the rest of the text for each `$(` and `${`.
+ */
+const masked = (text: string): string => {
+  const lastParenthesis = text.lastIndexOf(")")
+  const lastBrace = text.lastIndexOf("}")
+  const endOf = (at: number): number => {
+    if (text[at] === "`") return text.indexOf("`", at + 1)
+    switch (text[at + 1]) {
+      case "(":
+        return lastParenthesis > at ? lastParenthesis : -1
+      case "{":
+        return lastBrace > at ? text.indexOf("}", at) : -1
+      default:
+        parameter.lastIndex = at + 1
+        return parameter.test(text) ? parameter.lastIndex - 1 : -1
+    }
+  }
+  let out = ""
+  let from = 0
+  for (let at = 0; at < text.length; at++) {
+    if (text[at] !== "$" && text[at] !== "`") continue
+    const end = endOf(at)
+    if (end < 0) continue
+    out += text.slice(from, at) + unknown
+    from = end + 1
+    at = end
+  }
+  return from === 0 ? text : out + text.slice(from)
+}
+
+const parameter = /\w+|[@*#?$!-]/y
 
 /** Letters may be clustered behind one dash, with the value directly behind the last one: `-xzf../x`. */
 const maxLetters = 32
