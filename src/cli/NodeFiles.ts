@@ -1,7 +1,10 @@
 /** Node's synchronous file calls, for searches over very many files. */
+import * as FileSystem from "@effect/platform/FileSystem"
+import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as fs from "node:fs"
 import * as DirectFiles from "../builtin/DirectFiles.js"
+import * as DirectLinks from "../internal/DirectLinks.js"
 
 /** Bytes of a file that is read at once; as much as `LineReader` looks at to tell text from binary. */
 const most = 65_536
@@ -43,12 +46,29 @@ export const layer: Layer.Layer<DirectFiles.DirectFiles> = Layer.sync(DirectFile
   }
 })
 
+/** Lets Node's own file system, and nothing that wraps it, tell at once what is at a path. */
+export const directLinks: Effect.Effect<void, never, FileSystem.FileSystem> = Effect.map(
+  FileSystem.FileSystem,
+  ({ readLink }) => void DirectLinks.bind(readLink, entryAt)
+)
+
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
 const kindOf = (entry: fs.Dirent): DirectFiles.Kind =>
   entry.isSymbolicLink() ? "link" : entry.isFile() ? "file" : entry.isDirectory() ? "directory" : "other"
+
+const entryAt = (path: string): DirectLinks.Entry => {
+  try {
+    const found = fs.lstatSync(path, { throwIfNoEntry: false })
+    if (found === undefined) return "missing"
+    if (found.isSymbolicLink()) return { target: fs.readlinkSync(path) }
+    return found.isDirectory() ? "other" : "file"
+  } catch (error) {
+    return error instanceof Error && "code" in error && error.code === "ENOTDIR" ? "missing" : "other"
+  }
+}
 
 const onLinux = process.platform === "linux"
 

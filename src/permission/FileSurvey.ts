@@ -14,6 +14,7 @@ import type * as FileSystem from "@effect/platform/FileSystem"
 import type * as Path from "@effect/platform/Path"
 import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as DirectLinks from "../internal/DirectLinks.js"
 import * as EventLoop from "../internal/EventLoop.js"
 
 /** Work that waits now and then. */
@@ -31,7 +32,8 @@ export interface Options {
 
 export class FileSurvey {
   private readonly resolved = new Map<string, string>()
-  private readonly entries = new Map<string, Entry>()
+  private readonly entries = new Map<string, DirectLinks.Entry>()
+  private readonly direct: ((path: string) => DirectLinks.Entry) | undefined
   private readonly lists = new Map<string, ReadonlyArray<string>>()
   private readonly folders = new Map<string, Folder>()
   private readonly turn: EventLoop.LoopTurn = { ...EventLoop.fresh }
@@ -43,7 +45,9 @@ export class FileSurvey {
     private readonly fs: FileSystem.FileSystem,
     private readonly path: Path.Path,
     private readonly options: Options = {}
-  ) {}
+  ) {
+    this.direct = DirectLinks.of(fs.readLink)
+  }
 
   /** More was asked than may be looked at: what is answered from now on means nothing. */
   get isSpent(): boolean {
@@ -117,7 +121,8 @@ export class FileSurvey {
   /** A directory that cannot be read has no names. */
   *namesIn(directory: string): Steps<ReadonlyArray<string>> {
     const real = yield* this.real(directory)
-    if (this.entries.get(real) === "missing") return none
+    const there = this.entries.get(real)
+    if (there === "missing" || there === "file") return none
     const known = this.lists.get(real)
     return known ?? (yield* this.read(real)) ?? none
   }
@@ -129,32 +134,41 @@ export class FileSurvey {
   }
 
   /** What a directory without links in its path has under a name. */
-  private *entryIn(directory: string, name: string): Steps<Entry> {
+  private *entryIn(directory: string, name: string): Steps<DirectLinks.Entry> {
     const at = this.path.join(directory, name)
     const known = this.entries.get(at)
     if (known !== undefined) return known
-    const isMissing = this.entries.get(directory) === "missing" || (yield* this.lacks(directory, name))
-    if (isMissing || this.isSpent) {
-      this.entries.set(at, "missing")
-      return "missing"
+    const above = this.entries.get(directory)
+    if (above === "missing" || above === "file" || this.isSpent) return this.keep(at, "missing")
+    if (yield* this.isInWorkspace(directory)) {
+      if (this.direct !== undefined) {
+        yield* this.goOn(directWork)
+        return this.keep(at, this.direct(at))
+      }
+      if (yield* this.lacks(directory, name)) return this.keep(at, "missing")
     }
     this.looks++
     // Below what is no directory, there is nothing either.
     yield Effect.match(this.fs.readLink(at), {
       onFailure: (error) => {
         const isGone = error._tag === "SystemError" && (error.reason === "NotFound" || error.reason === "BadResource")
-        this.entries.set(at, isGone ? "missing" : "other")
+        this.keep(at, isGone ? "missing" : "other")
       },
       onSuccess: (target) => {
-        this.entries.set(at, { target })
+        this.keep(at, { target })
       }
     })
     return this.entries.get(at) ?? "other"
   }
 
+  private keep(at: string, entry: DirectLinks.Entry): DirectLinks.Entry {
+    this.entries.set(at, entry)
+    return entry
+  }
+
   /** The directory certainly has nothing of this name. It is read when enough of its names were asked for. */
   private *lacks(directory: string, name: string): Steps<boolean> {
-    if (!plain.test(name) || !(yield* this.isInWorkspace(directory))) return false
+    if (!plain.test(name)) return false
     let folder = this.folders.get(directory)
     if (folder === undefined) this.folders.set(directory, (folder = { asked: 0, names: undefined }))
     if (++folder.asked <= fewNames) return false
@@ -221,9 +235,6 @@ export const run = <A>(steps: Steps<A>): Effect.Effect<A> =>
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** A link and its target, something else or something that cannot be looked at, nothing. */
-type Entry = { readonly target: string } | "other" | "missing"
-
 interface Folder {
   /** How many of its names were looked for. */
   asked: number
@@ -240,6 +251,9 @@ const maxLooks = 10_000
 
 /** Steps of about a microsecond. */
 const maxWork = 500_000
+
+/** What such a look takes, in the same measure. */
+const directWork = 5
 
 /** So many names are looked for one by one: reading a directory takes longer. */
 const fewNames = 8

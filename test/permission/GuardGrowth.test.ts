@@ -1,0 +1,113 @@
+/** What the guards of paths and of git take for one command, by the time of the processor. */
+import * as NodeContext from "@effect/platform-node/NodeContext"
+import * as FileSystem from "@effect/platform/FileSystem"
+import * as Path from "@effect/platform/Path"
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as NodeFiles from "../../src/cli/NodeFiles.js"
+import * as GitGuard from "../../src/permission/GitGuard.js"
+import * as PermissionRule from "../../src/permission/PermissionRule.js"
+import * as Sanitizer from "../../src/permission/Sanitizer.js"
+import { commandField } from "../kit/Commands.js"
+import * as Computation from "../kit/Computation.js"
+import * as Kit from "../kit/gate.js"
+import * as LongCommands from "../kit/LongCommands.js"
+
+type Measure = (command: string) => Effect.Effect<number>
+
+/** Milliseconds in each guard, in a workspace with some files. */
+const inWorkspace = (use: (guards: { readonly git: Measure; readonly paths: Measure }) => Effect.Effect<void>) =>
+  Effect.gen(function* () {
+    const fileSystem = yield* FileSystem.FileSystem
+    const path = yield* Path.Path
+    yield* NodeFiles.directLinks
+    const workspace = yield* Effect.flatMap(fileSystem.makeTempDirectoryScoped(), fileSystem.realPath)
+    yield* fileSystem.makeDirectory(`${workspace}/src/.git`, { recursive: true })
+    for (let i = 0; i < 500; i++) yield* fileSystem.writeFileString(`${workspace}/f${i}x`, "")
+    const entry = (yield* Kit.registry).get("shell")
+    assert(entry !== undefined)
+    const git = GitGuard.make({ fileSystem, path, workspace })
+    const timed =
+      (work: (call: PermissionRule.Subject) => Effect.Effect<unknown, unknown>): Measure =>
+      (command) =>
+        Effect.suspend(() => {
+          const subject = PermissionRule.subject({ tool: "shell", params: { command }, commandField })
+          // Read by all guards together.
+          void subject.readings
+          const computed = Computation.begin()
+          return Effect.map(Effect.orDie(work(subject)), computed)
+        })
+    yield* use({
+      git: timed((subject) => git({ tool: "shell", params: subject.params, subject, entry })),
+      paths: timed((subject) =>
+        Effect.provide(
+          Sanitizer.violations(subject, {
+            workspace,
+            protectedPaths: [`${workspace}/.assent`],
+            pathFields: [],
+            options: Sanitizer.defaults
+          }),
+          NodeContext.layer
+        )
+      )
+    })
+  }).pipe(Effect.scoped, Effect.provide(NodeContext.layer), Effect.orDie)
+
+/**
+ * As in `Growth.test.ts`: eight times the text may take twenty-four times as long, but not sixty-four times. The longest
+ * command is six times as long as the large one here.
+ */
+const growth = (measure: Measure, shape: LongCommands.Shape) =>
+  Effect.gen(function* () {
+    const [small, large] = [LongCommands.filled(shape, 2_000), LongCommands.filled(shape, 16_000)]
+    let few = yield* measure(small)
+    let many = Number.POSITIVE_INFINITY
+    for (let round = 0; round < 10; round++) {
+      few = Math.min(few, yield* measure(small))
+      many = Math.min(many, yield* measure(large))
+      if (many < 24 * few || many < 20) return undefined
+    }
+    return `${shape.join("…")}: ${few.toFixed(1)} ms and ${many.toFixed(1)} ms`
+  })
+
+describe("the time that guards take", () => {
+  it.effect(
+    "grows as the text does, whatever it is",
+    () =>
+      inWorkspace(({ git, paths }) =>
+        Effect.gen(function* () {
+          const slow: Array<string> = []
+          for (const shape of LongCommands.shapes) {
+            for (const measure of [git, paths]) {
+              const found = yield* growth(measure, shape)
+              if (found !== undefined) slow.push(found)
+            }
+          }
+          assert.deepStrictEqual(slow, [])
+        })
+      ),
+    120_000
+  )
+
+  it.effect("is microseconds for a word that names something, be it there or not", () =>
+    inWorkspace(({ git, paths }) =>
+      Effect.gen(function* () {
+        for (const word of [
+          (i: number) => `f${i}x`,
+          (i: number) => `w${i}`,
+          (i: number) => `src/a${i}.ts`,
+          (i: number) => `'a b${i}'`,
+          (i: number) => `d${i}/e`
+        ]) {
+          const command = `git add ${Array.from({ length: 3_000 }, (_, i) => word(i)).join(" ")}`
+          for (const measure of [git, paths]) {
+            let least = Number.POSITIVE_INFINITY
+            for (let round = 0; round < 20 && least > 60; round++) least = Math.min(least, yield* measure(command))
+            // 20 µs a word; a slower machine may take twice as long.
+            assert.isBelow(least, 120, word(0))
+          }
+        }
+      })
+    )
+  )
+})
