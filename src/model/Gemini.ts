@@ -23,9 +23,10 @@ import * as GeminiReply from "./GeminiReply.js"
 import * as GeminiSchema from "./GeminiSchema.js"
 import * as Model from "./Model.js"
 import * as OfferedTool from "./OfferedTool.js"
+import { ofVendor, type VendorOptions } from "./ProviderAddress.js"
 
 export { WebAddressRefused } from "../core/WebAddress.js"
-export type { Options } from "./Connection.js"
+export type { VendorOptions as Options } from "./ProviderAddress.js"
 
 /**
  * A model that asks the server through the client of the context. Nothing is sent before the first generation.
@@ -34,9 +35,10 @@ export type { Options } from "./Connection.js"
  * @category constructors
  */
 export const make = (
-  options: Connection.Options
-): Effect.Effect<Model.Service, WebAddress.WebAddressRefused, HttpClient.HttpClient> =>
-  Connection.make(options, {
+  given: VendorOptions
+): Effect.Effect<Model.Service, WebAddress.WebAddressRefused, HttpClient.HttpClient> => {
+  const options = ofVendor("google", given)
+  return Connection.make(options, {
     keyHeader: (key) => ["x-goog-api-key", key],
     // The API refuses a schema beside tools for most of its models.
     outputSchemas: "withoutTools",
@@ -68,6 +70,7 @@ export const make = (
         }
       })
   })
+}
 
 // -----------------------------------------------------------------------------------------------------------------
 // layers
@@ -80,7 +83,7 @@ export const make = (
  * @category layers
  */
 export const layer = (
-  options: Connection.Options
+  options: VendorOptions
 ): Layer.Layer<Model.Model, WebAddress.WebAddressRefused, HttpClient.HttpClient> =>
   Layer.effect(Model.Model, make(options))
 
@@ -91,7 +94,7 @@ export const layer = (
  * @category layers
  */
 export const layerConfig = (
-  options: Config.Config.Wrap<Connection.Options>
+  options: Config.Config.Wrap<VendorOptions>
 ): Layer.Layer<Model.Model, WebAddress.WebAddressRefused | ConfigError.ConfigError, HttpClient.HttpClient> =>
   Layer.unwrapEffect(Effect.map(Config.unwrap(options), layer))
 

@@ -31,6 +31,7 @@ import * as WebAddress from "../core/WebAddress.js"
 import type * as Connection from "./Connection.js"
 import * as KnownModel from "./KnownModel.js"
 import type * as Model from "./Model.js"
+import * as ProviderAddress from "./ProviderAddress.js"
 import { type ProviderName, providers } from "./ProviderName.js"
 
 export { providers, type ProviderName }
@@ -215,14 +216,6 @@ const defaultKeyNames: Readonly<Record<ProviderName, string>> = {
   "openai-compatible": "OPENAI_COMPATIBLE_API_KEY"
 }
 
-const defaultBaseUrls: { readonly [Name in ProviderName]?: string } = {
-  anthropic: "https://api.anthropic.com",
-  openai: "https://api.openai.com/v1",
-  google: "https://generativelanguage.googleapis.com",
-  openrouter: "https://openrouter.ai/api/v1",
-  ollama: "http://localhost:11434/v1"
-}
-
 const validRefs = `A model is named provider/model, with one of the providers ${providers.join(", ")}; "offline" needs no key`
 
 /** A model may be called like something that every object has. */
@@ -270,7 +263,7 @@ const settingsOf = (options: Options): Settings => {
     baseUrl: (provider) =>
       Effect.gen(function* () {
         const given = options.baseUrls?.[provider]?.trim()
-        const url = given === undefined || given === "" ? defaultBaseUrls[provider] : given
+        const url = given === undefined || given === "" ? usualOf(provider) : given
         if (url === undefined) {
           return yield* Effect.fail(
             `${provider} needs a base URL, such as http://localhost:8080/v1. Set one with --base-url.`
@@ -278,16 +271,10 @@ const settingsOf = (options: Options): Settings => {
         }
         // Checked before anything runs: an invalid address is a configuration error.
         yield* Effect.mapError(WebAddress.parse(url), ({ message }) => `The base URL for ${provider} ${message}`)
-        return versioned(provider, url)
+        return ProviderAddress.versioned(provider, url)
       })
   }
 }
 
-// People write the address with or without the version of the API.
-const versioned = (provider: ProviderName, url: string): string => {
-  const trimmed = url.replace(/\/+$/, "")
-  const version = { anthropic: "/v1", google: "/v1beta" }[provider as string]
-  if (version !== undefined) return trimmed.endsWith(version) ? trimmed.slice(0, -version.length) : trimmed
-  const isBare = provider === "openai" || provider === "ollama"
-  return isBare && new URL(trimmed).pathname === "/" && !trimmed.includes("?") ? `${trimmed}/v1` : trimmed
-}
+const usualOf = (provider: ProviderName): string | undefined =>
+  provider === "openai-compatible" ? undefined : ProviderAddress.usual[provider]

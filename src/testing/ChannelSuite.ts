@@ -11,7 +11,7 @@
  * declare const fresh: ChannelSuite.Options["fresh"]
  *
  * for (const { check, name } of ChannelSuite.make({ fresh, claims: ["Approve", "Confirm"] }))
- *   it(name, () => Effect.runPromise(check))
+ *   it(name, () => Effect.runPromise(check), 30_000)
  * ```
  *
  * `fresh` yields the channel's interactor, and how its outside sees and answers what it shows. A channel that breaks the

@@ -9,7 +9,7 @@
  *
  * const fresh = Effect.sync(() => OfflineModel.make())
  *
- * for (const { check, name } of ModelSuite.make({ fresh })) it(name, () => Effect.runPromise(check))
+ * for (const { check, name } of ModelSuite.make({ fresh })) it(name, () => Effect.runPromise(check), 30_000)
  * ```
  *
  * A model that breaks it fails with a sentence that says what is wrong. It is asked a few short questions; behind a

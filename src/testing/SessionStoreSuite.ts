@@ -9,7 +9,7 @@
  *
  * const fresh = Effect.map(SessionStore.makeMemory, (open) => (process: SessionLease.Process) => Effect.succeed(open(process)))
  *
- * for (const { check, name } of SessionStoreSuite.make({ fresh })) it(name, () => Effect.runPromise(check))
+ * for (const { check, name } of SessionStoreSuite.make({ fresh })) it(name, () => Effect.runPromise(check), 30_000)
  * ```
  *
  * A store that breaks it fails with a sentence that says what is wrong. Time is a `TestClock`: a store that asks Effect's

@@ -1,6 +1,7 @@
 import * as FileSystem from "@effect/platform/FileSystem"
 import * as HttpClient from "@effect/platform/HttpClient"
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
+import * as HttpClientResponse from "@effect/platform/HttpClientResponse"
 import * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
 import * as HttpServer from "@effect/platform/HttpServer"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
@@ -8,7 +9,7 @@ import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as NodeContext from "@effect/platform-node/NodeContext"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { assert, describe, it } from "@effect/vitest"
-import { Interaction, InteractionRequest, Interactor, QueueChannel } from "assent"
+import { AutoChannel, Interaction, InteractionRequest, Interactor, QueueChannel } from "assent"
 import { TestInteractor } from "assent/testing"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Deferred from "effect/Deferred"
@@ -28,6 +29,7 @@ import * as OwnStore from "./own-store.js"
 import * as OwnToolkit from "./own-toolkit.js"
 import * as People from "./people.js"
 import * as PermissionsFromCode from "./permissions-from-code.js"
+import * as RealModel from "./real-model.js"
 import * as SpansAndMetrics from "./spans-and-metrics.js"
 import * as StageExample from "./stage.js"
 import * as TwoClients from "./two-clients.js"
@@ -48,6 +50,31 @@ describe("examples", () => {
       assert(end._tag === "Completed")
       assert.strictEqual(end.text, "Deployed.")
     }).pipe(Effect.provide(OwnToolkit.live), Effect.provide(QueueChannel.layer()))
+  )
+
+  it.effect("real model: asks the vendor's own server, with the key", () =>
+    Effect.gen(function* () {
+      const seen: Array<string> = []
+      const client = HttpClient.make((request, url) =>
+        Effect.sync(() => {
+          seen.push(`${url.href} ${request.headers["x-api-key"]}`)
+          const answer = {
+            type: "message",
+            content: [{ type: "text", text: "Nothing to do." }],
+            stop_reason: "end_turn"
+          }
+          return HttpClientResponse.fromWeb(request, Response.json(answer))
+        })
+      )
+      const end = yield* Effect.provide(OwnToolkit.program, [
+        OwnToolkit.handlers,
+        Layer.provide(RealModel.model, Layer.succeed(HttpClient.HttpClient, client)),
+        AutoChannel.layer(),
+        NodeContext.layer
+      ])
+      assert(end._tag === "Completed" && end.text === "Nothing to do.", JSON.stringify(end))
+      assert.deepStrictEqual(seen, ["https://api.anthropic.com/v1/messages secret"])
+    }).pipe(Effect.withConfigProvider(ConfigProvider.fromMap(new Map([["ANTHROPIC_API_KEY", "secret"]]))))
   )
 
   it.effect("people: two of operations agree, and nobody else is asked", () =>

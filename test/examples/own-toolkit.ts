@@ -9,7 +9,7 @@ import * as Schema from "effect/Schema"
 
 const Deploy = Tool.make("deploy", { parameters: { target: Schema.String }, success: Schema.String })
 const toolkit = Toolkit.make(Deploy)
-const handlers = toolkit.toLayer({ deploy: ({ target }) => Effect.succeed(`${target} is live`) })
+export const handlers = toolkit.toLayer({ deploy: ({ target }) => Effect.succeed(`${target} is live`) })
 
 const policy = Policy.make({ blacklist: { patterns: ["deploy(target=production)"] } })
 const runtime = AgentRuntime.layer({ toolkit, policy })
