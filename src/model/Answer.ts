@@ -70,6 +70,7 @@ export class Answer {
   private readonly ids = new Set<string>()
   private readonly leftOut = new Map<string, number>()
   private leftOutCount = 0
+  private isRefused = false
   private failure: ModelError | undefined
 
   /** `nextId` makes ids for calls without one. */
@@ -242,8 +243,19 @@ export class Answer {
     )
   }
 
-  /** A sentence about unknown parts; undefined when there were none. */
+  /** What is said now refuses to answer. */
+  refuse(text: string): void {
+    if (text !== "") this.isRefused = true
+  }
+
+  /** Sentences about a refusal and about unknown parts; undefined when there were none. */
   remark(): string | undefined {
+    const leftOut = this.leftOutRemark()
+    if (!this.isRefused) return leftOut
+    return leftOut === undefined ? refusedToAnswer : `${refusedToAnswer}. ${leftOut}`
+  }
+
+  private leftOutRemark(): string | undefined {
     if (this.leftOutCount === 0) return undefined
     const names = Array.from(this.leftOut, ([name, count]) => (count === 1 ? name : `${name} (${count} times)`))
     const parts = this.leftOutCount === 1 ? "1 part" : `${this.leftOutCount} parts`
@@ -281,6 +293,8 @@ export class Answer {
 // -----------------------------------------------------------------------------------------------------------------
 
 const maxNamed = 5
+
+const refusedToAnswer = "The model refused to answer"
 
 /** Of one provider both parts are kept. */
 const merged = (one: Metadata | undefined, other: Metadata): Metadata => {

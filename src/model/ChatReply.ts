@@ -59,7 +59,9 @@ export const make = (answer: Answer.Answer): Connection.Reader => {
   const takeDelta = (delta: Fields) => {
     answer.say("reasoning", ForeignField.text(delta.reasoning_content) || (ForeignField.text(delta.reasoning) ?? ""))
     takeContent(delta.content)
-    answer.say("text", ForeignField.text(delta.refusal) ?? "")
+    const refusal = ForeignField.text(delta.refusal) ?? ""
+    answer.refuse(refusal)
+    answer.say("text", refusal)
     for (const kind of ["audio", "images"]) if (isFilled(delta[kind])) answer.leaveOut(kind)
     const calls = ForeignField.records(delta.tool_calls)
     // The old field for a single tool call.

@@ -97,6 +97,7 @@ export const make = (answer: Answer.Answer, tools: ReadonlyArray<Tool.Any>): Con
         for (const part of ForeignField.records(fields.content)) {
           const isText = part.type === "output_text" || part.type === "text" || part.type === "refusal"
           if (!isText) answer.leaveOut(part.type)
+          if (part.type === "refusal") answer.refuse(ForeignField.text(part.refusal) ?? "")
         }
         sayWhole(item, "text", textsOf(fields.content))
         return answer.close()
@@ -188,8 +189,10 @@ export const make = (answer: Answer.Answer, tools: ReadonlyArray<Tool.Any>): Con
           return added(ForeignField.record(event.item) ?? {}, index)
         case "response.output_item.done":
           return done(ForeignField.record(event.item) ?? {}, index, true)
-        case "response.output_text.delta":
         case "response.refusal.delta":
+          answer.refuse(ForeignField.text(event.delta) ?? "")
+          return delta(event, "text")
+        case "response.output_text.delta":
           return delta(event, "text")
         case "response.reasoning_summary_text.delta":
         case "response.reasoning_text.delta":

@@ -7,7 +7,7 @@ import * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
 import * as Id from "../../src/core/Id.js"
 import * as ChatCompletions from "../../src/model/ChatCompletions.js"
-import type * as Model from "../../src/model/Model.js"
+import * as Model from "../../src/model/Model.js"
 import { ask, callsIn, collect, failureOf, finishOf, key, asker, textIn, tools } from "../kit/ModelSample.js"
 import * as ModelServer from "../kit/ModelServer.js"
 import { chatChunk } from "../kit/Wire.js"
@@ -213,6 +213,13 @@ describe("replies", () => {
           ["text-end", "3"]
         ]
       )
+      const finish = finishOf(parts)
+      assert.strictEqual(Model.remarkOf(finish.metadata), "The model refused to answer")
+      const other = yield* replyTo([
+        chatChunk({ content: "Yes.", refusal: null }),
+        chatChunk({ refusal: "" }, {}, "stop")
+      ])
+      assert.isUndefined(Model.remarkOf(finishOf(other).metadata))
     })
   )
 
