@@ -23,10 +23,10 @@ import * as GeminiReply from "./GeminiReply.js"
 import * as GeminiSchema from "./GeminiSchema.js"
 import * as Model from "./Model.js"
 import * as OfferedTool from "./OfferedTool.js"
-import { ofVendor, type VendorOptions } from "./ProviderAddress.js"
+import { ofVendor, type Options } from "./ProviderAddress.js"
 
 export { WebAddressRefused } from "../core/WebAddress.js"
-export type { VendorOptions as Options } from "./ProviderAddress.js"
+export type { Options } from "./ProviderAddress.js"
 
 /**
  * A model that asks the server through the client of the context. Nothing is sent before the first generation.
@@ -35,7 +35,7 @@ export type { VendorOptions as Options } from "./ProviderAddress.js"
  * @category constructors
  */
 export const make = (
-  given: VendorOptions
+  given: Options
 ): Effect.Effect<Model.Service, WebAddress.WebAddressRefused, HttpClient.HttpClient> => {
   const options = ofVendor("google", given)
   return Connection.make(options, {
@@ -83,7 +83,7 @@ export const make = (
  * @category layers
  */
 export const layer = (
-  options: VendorOptions
+  options: Options
 ): Layer.Layer<Model.Model, WebAddress.WebAddressRefused, HttpClient.HttpClient> =>
   Layer.effect(Model.Model, make(options))
 
@@ -94,7 +94,7 @@ export const layer = (
  * @category layers
  */
 export const layerConfig = (
-  options: Config.Config.Wrap<VendorOptions>
+  options: Config.Config.Wrap<Options>
 ): Layer.Layer<Model.Model, WebAddress.WebAddressRefused | ConfigError.ConfigError, HttpClient.HttpClient> =>
   Layer.unwrapEffect(Effect.map(Config.unwrap(options), layer))
 

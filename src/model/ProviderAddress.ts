@@ -12,7 +12,7 @@ export type Vendor = "anthropic" | "openai" | "google"
  * @since 0.1.0
  * @category models
  */
-export interface VendorOptions extends Omit<Connection.Options, "id" | "baseUrl"> {
+export interface Options extends Omit<Connection.Options, "id" | "baseUrl"> {
   /** For people, events and the ledger. Default: the vendor and the model, such as `anthropic/claude-sonnet-4-5`. */
   readonly id?: string | undefined
   /** Another server that speaks the same, such as a gateway; with or without the version of the API. Default: the vendor's own. */
@@ -37,7 +37,7 @@ export const versioned = (provider: ProviderName, url: string): string => {
 }
 
 /** With what is known of the vendor where nothing else is said. */
-export const ofVendor = (vendor: Vendor, options: VendorOptions): Connection.Options => {
+export const ofVendor = (vendor: Vendor, options: Options): Connection.Options => {
   const id = options.id ?? `${vendor}/${options.model}`
   return {
     ...options,
