@@ -76,7 +76,7 @@ const inLine = (line: CommandLine, fed: boolean, depth: number, around: Written.
     if (
       searches.test(program) &&
       command.dynamic &&
-      command.words.some((word, at) => Order.mayBeOption(ran, at) && (sets || /^(?:\$\(|`)/.test(word)))
+      command.words.some((word, at) => (sets || /^(?:\$\(|`)/.test(word)) && Order.mayBeOption(ran, at))
     )
       return untold(program)
     const found = inRun(

@@ -133,6 +133,15 @@ export class Scanner {
           sources.push(plain)
           continue
         }
+        const parameter = this.plainParameter()
+        if (parameter !== undefined) {
+          end = this.at
+          dynamic = true
+          unknown.push(words.length)
+          words.push(parameter)
+          sources.push(parameter)
+          continue
+        }
       }
       const word = this.word()
       if (word === undefined) return false
@@ -205,6 +214,18 @@ export class Scanner {
     if (end === at || (end < text.length && !isWordEnd(text.charCodeAt(end)))) return undefined
     // Braces without a list in them are letters too.
     if (brace >= 0 && isBraceList(text.slice(brace, end))) return undefined
+    this.at = end
+    return text.slice(at, end)
+  }
+
+  /** A word that is a parameter and nothing else: its value is the only thing not known about it. */
+  private plainParameter(): string | undefined {
+    const { at, text } = this
+    if (text.charCodeAt(at) !== 0x24) return undefined
+    parameterAt.lastIndex = at
+    if (!parameterAt.test(text)) return undefined
+    const end = parameterAt.lastIndex
+    if (end < text.length && !isWordEnd(text.charCodeAt(end))) return undefined
     this.at = end
     return text.slice(at, end)
   }

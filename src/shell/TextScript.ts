@@ -62,6 +62,20 @@ const endOfQuote = (text: string, from: number): number => {
   return text.length
 }
 
+/** What is skipped in a script of `sed`. Made once, because a script has thousands of commands. */
+const shape = {
+  blankOrBrace: /[\s;{}]*/y,
+  lettersAndDigits: /[A-Za-z0-9]*/y,
+  insertedText: /[^\\\n]*(?:\\[^][^\\\n]*)*/y,
+  label: /[ \t]*[A-Za-z0-9_.-]*[ \t]*/y,
+  exitCode: /[ \t]*\d*/y,
+  flags: /[IM]*/y,
+  lineNumber: /(?:[+~]?\d+(?:~\d+)?|\$)?/y,
+  blanks: /[ \t]*/y,
+  negation: /[! \t]*/y,
+  restOfLine: /[^\n]*/y
+}
+
 class Sed {
   private at = 0
 
@@ -73,7 +87,7 @@ class Sed {
   }
 
   private command(): boolean {
-    this.skip(/[\s;{}]*/y)
+    this.skip(shape.blankOrBrace)
     if (this.at >= this.text.length) return true
     if (this.text[this.at] === "#") return this.toLineEnd()
     if (!this.addresses()) return false
@@ -82,19 +96,19 @@ class Sed {
       case "{":
         return true
       case "s":
-        return this.delimited(2) && /^[gpimIM0-9]*$/.test(this.skip(/[A-Za-z0-9]*/y)) && this.ends()
+        return this.delimited(2) && /^[gpimIM0-9]*$/.test(this.skip(shape.lettersAndDigits)) && this.ends()
       case "y":
         return this.delimited(2) && this.ends()
       case "a":
       case "i":
       case "c":
-        this.skip(/[^\\\n]*(?:\\[^][^\\\n]*)*/y)
+        this.skip(shape.insertedText)
         return true
       case "b":
       case "t":
       case "T":
       case ":":
-        this.skip(/[ \t]*[A-Za-z0-9_.-]*[ \t]*/y)
+        this.skip(shape.label)
         return this.ends()
       case "r":
       case "R":
@@ -103,7 +117,7 @@ class Sed {
         return this.ends()
       default:
         if (!"dDpPhHgGnNxlqQzF".includes(letter) || letter === "") return false
-        this.skip(/[ \t]*\d*/y)
+        this.skip(shape.exitCode)
         return this.ends()
     }
   }
@@ -113,16 +127,16 @@ class Sed {
       if (this.text[this.at] === "/" || this.text[this.at] === "\\") {
         if (this.text[this.at] === "\\") this.at++
         if (!this.delimited(1)) return false
-        this.skip(/[IM]*/y)
-      } else this.skip(/(?:[+~]?\d+(?:~\d+)?|\$)?/y)
-      this.skip(/[ \t]*/y)
+        this.skip(shape.flags)
+      } else this.skip(shape.lineNumber)
+      this.skip(shape.blanks)
       if (i === 0) {
         if (this.text[this.at] !== ",") break
         this.at++
-        this.skip(/[ \t]*/y)
+        this.skip(shape.blanks)
       }
     }
-    this.skip(/[! \t]*/y)
+    this.skip(shape.negation)
     return true
   }
 
@@ -151,19 +165,19 @@ class Sed {
   }
 
   private ends(): boolean {
-    this.skip(/[ \t]*/y)
+    this.skip(shape.blanks)
     const char = this.text[this.at] ?? "\n"
     return "\n;}#".includes(char)
   }
 
   private toLineEnd(): boolean {
-    this.skip(/[^\n]*/y)
+    this.skip(shape.restOfLine)
     return true
   }
 
-  private skip(shape: RegExp): string {
-    shape.lastIndex = this.at
-    const found = shape.exec(this.text)?.[0] ?? ""
+  private skip(expected: RegExp): string {
+    expected.lastIndex = this.at
+    const found = expected.exec(this.text)?.[0] ?? ""
     this.at += found.length
     return found
   }
