@@ -28,9 +28,9 @@ const publicModules = () => {
   return Object.fromEntries(paths.map((path) => [path.replace(/\.js$/, ""), `src/${path.replace(/js$/, "ts")}`]))
 }
 
-/** The modules that are loaded with the index, itself apart. */
-const loadedWithIndex = (modules) => {
-  const index = resolve("src/index.ts")
+/** The modules that are loaded with another one, itself apart. */
+const loadedWith = (entry, modules) => {
+  const index = resolve(entry)
   const seen = new Set()
   const visit = (id) => {
     if (seen.has(id)) return
@@ -67,7 +67,7 @@ const library = async () => {
           {
             debugName: "library",
             name: (id, modules) => {
-              atOnce ??= loadedWithIndex(modules)
+              atOnce ??= loadedWith("src/index.ts", modules)
               return atOnce.has(id) ? "library" : null
             }
           }
@@ -95,6 +95,8 @@ const later = (file, eager, late) => ({
 const programs = {
   node: library,
   bin: async () => {
+    const agent = /\/src\/(?:shell|permission|subagent)\/|\/src\/bridge\/(?:Mediator|ParentBridgedChannel)\.ts/
+    let atOnce
     await build({
       ...common,
       input: "src/cli/bin.ts",
@@ -115,13 +117,19 @@ const programs = {
         entryFileNames: "main.js",
         chunkFileNames: "[name]-[hash].js",
         cleanDir: true,
-        // What the library loads late, the program needs at once: one file is sooner there than six.
+        // What the library loads late, the program needs at once: one file is sooner there than six. Help and the version
+        // are told without it.
         codeSplitting: {
           groups: [
             {
-              name: "agent",
-              test: /\/src\/(?:shell|permission|subagent)\/|\/src\/bridge\/(?:Mediator|ParentBridgedChannel)\.ts/
-            }
+              debugName: "told",
+              name: (id, modules) => {
+                atOnce ??= loadedWith("src/cli/bin.ts", modules)
+                return atOnce.has(id) && id.includes("/src/core/") ? "told" : null
+              },
+              priority: 1
+            },
+            { name: "agent", test: agent }
           ]
         },
         // It is read as Latin-1, which takes half the memory.

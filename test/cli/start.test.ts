@@ -41,7 +41,27 @@ const installed = Effect.acquireRelease(
   ({ directory }) => Effect.sync(() => rmSync(directory, { recursive: true }))
 )
 
+/** The pieces of the program that are loaded with one of them, in bytes. */
+const loadedWith = (name: string, seen = new Map<string, number>()): ReadonlyMap<string, number> => {
+  if (seen.has(name)) return seen
+  const code = readFileSync(join(resolve("dist/bin/program"), name), "latin1")
+  seen.set(name, code.length)
+  const atOnce = code.replaceAll(/\(\)=>require\("[^"]+"\)/g, "")
+  for (const [, other = ""] of atOnce.matchAll(/require\("\.\/([^"]+)"\)/g)) loadedWith(other, seen)
+  return seen
+}
+
 describe("how the program starts", () => {
+  it("help and the version are told by a small part of it", () => {
+    const sizes = [...loadedWith("main.js").values()]
+    const program = readdirSync("dist/bin/program").filter((name) => name.endsWith(".js"))
+    assert.isBelow(sizes.length, program.length / 10)
+    assert.isBelow(
+      sizes.reduce((sum, size) => sum + size, 0),
+      40_000
+    )
+  })
+
   it.scopedLive("a run keeps what was compiled for it, whole, and the next one takes it and keeps nothing", () =>
     Effect.gen(function* () {
       const { assent, compiled, pieces } = yield* installed
