@@ -12,6 +12,7 @@ import * as Option from "effect/Option"
 import * as Arguments from "./config/Arguments.js"
 import type { ConfigurationInvalid } from "./config/ConfigurationInvalid.js"
 import * as ExitCode from "./ExitCode.js"
+import * as NodeFiles from "./NodeFiles.js"
 import * as Output from "./terminal/Output.js"
 import * as Tty from "./terminal/Tty.js"
 import * as Settings from "./config/Settings.js"
@@ -51,7 +52,10 @@ const brief = Logger.make<unknown, string>((options) => {
 })
 
 /** Not `NodeContext`: it would also load a terminal and workers. */
-const platform = Layer.provideMerge(NodeCommandExecutor.layer, Layer.merge(NodeFileSystem.layer, NodePath.layer))
+const platform = NodeCommandExecutor.layer.pipe(
+  Layer.provideMerge(Layer.effectDiscard(NodeFiles.directLinks)),
+  Layer.provideMerge(Layer.merge(NodeFileSystem.layer, NodePath.layer))
+)
 
 /** Commands are loaded when they are called: the start of one must not wait for the others. */
 const dispatch = (invocation: Arguments.Invocation) =>

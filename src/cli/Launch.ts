@@ -35,7 +35,6 @@ import * as Settings from "./config/Settings.js"
 import * as Tools from "./config/Tools.js"
 import * as Traces from "./config/Traces.js"
 import * as UserLocation from "./config/UserLocation.js"
-import * as NodeFiles from "./NodeFiles.js"
 
 export type Platform = FileSystem.FileSystem | Path.Path | CommandExecutor.CommandExecutor
 
@@ -176,7 +175,6 @@ export const start = (
     const model = yield* resolveModel(settings, ref ?? settings.model)
     const reviewed = yield* review(settings)
     const services = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
-    yield* NodeFiles.directLinks
     yield* Settings.hideKeys
     // The directory is outside the workspace, so that it leaves no trace there. It is removed with the agent.
     const spillDirectory = yield* Effect.mapError(

@@ -38,6 +38,8 @@ export class FileSurvey {
   private readonly folders = new Map<string, Folder>()
   private readonly turn: EventLoop.LoopTurn = { ...EventLoop.fresh }
   private home: string | undefined
+  /** What is looked at was named by settings, and not by a call. */
+  private isOurs = false
   private looks = 0
   private work = 0
 
@@ -89,7 +91,21 @@ export class FileSurvey {
     return at
   }
 
-  /** The same part by part from a directory, as the system does it: behind a link, `..` is the parent of its target. */
+  /**
+   * As {@link real}, for a path of ours, such as the workspace or a protected place: it is looked at directly, too. Only
+   * what a call names may lead to where a look takes long.
+   */
+  *own(text: string): Steps<string> {
+    const before = this.isOurs
+    this.isOurs = true
+    try {
+      return yield* this.real(text)
+    } finally {
+      this.isOurs = before
+    }
+  }
+
+  /** {@link real} part by part from a directory, as the system does it: behind a link, `..` is the parent of its target. */
   *walk(base: string, text: string): Steps<string> {
     const { path } = this
     let at = path.isAbsolute(text) ? path.parse(text).root : yield* this.real(base)
@@ -140,12 +156,12 @@ export class FileSurvey {
     if (known !== undefined) return known
     const above = this.entries.get(directory)
     if (above === "missing" || above === "file" || this.isSpent) return this.keep(at, "missing")
-    if (yield* this.isInWorkspace(directory)) {
+    if (this.isOurs || (yield* this.isInWorkspace(directory))) {
       if (this.direct !== undefined) {
         yield* this.goOn(directWork)
         return this.keep(at, this.direct(at))
       }
-      if (yield* this.lacks(directory, name)) return this.keep(at, "missing")
+      if (!this.isOurs && (yield* this.lacks(directory, name))) return this.keep(at, "missing")
     }
     this.looks++
     // Below what is no directory, there is nothing either.
@@ -182,7 +198,7 @@ export class FileSurvey {
     if (this.home === undefined) {
       // Its own path is looked at part by part.
       this.home = nowhere
-      this.home = yield* this.real(workspace)
+      this.home = yield* this.own(workspace)
     }
     return directory === this.home || directory.startsWith(this.home.endsWith("/") ? this.home : `${this.home}/`)
   }

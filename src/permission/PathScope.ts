@@ -108,10 +108,10 @@ class Judge {
     const allowed = [workspace, ...(scope?.roots ?? []).map((root) => this.path.resolve(workspace, root))]
     if (scope?.allowTmp === true) allowed.push(...temporary)
     if (scope?.allowHome === true && home !== undefined) allowed.push(home)
-    for (const root of allowed) this.roots.push(yield* this.links.real(this.path.resolve(root)))
+    for (const root of allowed) this.roots.push(yield* this.links.own(this.path.resolve(root)))
     for (const text of protectedPaths) {
       const place = this.path.resolve(workspace, text)
-      const real = yield* this.links.real(place)
+      const real = yield* this.links.own(place)
       this.places.push({
         paths: [...new Set([place.toLowerCase(), real.toLowerCase()])],
         basename: this.path.basename(place).toLowerCase()

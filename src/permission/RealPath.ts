@@ -1,4 +1,4 @@
-/** Where a path leads when links are followed, for paths that need not exist: see `FileSurvey`. */
+/** Where paths of settings lead when links are followed; they need not exist. See `FileSurvey`. */
 import type * as FileSystem from "@effect/platform/FileSystem"
 import type * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
@@ -12,5 +12,5 @@ export interface RealPath {
 
 export const make = (fs: FileSystem.FileSystem, path: Path.Path): RealPath => {
   const survey = new FileSurvey.FileSurvey(fs, path)
-  return { real: (text) => Effect.suspend(() => FileSurvey.run(survey.real(text))) }
+  return { real: (text) => Effect.suspend(() => FileSurvey.run(survey.own(text))) }
 }

@@ -108,6 +108,8 @@ describe("a look at the file system", () => {
         let looks = 0
         const counted: FileSystem.FileSystem = { ...own, readLink: own.readLink }
         DirectLinks.bind(own.readLink, (at) => {
+          // The way to the workspace is ours.
+          if (workspace === at || workspace.startsWith(`${at}/`)) return "other"
           assert.isTrue(at.startsWith(`${workspace}/`), at)
           looks++
           return "missing"
@@ -117,6 +119,18 @@ describe("a look at the file system", () => {
         yield* run(other.targets(workspace, "/etc/ssl/x"))
         // Below what is not there, nobody looks.
         assert.strictEqual(looks, 1)
+
+        // A path of ours is looked at directly wherever it is; a path of a call is not, after it.
+        const ours: Array<string> = []
+        DirectLinks.bind(own.readLink, (at) => {
+          ours.push(at)
+          return "other"
+        })
+        const third = new FileSurvey(counted, path, { workspace })
+        assert.strictEqual(yield* run(third.own("/etc/ssl/x")), "/etc/ssl/x")
+        assert.deepStrictEqual(ours, ["/etc", "/etc/ssl", "/etc/ssl/x"])
+        yield* run(third.real("/usr/share"))
+        assert.notInclude(ours, "/usr")
       })
     )
   )

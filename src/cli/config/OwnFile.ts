@@ -81,6 +81,15 @@ export const isThere = (file: string): boolean => {
   }
 }
 
+/** Where a directory is, links resolved; undefined when it is none or cannot be looked at. */
+export const realDirectory = (path: string): string | undefined => {
+  try {
+    return fs.statSync(path).isDirectory() ? fs.realpathSync(path) : undefined
+  } catch {
+    return undefined
+  }
+}
+
 /** Whether something of that name is a symbolic link, broken or not. */
 export const isLink = (file: string): boolean => {
   try {

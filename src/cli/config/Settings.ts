@@ -288,16 +288,9 @@ const baseUrls = (config: ConfigFile.ConfigFile, model: string, flag: string | u
 const workspaceOf = (flag: string | undefined) =>
   Effect.gen(function* () {
     const path = yield* Path.Path
-    const fileSystem = yield* FileSystem.FileSystem
     const wanted = path.resolve(flag ?? ".")
-    const isDirectory = yield* Effect.orElseSucceed(
-      Effect.map(fileSystem.stat(wanted), (info) => info.type === "Directory"),
-      () => false
-    )
-    if (!isDirectory) {
-      return yield* new Arguments.UsageError({ message: `The workspace ${wanted} is not a directory.` })
-    }
-    return yield* Effect.orElseSucceed(fileSystem.realPath(wanted), () => wanted)
+    const real = OwnFile.realDirectory(wanted)
+    return real ?? (yield* new Arguments.UsageError({ message: `The workspace ${wanted} is not a directory.` }))
   })
 
 /**
