@@ -66,6 +66,7 @@ export interface Flow {
  * @category constructors
  */
 export const make = (secrets: Iterable<Redacted.Redacted | string> = []): Redactor => {
+  /** The longest first: a spelling may be the beginning of another. */
   const known = new Set<string>()
   const hidden = (text: string): string => {
     let out = text
@@ -76,7 +77,9 @@ export const make = (secrets: Iterable<Redacted.Redacted | string> = []): Redact
     declare: (secret) => {
       const value = typeof secret === "string" ? secret : Redacted.value(secret)
       if (value.length < 4) return
-      for (const written of spellings(value)) known.add(written)
+      const all = [...known, ...spellings(value)].sort((one, other) => other.length - one.length)
+      known.clear()
+      for (const written of all) known.add(written)
     },
     text: (text) => {
       const out = known.size === 0 ? text : hidden(text)

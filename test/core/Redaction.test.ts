@@ -89,7 +89,9 @@ describe("Redaction", () => {
             assert.strictEqual(self.text(`?a=${written}&b`), `?a=${Redaction.mask}&b`, written)
           }
         }
-      )
+      ),
+      // As an address writes it, it begins with itself.
+      { examples: [["'''''''%", "", ""]] }
     )
   })
 
