@@ -95,7 +95,7 @@ describe("what commands do, at a terminal", () => {
           yield* screen.type("/permissions allow printf*\r")
           yield* screen.sees((text) => /Allowed for this session[^>]*>$/.test(text))
           yield* screen.type("go\r")
-          yield* screen.sees((text) => text.includes("Allow edit_file?"))
+          yield* screen.sees((text) => text.includes("Allow edit_file?") && text.includes("7777"))
           assert.deepStrictEqual(screen.styleOf("7777"), ["bold", "underline", "2"])
           yield* Effect.sleep("300 millis")
           yield* screen.type("y\r")

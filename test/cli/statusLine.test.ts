@@ -101,7 +101,7 @@ describe("the line below the prompt", () => {
           yield* screen.resize(100, 30)
           yield* screen.type("/status\r")
           assert.include(
-            yield* screen.sees((text) => text.includes("Context:")),
+            yield* screen.sees((text) => text.includes("before the first answer")),
             "Model: offline/offline\nBranch: other\nMode: ask\nContext: not known before the first answer"
           )
         })

@@ -3,6 +3,7 @@
  * that is missed by mistake shows here and nowhere else.
  */
 import { assert, describe, it } from "@effect/vitest"
+import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
@@ -54,11 +55,18 @@ const stepsOf = (calls: number, { interactor, others = [], policy }: Life) =>
     )
   })
 
+/** The least of some runs: one that took long gave way to the event loop, which is a step or two more. */
+const least = (calls: number, life: Life) =>
+  Effect.map(Effect.all(Arr.replicate(stepsOf(calls, life), 5)), (runs) => ({
+    steps: Math.min(...runs.map(({ steps }) => steps)),
+    fibers: Math.min(...runs.map(({ fibers }) => fibers))
+  }))
+
 /** The steps and fibers of one turn among others, without the start and the end of its agent. */
 const perTurn = (life: Life) =>
   Effect.gen(function* () {
-    const few = yield* stepsOf(4, life)
-    const many = yield* stepsOf(24, life)
+    const few = yield* least(4, life)
+    const many = yield* least(24, life)
     return { steps: (many.steps - few.steps) / 20, fibers: (many.fibers - few.fibers) / 20 }
   })
 
