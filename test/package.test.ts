@@ -10,7 +10,7 @@
  * The links lead to packages outside of the project, so the package itself finds only what is in its project.
  */
 import { assert, beforeAll, describe, it } from "@effect/vitest"
-import { spawnSync } from "node:child_process"
+import { execFile } from "node:child_process"
 import {
   cpSync,
   existsSync,
@@ -51,22 +51,34 @@ const isOptional = (name: string): boolean => manifest.peerDependenciesMeta[name
 const mandatory = Object.keys(manifest.peerDependencies).filter((name) => !isOptional(name))
 const optional = Object.keys(manifest.peerDependencies).filter(isOptional)
 
-const run = (cwd: string, command: string, args: ReadonlyArray<string>) => {
-  const { status, stderr, stdout } = spawnSync(command, args, {
-    cwd,
-    encoding: "utf8",
-    input: "",
-    timeout: 200_000,
-    maxBuffer: 100_000_000,
-    env: {
-      PATH: process.env["PATH"],
-      HOME: root,
-      XDG_CONFIG_HOME: join(root, "config"),
-      XDG_STATE_HOME: join(root, "state")
-    }
-  })
-  return { status, stdout, all: `${stdout}${stderr}` }
+interface Ran {
+  /** Nothing where a signal ended it. */
+  readonly status: number | null
+  readonly stdout: string
+  readonly all: string
 }
+
+// Not by `spawnSync`: vitest must be able to speak with this process meanwhile.
+const run = (cwd: string, command: string, args: ReadonlyArray<string>): Promise<Ran> =>
+  new Promise((resolve) => {
+    const child = execFile(
+      command,
+      args,
+      {
+        cwd,
+        timeout: 200_000,
+        maxBuffer: 100_000_000,
+        env: {
+          PATH: process.env["PATH"],
+          HOME: root,
+          XDG_CONFIG_HOME: join(root, "config"),
+          XDG_STATE_HOME: join(root, "state")
+        }
+      },
+      (_, stdout, stderr) => resolve({ status: child.exitCode, stdout, all: `${stdout}${stderr}` })
+    )
+    child.stdin?.end()
+  })
 const node = (cwd: string, code: string) => run(cwd, process.execPath, ["--input-type=module", "-e", code])
 
 const root = realpathSync(mkdtempSync(join(tmpdir(), "assent-package-")))
@@ -74,14 +86,12 @@ const small = join(root, "small")
 const full = join(root, "full")
 
 /** An empty project with the package and links to others. */
-const project = (directory: string, tarball: string, others: ReadonlyArray<string>) => {
+const project = async (directory: string, tarball: string, others: ReadonlyArray<string>): Promise<void> => {
   const modules = join(directory, "node_modules")
   mkdirSync(join(modules, "assent"), { recursive: true })
   writeFileSync(join(directory, "package.json"), JSON.stringify({ name: "user", private: true, type: "module" }))
-  assert.strictEqual(
-    run(root, "tar", ["-xzf", tarball, "-C", join(modules, "assent"), "--strip-components=1"]).status,
-    0
-  )
+  const unpacked = await run(root, "tar", ["-xzf", tarball, "-C", join(modules, "assent"), "--strip-components=1"])
+  assert.strictEqual(unpacked.status, 0, unpacked.all)
   for (const name of others) {
     mkdirSync(dirname(join(modules, name)), { recursive: true })
     symlinkSync(resolve("node_modules", name), join(modules, name))
@@ -144,8 +154,8 @@ const sources = new Map(
 )
 
 /** Imports each, and says what went wrong with which. */
-const importAll = (directory: string, names: ReadonlyArray<string>): Record<string, string> => {
-  const { all, status, stdout } = node(
+const importAll = async (directory: string, names: ReadonlyArray<string>): Promise<Record<string, string>> => {
+  const { all, status, stdout } = await node(
     directory,
     `const failed = {}
      for (const name of ${JSON.stringify(names)}) {
@@ -158,13 +168,13 @@ const importAll = (directory: string, names: ReadonlyArray<string>): Record<stri
 }
 
 describe("the package", () => {
-  beforeAll(() => {
+  beforeAll(async () => {
     // It is built once, before the tests: a build in the middle of them would take the program away from others.
-    const packed = run(resolve("."), "npm", ["pack", "--ignore-scripts", "--silent", "--pack-destination", root])
+    const packed = await run(resolve("."), "npm", ["pack", "--ignore-scripts", "--silent", "--pack-destination", root])
     assert.strictEqual(packed.status, 0, packed.all)
     const tarball = join(root, packed.stdout.trim())
-    project(small, tarball, [...Object.keys(manifest.dependencies), ...mandatory])
-    project(full, tarball, [
+    await project(small, tarball, [...Object.keys(manifest.dependencies), ...mandatory])
+    await project(full, tarball, [
       ...Object.keys(manifest.dependencies),
       ...mandatory,
       ...optional,
@@ -201,8 +211,8 @@ describe("the package", () => {
     }
   })
 
-  it("is imported at every path, with what is mandatory beside it and nothing else", { timeout: 120_000 }, () => {
-    const missing = Object.entries(importAll(small, entries)).map(([entry, message]) => [
+  it("is imported at every path, with what is mandatory beside it and nothing else", { timeout: 120_000 }, async () => {
+    const missing = Object.entries(await importAll(small, entries)).map(([entry, message]) => [
       entry,
       optional.find((name) => message.includes(`'${name}'`)) ?? message
     ])
@@ -213,8 +223,8 @@ describe("the package", () => {
     ])
   })
 
-  it("is imported at every path where the optional peers are", { timeout: 120_000 }, () => {
-    assert.deepStrictEqual(importAll(full, entries), {})
+  it("is imported at every path where the optional peers are", { timeout: 120_000 }, async () => {
+    assert.deepStrictEqual(await importAll(full, entries), {})
   })
 
   it("lists its public modules one by one, each with a name in the library or alone", () => {
@@ -258,7 +268,7 @@ describe("the package", () => {
     assert.deepStrictEqual(wrong, [])
   })
 
-  it("exports the same names in both forms", { timeout: 120_000 }, () => {
+  it("exports the same names in both forms", { timeout: 120_000 }, async () => {
     const code = `const named = async (form) => {
       const all = (module) => Object.entries(module).flatMap(([name, value]) =>
         value?.[Symbol.toStringTag] === "Module" ? all(value).map((inner) => name + "." + inner) : [name])
@@ -269,14 +279,14 @@ describe("the package", () => {
       return names
     }
     console.log(JSON.stringify([await named("lib"), await named("node")]))`
-    const { all, status, stdout } = node(full, code)
+    const { all, status, stdout } = await node(full, code)
     assert.strictEqual(status, 0, all)
     const [lib, bundled] = JSON.parse(stdout)
     assert.isAbove(Object.values(lib).flat().length, 1000)
     assert.deepStrictEqual(bundled, lib)
   })
 
-  it("has one copy of everything in a program, whatever paths it is imported by", { timeout: 120_000 }, () => {
+  it("has one copy of everything in a program, whatever paths it is imported by", { timeout: 120_000 }, async () => {
     // A tag, a class or a FiberRef that is there twice is two things.
     const code = `const index = await import("assent")
       const bySource = new Map(), wrong = []
@@ -297,7 +307,7 @@ describe("the package", () => {
       const required = createRequire(process.cwd() + "/")("assent")
       if (required.Agent.start !== index.Agent.start) wrong.push("require")
       console.log(JSON.stringify({ compared, wrong }))`
-    const { all, status, stdout } = node(full, code)
+    const { all, status, stdout } = await node(full, code)
     assert.strictEqual(status, 0, all)
     const { compared, wrong } = JSON.parse(stdout.slice(stdout.indexOf("{")))
     assert.isAbove(compared, 500)
@@ -356,7 +366,7 @@ describe("the package", () => {
     )
   })
 
-  it("closes every other module", { timeout: 120_000 }, () => {
+  it("closes every other module", { timeout: 120_000 }, async () => {
     const open = new Set([...sources.values()].map((source) => `${source}.js`))
     const filesOf = (form: string) =>
       readdirSync(join(full, "node_modules/assent/dist", form), { recursive: true, encoding: "utf8" }).filter((file) =>
@@ -370,32 +380,32 @@ describe("the package", () => {
     const files = ["lib", "node"].flatMap((form) => filesOf(form).map((file) => `assent/dist/${form}/${file}`))
     assert.include(files, "assent/dist/node/chunk/library.js")
     const asked = [...closed, ...files]
-    const failed = importAll(full, asked)
+    const failed = await importAll(full, asked)
     assert.deepStrictEqual(
       asked.filter((name) => failed[name]?.startsWith("ERR_PACKAGE_PATH_NOT_EXPORTED") !== true),
       []
     )
   })
 
-  it("is required by a program in CommonJS", () => {
+  it("is required by a program in CommonJS", async () => {
     const code = `const { Agent } = require("assent"); const { TestAgent } = require("assent/testing")
       console.log(typeof Agent.start, typeof TestAgent, typeof require("assent/runtime/Agent").start)`
     // Node 20 tells that it is an experiment, on standard error.
-    const { all, stdout } = run(small, process.execPath, ["-e", code])
+    const { all, stdout } = await run(small, process.execPath, ["-e", code])
     assert.strictEqual(stdout.trim(), "function object function", all)
   })
 
-  it("has at its place every module that the README names", () => {
+  it("has at its place every module that the README names", async () => {
     const named = new Set(Array.from(readme.matchAll(/(?<![./\w])assent\/[a-z]+(?:\/[A-Z]\w+)?/g), ([name]) => name))
     assert.isAtLeast(named.size, 4)
     const code = `for (const name of ${JSON.stringify([...named])}) await import(name)`
-    assert.strictEqual(node(full, code).all, "")
+    assert.strictEqual((await node(full, code)).all, "")
   })
 
   it(
     "runs the programs of the README and of the examples, and they compile against its types, as those in doc comments do",
     { timeout: 300_000 },
-    () => {
+    async () => {
       cpSync("test/examples", join(full, "examples"), { recursive: true })
       const documented = DocExamples.read()
       assert.isAbove(documented.length, 15)
@@ -420,15 +430,22 @@ describe("the package", () => {
           include: ["examples"]
         })
       )
-      const types = run(full, process.execPath, [resolve("node_modules/typescript/bin/tsc"), "-p", "."])
+      const types = await run(full, process.execPath, [resolve("node_modules/typescript/bin/tsc"), "-p", "."])
       assert.strictEqual(types.status, 0, types.all)
-      const tests = run(full, process.execPath, [resolve("node_modules/vitest/vitest.mjs"), "run", "--root", full])
+      const tests = await run(full, process.execPath, [
+        resolve("node_modules/vitest/vitest.mjs"),
+        "run",
+        "--root",
+        full,
+        "--testTimeout",
+        "60000"
+      ])
       assert.strictEqual(tests.status, 0, tests.all)
       assert.match(tests.stdout, /Tests .*[1-9]\d* passed/)
     }
   )
 
-  it("costs the compiler little more than @effect/ai alone", { timeout: 120_000 }, () => {
+  it("costs the compiler little more than @effect/ai alone", { timeout: 120_000 }, async () => {
     const directory = join(full, "cost")
     mkdirSync(directory)
     const tool = `import { LanguageModel, Tool, Toolkit } from "@effect/ai"
@@ -448,23 +465,25 @@ describe("the package", () => {
         )`
     }
     // Time depends on the machine; types do not, and take it.
-    const [alone = 0, ours = 0] = Object.entries(programs).map(([name, text]) => {
-      writeFileSync(join(directory, `${name}.ts`), text)
+    const typesOf = async (name: keyof typeof programs): Promise<number> => {
+      writeFileSync(join(directory, `${name}.ts`), programs[name])
       const options =
         "--extendedDiagnostics --noEmit --strict --skipLibCheck --target es2022 --module nodenext --types node"
-      const { all, status, stdout } = run(directory, process.execPath, [
+      const { all, status, stdout } = await run(directory, process.execPath, [
         resolve("node_modules/typescript/bin/tsc"),
         ...options.split(" "),
         `${name}.ts`
       ])
       assert.strictEqual(status, 0, all)
       return Number(/^Types:\s+(\d+)$/m.exec(stdout)?.[1])
-    })
+    }
+    const alone = await typesOf("alone")
+    const ours = await typesOf("ours")
     assert.isAbove(alone, 1000)
     assert.isAtMost(ours / alone, 1.8, `${ours} types beside ${alone}`)
   })
 
-  it("runs the commands of the README", { timeout: 120_000 }, () => {
+  it("runs the commands of the README", { timeout: 120_000 }, async () => {
     const workspace = join(root, "workspace")
     mkdirSync(join(workspace, "src"), { recursive: true })
     writeFileSync(join(workspace, "README.md"), "# Something\n")
@@ -472,18 +491,15 @@ describe("the package", () => {
     writeFileSync(join(workspace, "stricter.json"), JSON.stringify({ defaultPolicy: "deny" }))
     const program = join(full, "node_modules/assent", manifest.bin["assent"] ?? "")
     const assent = (words: ReadonlyArray<string>) => run(workspace, process.execPath, [program, ...words])
-    /** What a command of the README names: a session that waits for an answer. */
-    const waiting = () => {
-      const halted = assent(["run", "--json", "run echo waited for"])
-      const [, session = ""] = /"sessionId":"([^"]+)"/.exec(halted.stdout) ?? []
-      const [, request = ""] = /"requestId":"([^"]+)"/.exec(halted.stdout) ?? []
-      assert.strictEqual(halted.status, 3, halted.all)
-      return new Map([
-        ["SESSION", session],
-        ["req_1", request]
-      ])
-    }
-    waiting()
+    const halted = await assent(["run", "--json", "run echo waited for"])
+    assert.strictEqual(halted.status, 3, halted.all)
+    const [, session = ""] = /"sessionId":"([^"]+)"/.exec(halted.stdout) ?? []
+    const [, request = ""] = /"requestId":"([^"]+)"/.exec(halted.stdout) ?? []
+    /** What commands of the README name: a session that waits for an answer, and what it asks. */
+    const places = new Map([
+      ["SESSION", session],
+      ["req_1", request]
+    ])
     /** A store elsewhere, and a workspace that was moved away. */
     const other = join(root, "other.db")
     const old = join(root, "old")
@@ -492,14 +508,20 @@ describe("the package", () => {
       ["--store", other],
       ["--workspace", old]
     ]) {
-      const kept = assent(["run", ...args, "list"])
-      assert.strictEqual(kept.status, 0, kept.all)
+      const ran = await assent(["run", ...args, "list"])
+      assert.strictEqual(ran.status, 0, ran.all)
     }
     rmSync(old, { recursive: true })
-    const places = [
-      ["FILE", other],
-      ["/old/place", old]
-    ] as const
+    places.set("FILE", other).set("/old/place", old)
+    // Each command that names it finds it as it was, whatever another did to it.
+    const written = ["state", "config"]
+    for (const name of written) cpSync(join(root, name), join(root, "kept", name), { recursive: true })
+    const again = () => {
+      for (const name of written) {
+        rmSync(join(root, name), { recursive: true })
+        cpSync(join(root, "kept", name), join(root, name), { recursive: true })
+      }
+    }
     const commands = Array.from(readme.matchAll(/```sh\n([^]*?)```/g), ([, text = ""]) => text)
       .flatMap((text) => text.split("\n"))
       .map((line) => line.replace(/#.*/, "").trim())
@@ -509,8 +531,8 @@ describe("the package", () => {
     assert.isAtLeast(commands.length, 6)
     for (const command of commands) {
       const words = Array.from(command.matchAll(/"([^"]*)"|(\S+)/g), ([, quoted, bare]) => quoted ?? bare ?? "")
-      const names = new Map([...(words.includes("SESSION") ? waiting() : []), ...places])
-      const { all, status } = assent(words.slice(1).map((word) => names.get(word) ?? word))
+      if (words.includes("SESSION")) again()
+      const { all, status } = await assent(words.slice(1).map((word) => places.get(word) ?? word))
       // Nobody answered before it was gone on with, and nobody is there to do so, or to pick from a list.
       const expected = command.startsWith("assent run --resume") ? 3 : command === "assent --resume" ? 2 : 0
       assert.strictEqual(status, expected, `${command}\n${all}`)
