@@ -1,8 +1,7 @@
 import { availableParallelism } from "node:os"
+import { resolve } from "node:path"
 import { defineConfig } from "vitest/config"
-
-// By default one core is left to an editor.
-const maxForks = availableParallelism()
+import { BaseSequencer, type TestSpecification } from "vitest/node"
 
 /** What `npm run test:quick` leaves out: what needs a build, a database or a sandbox, and long random runs. */
 const slow = [
@@ -24,42 +23,77 @@ const slow = [
   "test/shell/CommandLine.test.ts",
   "test/turn/TurnFiber.test.ts"
 ]
-/** They load modules a second time, which would be there for the tests behind them in the same process. */
-const alone = ["test/core/{Digest,Spans}.test.ts"]
+/** They load modules a second time or others in their place, and the tests behind them in the same process would have those. */
+const alone = ["test/core/{Digest,Spans}.test.ts", "test/runtime/telemetryMissing.test.ts"]
 // The examples run from the packed package, in a project of their own: `test/package.test.ts`. What the bench compares with
 // brings tests of its own.
 const foreign = ["test/examples/**", "test/bench/node_modules/**"]
 /** They need a server, which `npm run test:postgres` installs. Where there is none they are skipped, and a line says so. */
 const postgres = "test/postgres/*.test.ts"
 
-export default defineConfig({
-  test: {
-    pool: "forks",
-    poolOptions: { forks: { minForks: 1, maxForks } },
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
-    projects: [
-      {
-        extends: true,
-        test: {
-          name: "quick",
-          include: ["test/**/*.test.ts"],
-          exclude: [...foreign, "test/postgres/**", ...slow, ...alone]
-        }
-      },
-      { extends: true, test: { name: "quick-alone", include: alone } },
-      // Random runs are many, and a machine may have other work.
-      { extends: true, test: { name: "slow", include: slow, exclude: foreign, testTimeout: 120_000 } },
-      {
-        extends: true,
-        test: {
-          name: "postgres",
-          include: [postgres],
-          exclude: foreign,
-          globalSetup: "test/postgres/setup.ts",
-          testTimeout: 120_000
-        }
-      }
+/** What takes longest, in order: it begins first, so that no core waits for the last of it. */
+const longest = [
+  "package",
+  "cli/keys",
+  "cli/hostile",
+  "sandbox/escapes",
+  "builtin/ShellRun",
+  "cli/start",
+  "cli/jobs",
+  "permission/Growth",
+  "cli/flood",
+  "store/KeyValueSessionStore"
+].map((name) => resolve(`test/${name}.test.ts`))
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: Array<TestSpecification>): Promise<Array<TestSpecification>> {
+    const sorted = await super.sort(files)
+    return [
+      ...longest.flatMap((file) => sorted.filter(({ moduleId }) => moduleId === file)),
+      ...sorted.filter(({ moduleId }) => !longest.includes(moduleId))
     ]
+  }
+}
+
+// More processes than cores: half of the time they wait for programs that they started.
+const forks = availableParallelism() + 1
+
+/** `quick` leaves out {@link slow}; `shuffled` takes the files in random order, to see that none depends on another. */
+export default defineConfig(({ mode }) => {
+  const isQuick = mode === "quick"
+  return {
+    test: {
+      pool: "forks",
+      // Files of a process share its modules: to load them again for each would take longer than the tests of most. There
+      // are always as many processes: tinypool may end one twice that it has too many of, and vitest fails by that.
+      poolOptions: { forks: { isolate: false, minForks: forks, maxForks: forks } },
+      sequence: mode === "shuffled" ? { shuffle: { files: true } } : { sequencer: LongestFirst },
+      setupFiles: "test/kit/setup.ts",
+      // Random runs are many, and a machine may have other work.
+      testTimeout: 120_000,
+      hookTimeout: 120_000,
+      projects: [
+        {
+          extends: true,
+          test: {
+            name: "tests",
+            include: ["test/**/*.test.ts"],
+            exclude: [...foreign, postgres, ...alone, ...(isQuick ? slow : [])]
+          }
+        },
+        {
+          extends: true,
+          test: { name: "alone", include: alone, poolOptions: { forks: { isolate: true } } }
+        },
+        ...(isQuick
+          ? []
+          : [
+              {
+                extends: true as const,
+                test: { name: "postgres", include: [postgres], exclude: foreign, globalSetup: "test/postgres/setup.ts" }
+              }
+            ])
+      ]
+    }
   }
 })
