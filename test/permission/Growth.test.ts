@@ -51,8 +51,8 @@ const growth = (measure: (command: string) => number, shape: LongCommands.Shape)
   for (let round = 0; round < 20; round++) {
     few = Math.min(few, measure(small))
     many = Math.min(many, measure(large))
-    // A few milliseconds are too few to be measured.
-    if (round >= 2 && (many < 24 * few || many < 8)) return undefined
+    // A few milliseconds are too few to be measured, and they only become fewer.
+    if (many < 8 || (round >= 2 && many < 24 * few)) return undefined
   }
   return `${few.toFixed(1)} ms and ${many.toFixed(1)} ms`
 }

@@ -8,7 +8,7 @@ describe("real shells", () => {
     try {
       assert.isNotEmpty(machine.shells)
       const all = { allowed: 0, ran: 0 }
-      for (let batch = 0; batch < 10; batch++) {
+      for (let batch = 0; batch < 3; batch++) {
         const lines = Array.from({ length: 1000 }, () => ShellLines.line(random))
         const { allowed, ran, unasked } = await machine.run(lines)
         assert.strictEqual(JSON.stringify(unasked, null, 1), "[]")
@@ -16,8 +16,8 @@ describe("real shells", () => {
         all.ran += ran
       }
       // What is asked about proves nothing.
-      assert.isAbove(all.allowed, 1500)
-      assert.isAbove(all.ran, 3000)
+      assert.isAbove(all.allowed, 450)
+      assert.isAbove(all.ran, 900)
     } finally {
       machine.close()
     }
