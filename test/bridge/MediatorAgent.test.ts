@@ -17,6 +17,7 @@ import * as Guard from "../../src/permission/Guard.js"
 import * as Family from "../kit/Family.js"
 import * as InteractionSample from "../kit/InteractionSample.js"
 import { settle } from "../kit/Recorder.js"
+import * as Runs from "../kit/Runs.js"
 import { resultsOf } from "../kit/session.js"
 
 const { calls, delegate, work } = Family
@@ -537,7 +538,7 @@ describe("what a mediating model may settle", () => {
       )
       const texts = FastCheck.array(pieces, { maxLength: 8 }).map((all) => all.join(""))
       let settled = 0
-      for (const text of FastCheck.sample(texts, { numRuns: 3_000, seed: 5 })) {
+      for (const text of FastCheck.sample(texts, { numRuns: Runs.of(6_000), seed: 5 })) {
         const request = yield* InteractionSample.request(InteractionSample.samples.Approve.interaction)
         const { model } = mediating({}, ({ id }) => ({ text: text.replaceAll("ID", id) }))
         const strategy = yield* MediatorAgent.make({

@@ -17,6 +17,7 @@ import type { InteractionRequest } from "../../src/interaction/InteractionReques
 import type * as Interactor from "../../src/interaction/Interactor.js"
 import * as InteractionSample from "../kit/InteractionSample.js"
 import * as Recorder from "../kit/Recorder.js"
+import * as Runs from "../kit/Runs.js"
 
 // -----------------------------------------------------------------------------------------------------------------
 // what may happen
@@ -288,7 +289,7 @@ describe("votes on a reserved call", () => {
           FastCheck.asyncProperty(plan, async (given) => {
             judge(given, await Effect.runPromise(play(given)))
           }),
-          { numRuns: Number(process.env["ASSENT_SCHEDULES"] ?? 1_500) }
+          { numRuns: Runs.of(3_000) }
         )
       ),
     600_000

@@ -21,6 +21,7 @@ import type * as Interactor from "../../src/interaction/Interactor.js"
 import * as TestInteractor from "../../src/testing/TestInteractor.js"
 import * as InteractionSample from "../kit/InteractionSample.js"
 import * as Recorder from "../kit/Recorder.js"
+import * as Runs from "../kit/Runs.js"
 import * as VirtualClock from "../kit/VirtualClock.js"
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -349,7 +350,7 @@ describe("whatever people do", () => {
 
         assert.notInclude(JSON.stringify(recorder.events), InteractionSample.password)
       }),
-    { fastCheck: { numRuns: 200 } }
+    { fastCheck: { numRuns: Runs.of(400) } }
   )
 })
 

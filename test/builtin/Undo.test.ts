@@ -19,6 +19,7 @@ import * as Origin from "../../src/core/Origin.js"
 import type { Draft, JournalEntry } from "../../src/journal/JournalEntry.js"
 import * as AgentRuntime from "../../src/runtime/AgentRuntime.js"
 import * as JournalSample from "../kit/JournalSample.js"
+import * as Runs from "../kit/Runs.js"
 
 const { draft, opened, received, root, taken, turnEnded } = JournalSample
 const child = "ses_child" as SessionId
@@ -454,7 +455,7 @@ describe("an undo of anything", () => {
           fs.rmSync(story.base, { recursive: true })
         }
       }),
-      { numRuns: 60 }
+      { numRuns: Runs.of(120) }
     )
   })
 })

@@ -11,6 +11,7 @@ import type { SessionId } from "../../src/core/Id.js"
 import type { AgentEvent } from "../../src/event/AgentEvent.js"
 import * as EventBus from "../../src/event/EventBus.js"
 import * as Recorder from "../kit/Recorder.js"
+import * as Runs from "../kit/Runs.js"
 
 /** The n-th event. */
 const event = (n: number): AgentEvent => ({
@@ -423,6 +424,6 @@ describe("any order of doing things", () => {
           yield* Scope.close(reader.scope, Exit.void)
         }
       }),
-    { fastCheck: { numRuns: 300 } }
+    { fastCheck: { numRuns: Runs.of(600) } }
   )
 })

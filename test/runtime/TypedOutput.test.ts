@@ -17,6 +17,7 @@ import * as Agent from "../../src/runtime/Agent.js"
 import * as AgentRuntime from "../../src/runtime/AgentRuntime.js"
 import { noFiles } from "../kit/agents.js"
 import { settle } from "../kit/Recorder.js"
+import * as Runs from "../kit/Runs.js"
 import * as Kit from "../kit/session.js"
 
 const Verdict = Schema.Struct({ approved: Schema.Boolean, score: Schema.Int, on: Schema.Date })
@@ -313,7 +314,7 @@ describe("a typed result", () => {
         if (end._tag === "Completed")
           assert.deepStrictEqual(JSON.parse(JSON.stringify(Schema.encodeSync(Anything)(end.value))), encoded)
       }),
-      { numRuns: 60 }
+      { numRuns: Runs.of(120) }
     )
   })
 
@@ -336,7 +337,7 @@ describe("a typed result", () => {
           assert.isAtMost(requests.length, 3)
         }
       ),
-      { numRuns: 100 }
+      { numRuns: Runs.of(200) }
     ))
 
   it("has the type of its schema", () => {

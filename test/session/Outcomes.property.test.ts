@@ -6,11 +6,12 @@ import type * as AuditRecord from "../../src/audit/AuditRecord.js"
 import * as AuditTrail from "../../src/audit/AuditTrail.js"
 import * as PermissionFile from "../../src/permission/PermissionFile.js"
 import * as TestInteractor from "../../src/testing/TestInteractor.js"
+import * as Runs from "../kit/Runs.js"
 import * as Kit from "../kit/session.js"
 import * as Shuffled from "../kit/Shuffled.js"
 import * as VirtualClock from "../kit/VirtualClock.js"
 
-const runs = 150
+const runs = Runs.of(300)
 
 const drive = (seed: number) => {
   const random = Shuffled.random(seed)

@@ -14,6 +14,7 @@ import type { AgentEvent } from "../../src/event/AgentEvent.js"
 import * as TurnEnd from "../../src/event/TurnEnd.js"
 import type * as Model from "../../src/model/Model.js"
 import type * as Agent from "../../src/runtime/Agent.js"
+import * as Runs from "../kit/Runs.js"
 import * as Kit from "../kit/session.js"
 import * as Shuffled from "../kit/Shuffled.js"
 import * as VirtualClock from "../kit/VirtualClock.js"
@@ -253,9 +254,9 @@ describe("runs of one agent", () => {
         count(told)
         assert.strictEqual(violations(told).join("\n"), "")
       }),
-      { numRuns: 400, seed: 11, endOnFailure: false }
+      { numRuns: Runs.of(800), seed: 11, endOnFailure: false }
     )
     // A kind that became rare would prove nothing.
-    for (const [way, times] of Object.entries(ways)) assert.isAbove(times, 20, way)
+    for (const [way, times] of Object.entries(ways)) assert.isAbove(times, Runs.of(40), way)
   }, 120_000)
 })

@@ -11,6 +11,7 @@ import type { TurnEnd } from "../../src/turn/Turn.js"
 import * as TestInteractor from "../../src/testing/TestInteractor.js"
 import * as Kit from "../kit/session.js"
 import { settle } from "../kit/Recorder.js"
+import * as Runs from "../kit/Runs.js"
 import * as Shuffled from "../kit/Shuffled.js"
 
 const work = (name: string) => ({ name: "work", params: { name } })
@@ -331,6 +332,6 @@ describe("whatever happens when", () => {
       fc.asyncProperty(fc.integer(), async (seed) => {
         assert.strictEqual((await Effect.runPromise(drive(seed))).join("\n"), "")
       }),
-      { numRuns: 400, timeout: 5_000, endOnFailure: true }
+      { numRuns: Runs.of(800), timeout: 5_000, endOnFailure: true }
     ))
 })

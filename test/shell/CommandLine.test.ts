@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as fc from "effect/FastCheck"
 import * as CommandLine from "../../src/shell/CommandLine.js"
+import * as Runs from "../kit/Runs.js"
 
 const git: CommandLine.Remembered = { _tag: "Program", program: "git", cwd: "" }
 
@@ -297,7 +298,7 @@ describe("a command is taken apart", () => {
         assert.isTrue(CommandLine.covers(entry, text))
         CommandLine.readings(text)
       }),
-      { numRuns: 20_000 }
+      { numRuns: Runs.of(40_000) }
     )
   })
 })

@@ -14,6 +14,7 @@ import * as Interactor from "../../src/interaction/Interactor.js"
 import { TurnFiber, type Fork, type Steps } from "../../src/turn/TurnFiber.js"
 import * as HaltChannel from "../../src/channel/HaltChannel.js"
 import { settle } from "../kit/Recorder.js"
+import * as Runs from "../kit/Runs.js"
 
 /** One whose failures are seen. */
 const make = () => {
@@ -270,6 +271,6 @@ describe("whatever is cut and stopped, and when", () => {
           if (log.length > 0) assert.strictEqual(log.at(-1), "end")
         }).pipe(Effect.provide(TestContext.TestContext), Effect.runPromise)
       ),
-      { numRuns: 700 }
+      { numRuns: Runs.of(1_400) }
     ))
 })
