@@ -39,6 +39,20 @@ describe("going on with a session", () => {
       )
     )
 
+  it.live("lists as many as there is room for, the last one first", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const place = yield* Program.place
+        yield* said(place, "the first task", "First.")
+        yield* said(place, "the second task", "Second.")
+        const screen = yield* Pseudo.start(place, ["--resume"], { columns: 40, rows: 12 })
+        const list = yield* screen.sees((text) => text.endsWith("session>"))
+        assert.match(list, /^Go on with which session\?\n│ {2}1\. the second task\n[^]*… and more: assent sessions\n/)
+        assert.notInclude(list, "first task")
+      })
+    )
+  )
+
   it.live("picks one from a list, at the start and in a chat", () =>
     Effect.scoped(
       Effect.gen(function* () {

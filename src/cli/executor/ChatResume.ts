@@ -43,8 +43,8 @@ export const pick = (
   where: Where
 ): Effect.Effect<Listed | undefined, StoreUnusable> =>
   Effect.gen(function* () {
-    const { found: shown, isAll } = yield* lastOf(sessions, where)
-    if (shown.length === 0) {
+    const { found, isAll } = yield* lastOf(sessions, where)
+    if (found.length === 0) {
       yield* screen.printLine("There is no other session to go on with here.")
       return undefined
     }
@@ -52,12 +52,19 @@ export const pick = (
     const now = yield* Clock.currentTimeMillis
     // The bar of a dialog, and the number.
     const columns = Math.max(16, (yield* screen.columns) - 6)
-    const rows = shown.flatMap((one, index) =>
-      SessionReport.pickable(one, { columns, now }).map((row, at) =>
-        at === 0 ? `${String(index + 1).padStart(2)}. ${row}` : `    ${style.dim(row)}`
+    const room = (yield* screen.rows) - around
+    const shown: Array<Listed> = []
+    const rows: Array<string> = []
+    for (const one of found) {
+      const next = SessionReport.pickable(one, { columns, now })
+      // The last one used is wanted most, and must not scroll off.
+      if (shown.length > 0 && rows.length + next.length > room) break
+      shown.push(one)
+      rows.push(
+        ...next.map((row, at) => (at === 0 ? `${String(shown.length).padStart(2)}. ${row}` : `    ${style.dim(row)}`))
       )
-    )
-    const more = isAll ? [] : [style.dim("… and more: assent sessions")]
+    }
+    const more = isAll && shown.length === found.length ? [] : [style.dim("… and more: assent sessions")]
     const picking = screen.dialog("Go on with which session?", (ask) => {
       const go = (lines: ReadonlyArray<string>): Effect.Effect<Listed | undefined, DialogClosed | StoreUnusable> =>
         Effect.flatMap(
@@ -116,6 +123,8 @@ export const lastTurns = (
 
 /** Sessions in a list. */
 const most = 15
+/** Rows of the dialog beside its list: the title, what there is more, a problem, what to type in two rows, and the prompt. */
+const around = 7
 const shownTurns = 3
 const shownRows = 24
 
