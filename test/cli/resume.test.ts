@@ -45,7 +45,7 @@ describe("going on with a session", () => {
         const place = yield* Program.place
         yield* said(place, "the first task", "First.")
         yield* said(place, "the second task", "Second.")
-        const screen = yield* Pseudo.start(place, ["--resume"], { columns: 40, rows: 12 })
+        const screen = yield* Pseudo.start(place, ["--resume"], { columns: 40, rows: 14 })
         const list = yield* screen.sees((text) => text.endsWith("session>"))
         assert.match(list, /^Go on with which session\?\n│ {2}1\. the second task\n[^]*… and more: assent sessions\n/)
         assert.notInclude(list, "first task")

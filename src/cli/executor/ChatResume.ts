@@ -124,7 +124,7 @@ export const lastTurns = (
 /** Sessions in a list. */
 const most = 15
 /** Rows of the dialog beside its list: the title, what there is more, a problem, what to type in two rows, and the prompt. */
-const around = 7
+const around = 6
 const shownTurns = 3
 const shownRows = 24
 
