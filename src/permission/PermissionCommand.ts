@@ -139,7 +139,7 @@ export const run = (line: string, target: Target): Either.Either<Outcome, string
       return check(target, rest[0], CommandText.trim(argument.slice(rest[0]?.length ?? 0)))
     case "allow":
     case "deny":
-      return Either.mapBoth(SessionRule.of(verb, argument), {
+      return Either.mapBoth(SessionRule.of(verb, argument, target.tools), {
         onLeft: ({ message }) => message,
         onRight: (entry) => remember(verb, entry, target)
       })

@@ -1,7 +1,9 @@
 /** An entry that a person or a program adds to a session's lists while it runs. */
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
+import * as Nearest from "../core/Nearest.js"
 import * as CommandText from "../shell/CommandText.js"
+import type * as ToolRegistry from "../tool/ToolRegistry.js"
 
 /**
  * This pattern is not taken.
@@ -14,13 +16,41 @@ export class PatternRefused extends Schema.TaggedError<PatternRefused>("assent/p
   { pattern: Schema.String, message: Schema.String }
 ) {}
 
-/** The entry for a list, from what was written. Runs of blanks become one, as in the texts that it is compared with. */
-export const of = (verb: "allow" | "deny", pattern: string): Either.Either<string, PatternRefused> => {
+/**
+ * The entry for a list, from what was written. Runs of blanks become one, as in the texts that it is compared with. Where the
+ * tools are known, an entry about a tool that there is not is refused: it would cover nothing, and nobody would know.
+ */
+export const of = (
+  verb: "allow" | "deny",
+  pattern: string,
+  tools?: Pick<ToolRegistry.Service, "entries" | "get">
+): Either.Either<string, PatternRefused> => {
   const text = CommandText.trim(pattern)
   const refused = (message: string) => Either.left(new PatternRefused({ pattern, message }))
   if (text === "") return refused(`permissions ${verb} needs a tool name, a pattern or a command.`)
   const entry = /["'\\]/.test(text) ? text : text.replace(/[ \t]+/g, " ")
-  return verb === "allow" && CommandText.namesNothing(entry)
-    ? refused("That would allow everything; say permissions default allow, or permissions suspend, if that is meant.")
-    : Either.right(entry)
+  if (verb === "allow" && CommandText.namesNothing(entry))
+    return refused(
+      "That would allow everything; say permissions default allow, or permissions suspend, if that is meant."
+    )
+  const missing = tools && toolNotThere(entry, tools)
+  return missing === undefined ? Either.right(entry) : refused(missing)
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** A call by its tool and arguments; `f() …` begins a function of a shell. */
+const call = /^([\w-]+)\((?!\)\s)/
+
+const toolNotThere = (entry: string, tools: Pick<ToolRegistry.Service, "entries" | "get">): string | undefined => {
+  const runsCommands = tools.entries.some(({ shellCommand }) => shellCommand !== undefined)
+  const name = call.exec(entry)?.[1] ?? (!runsCommands && /^[\w-]+$/.test(entry) ? entry : undefined)
+  // The tools of servers come later.
+  if (name === undefined || name.startsWith("mcp__") || tools.get(name) !== undefined) return undefined
+  const known = tools.entries.map((tool) => tool.name)
+  const near = Nearest.of(name, known)
+  const there = known.length === 0 ? "There are none." : `There are: ${known.join(", ")}.`
+  return `There is no tool ${name}${near === undefined ? "" : ` (did you mean ${near}?)`}. ${there}`
 }

@@ -9,7 +9,7 @@ import type * as AgentEvent from "../event/AgentEvent.js"
 import type { JournalFailure } from "../journal/JournalWriter.js"
 import type * as PermissionCommand from "../permission/PermissionCommand.js"
 import type { Mode, Status, Suspension } from "../permission/PermissionState.js"
-import * as SessionRule from "../permission/SessionRule.js"
+import type * as SessionRule from "../permission/SessionRule.js"
 import type { AgentTree } from "../subagent/AgentTree.js"
 import * as ToolRegistry from "../tool/ToolRegistry.js"
 import type { AgentStopped } from "./Intake.js"
@@ -36,7 +36,10 @@ export interface By {
  */
 export interface Permissions {
   (line: string, by?: By): Effect.Effect<Either.Either<PermissionCommand.Outcome, string>>
-  /** Allows a tool, a pattern or a command. The later word wins over an earlier {@link deny} of the same text. */
+  /**
+   * Allows a tool, a pattern or a command. The later word wins over an earlier {@link deny} of the same text. Refused is what
+   * would allow everything, and what is about a tool that there is not: it would cover nothing.
+   */
   readonly allow: (pattern: string) => Effect.Effect<void, SessionRule.PatternRefused | AgentStopped | JournalFailure>
   readonly deny: (pattern: string) => Effect.Effect<void, SessionRule.PatternRefused | AgentStopped | JournalFailure>
   /** Takes one of those back, as `status` lists it. Yields whether there was one. */
@@ -114,7 +117,13 @@ export const make = (
       )
     })
   const remembered = (verb: "allow" | "deny") => (pattern: string) =>
-    Effect.flatMap(SessionRule.of(verb, pattern), (entry) => changed(() => state[verb](entry)))
+    Effect.suspend(
+      (): Effect.Effect<void, SessionRule.PatternRefused | AgentStopped | JournalFailure> =>
+        ended() ??
+        Effect.flatMap(rules, (SessionRule) =>
+          Effect.flatMap(SessionRule.of(verb, pattern, tools), (entry) => changed(() => state[verb](entry)))
+        )
+    )
   const line = (line: string, by: By): Effect.Effect<Either.Either<PermissionCommand.Outcome, string>> => {
     return Effect.flatMap(commands, (PermissionCommand) => {
       const stopped = PermissionCommand.isQuestion(line) ? undefined : ended()
@@ -182,5 +191,6 @@ export const make = (
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
+const rules = LateModule.make(() => import("../permission/SessionRule.js"))
 const commands = LateModule.make(() => import("../permission/PermissionCommand.js"))
 const foresight = LateModule.make(() => import("../permission/Foresight.js"))

@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as PermissionCommand from "../../src/permission/PermissionCommand.js"
 import type { PolicySource } from "../../src/permission/PolicySource.js"
+import * as SessionRule from "../../src/permission/SessionRule.js"
 import * as Kit from "../kit/gate.js"
 
 const setUp = (policy: PolicySource = {}) =>
@@ -44,6 +45,31 @@ describe("permissions", () => {
       ]
       assert.deepStrictEqual(lines(""), shown)
       assert.deepStrictEqual(lines("  show "), shown)
+    })
+  )
+
+  it.effect("refuses a rule about a tool that there is not, and takes every command", () =>
+    Effect.gen(function* () {
+      const { left, lines, state, tools } = yield* setUp()
+      assert.include(left("deny wriet(path=*)"), "did you mean write?")
+      assert.include(left("allow nothing(like=this)"), "There is no tool nothing. There are: ")
+      const known = tools.entries.map(({ name }) => name)
+      for (const rule of [
+        ...known,
+        ...known.map((name) => `${name}(a=*)`),
+        "wri*(path=*)",
+        "*(path=a)",
+        "mcp__late(a=1)"
+      ])
+        lines(`deny ${rule}`)
+      for (const command of ["wriet", "git *", "f() { rm *", "(cd a; make)", "echo $(date)"]) lines(`deny ${command}`)
+      assert.isAbove(state.snapshot().deny.length, 10)
+      // Without a tool that runs commands, a word is a tool's name or covers nothing.
+      const plain = { get: tools.get, entries: tools.entries.filter(({ shellCommand }) => shellCommand === undefined) }
+      assert.isBelow(plain.entries.length, tools.entries.length)
+      assert.isTrue(Either.isLeft(SessionRule.of("deny", "wriet", plain)))
+      for (const { name } of plain.entries)
+        assert.deepStrictEqual(SessionRule.of("deny", name, plain), Either.right(name))
     })
   )
 
