@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { execFileSync } from "node:child_process"
+import * as ModelServer from "../kit/ModelServer.js"
 import * as Program from "../kit/Program.js"
 
 const commands = "chat run permissions profiles sessions audit answer doctor completion help".split(" ")
@@ -115,6 +116,38 @@ describe("doctor", () => {
           }
         }
         assert.match((yield* place.run(["doctor"])).stdout, /✓ store +\S+sessions\.db, \d+ kB/)
+      })
+    )
+  )
+
+  it.live("asks a local server whether it is there and has the model, and no vendor", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const place = yield* Program.place
+        const server = yield* ModelServer.make
+        const look = (model: string, url = `${server.url}/v1`) =>
+          Effect.map(
+            place.run(["doctor", "--model", model, "--base-url", url], {
+              env: { OPENAI_COMPATIBLE_API_KEY: "key", OPENAI_API_KEY: "key" }
+            }),
+            ({ code, stdout }) => `${code} ${/^. model +(.*)$/m.exec(stdout)?.[0]}`
+          )
+        const listed = {
+          headers: { "content-type": "application/json" },
+          body: '{"data":[{"id":"one"},{"id":"two:latest"}]}'
+        }
+        yield* server.play(listed, listed, listed, { status: 404, body: "<p>no</p>" })
+        assert.match(yield* look("openai-compatible/one"), /^0 ✓ model +openai-compatible\/one, by http/)
+        assert.match(yield* look("ollama/two"), /^0 ✓/)
+        assert.match(yield* look("ollama/three"), /^1 ✗ .*has no such model, but ollama\/one, ollama\/two:latest\.$/)
+        assert.match(yield* look("openai-compatible/any"), /^0 ✓/)
+        assert.strictEqual((yield* server.received).url, "/v1/models")
+        assert.match(
+          yield* look("ollama/x", "http://127.0.0.1:9/v1"),
+          /^1 ✗ .*nobody answers at http:\/\/127\.0\.0\.1:9/
+        )
+        assert.match(yield* look("openai/gpt-5"), /^0 ✓ model +openai\/gpt-5$/)
+        assert.strictEqual(server.count(), 4)
       })
     )
   )

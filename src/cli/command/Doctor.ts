@@ -7,6 +7,7 @@ import { dirname } from "node:path"
 import * as Display from "../../terminal/Display.js"
 import { providers } from "../../model/ProviderName.js"
 import type * as Arguments from "../config/Arguments.js"
+import * as ModelList from "../config/ModelList.js"
 import * as Settings from "../config/Settings.js"
 import * as StoreLocation from "../config/StoreLocation.js"
 import * as ExitCode from "../ExitCode.js"
@@ -72,12 +73,9 @@ const ofSettings = (flags: Arguments.Flags, settings: Settings.Settings) =>
     const { describe } = yield* Effect.promise(() => import("../config/SandboxSettings.js"))
     const sandbox = yield* describe(settings.workspace, settings.sandbox)
     return [
-      Either.match(model, {
-        onLeft: ({ message }) => broken("model", message),
-        onRight: ({ id }) =>
-          id.startsWith("offline")
-            ? off("model", `${id}, which is no language model; name one with --model PROVIDER/MODEL`)
-            : works("model", id)
+      yield* Either.match(model, {
+        onLeft: ({ message }) => Effect.succeed(broken("model", message)),
+        onRight: ({ id }) => modelOf(settings, id)
       }),
       keysOf(settings),
       sandbox.includes(", by ")
@@ -96,6 +94,23 @@ const ofSettings = (flags: Arguments.Flags, settings: Settings.Settings) =>
       })
     ]
   })
+
+/** A vendor is not asked: that would cost, and say who looks. */
+const modelOf = (settings: Settings.Settings, id: string): Effect.Effect<Finding> =>
+  id.startsWith("offline")
+    ? Effect.succeed(off("model", `${id}, which is no language model; name one with --model PROVIDER/MODEL`))
+    : Effect.map(ModelList.atServerOf(settings, id), (server) => {
+        if (server === undefined) return works("model", id)
+        const { models, url } = server
+        if (models === undefined)
+          return broken("model", `${id}: nobody answers at ${url}. Start the server, or check the base URL.`)
+        // Ollama leaves its usual tag out.
+        if (models.length === 0 || models.includes(id) || models.includes(`${id}:latest`))
+          return works("model", `${id}, by ${url}`)
+        return broken("model", `${id}: ${url} has no such model, but ${models.slice(0, shownModels).join(", ")}.`)
+      })
+
+const shownModels = 5
 
 /** Which providers have a key; never what it is. */
 const keysOf = ({ keys }: Settings.Settings): Finding => {

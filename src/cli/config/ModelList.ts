@@ -3,6 +3,7 @@
  * what servers on this machine say that they have.
  */
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Redacted from "effect/Redacted"
 import * as ForeignJson from "../../core/ForeignJson.js"
 import * as KnownModel from "../../model/KnownModel.js"
@@ -35,6 +36,23 @@ export const all = (settings: Source): Effect.Effect<ReadonlyArray<Listed>> =>
     const seen = new Set<string>()
     return listed.filter(({ ref }) => !seen.has(ref) && seen.add(ref))
   })
+
+/**
+ * The models that the server of a local one says it has, none where it tells none; undefined where nobody answers. Of a
+ * vendor's model nobody is asked.
+ */
+export const atServerOf = (
+  settings: Source,
+  ref: string
+): Effect.Effect<{ readonly url: string; readonly models: ReadonlyArray<string> | undefined } | undefined> => {
+  const server = serversOf(settings).find(({ provider }) => ref.startsWith(`${provider}/`))
+  if (server === undefined) return Effect.succeed(undefined)
+  const { url } = server
+  return responseOf(server).pipe(
+    Effect.map((text) => ({ url, models: modelsIn(server, text).map((one) => one.ref) })),
+    Effect.catchAllCause(() => Effect.succeed({ url, models: undefined }))
+  )
+}
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
@@ -81,7 +99,23 @@ const serversOf = ({ baseUrls, keys }: Source): ReadonlyArray<Server> => {
 const most = 50
 
 /** What does not answer in time, or answers something else, has none. */
-const modelsAt = ({ key, provider, url }: Server): Effect.Effect<ReadonlyArray<Listed>> =>
+const modelsAt = (server: Server): Effect.Effect<ReadonlyArray<Listed>> =>
+  responseOf(server).pipe(
+    Effect.map((text) => modelsIn(server, text).slice(0, most)),
+    Effect.catchAllCause(() => Effect.succeed([]))
+  )
+
+const modelsIn = ({ provider }: Server, text: string): ReadonlyArray<Listed> => {
+  const json = Either.getOrUndefined(ForeignJson.parse(text))
+  const data = typeof json === "object" && json !== null && "data" in json ? json.data : undefined
+  return (Array.isArray(data) ? data : []).flatMap((one: unknown): ReadonlyArray<Listed> => {
+    const id = typeof one === "object" && one !== null && "id" in one ? one.id : undefined
+    return typeof id === "string" && /^[\w.:/@+-]{1,120}$/.test(id) ? [{ ref: `${provider}/${id}` }] : []
+  })
+}
+
+/** What a server says when it is asked for its models. */
+const responseOf = ({ key, provider, url }: Server) =>
   Effect.gen(function* () {
     const { FetchHttpClient, HttpClient } = yield* loadClient
     const client = (yield* Effect.provide(HttpClient.HttpClient, FetchHttpClient.layer)).pipe(
@@ -93,22 +127,12 @@ const modelsAt = ({ key, provider, url }: Server): Effect.Effect<ReadonlyArray<L
     address.pathname = `${path === "" && provider === "ollama" ? "/v1" : path}/models`
     const headers = key === undefined ? {} : { authorization: `Bearer ${Redacted.value(key)}` }
     // A redirect would carry the key to another server.
-    const response = yield* Effect.provideService(
+    return yield* Effect.provideService(
       Effect.flatMap(client.get(address, { headers }), ({ text }) => text),
       FetchHttpClient.RequestInit,
       { redirect: "error" }
     )
-    const json = yield* ForeignJson.parse(response)
-    const data = typeof json === "object" && json !== null && "data" in json ? json.data : undefined
-    return (Array.isArray(data) ? data : []).flatMap((one: unknown): ReadonlyArray<Listed> => {
-      const id = typeof one === "object" && one !== null && "id" in one ? one.id : undefined
-      return typeof id === "string" && /^[\w.:/@+-]{1,120}$/.test(id) ? [{ ref: `${provider}/${id}` }] : []
-    })
-  }).pipe(
-    Effect.map((found) => found.slice(0, most)),
-    Effect.timeout("1500 millis"),
-    Effect.catchAllCause(() => Effect.succeed([]))
-  )
+  }).pipe(Effect.timeout("1500 millis"))
 
 /** Not needed before somebody wants the list. */
 const loadClient = Effect.promise(async () => ({
