@@ -81,14 +81,15 @@ const library = async () => {
  * What packages make when they are loaded, and a start does not need, is made at its first use. A package that was changed
  * since must be looked at again.
  */
-const later = (file, eager, late) => ({
+const later = (file, replacements) => ({
   name: `later: ${file}`,
   transform: {
     filter: { id: new RegExp(`/node_modules/${file}$`) },
-    handler: (code) => {
-      if (!code.includes(eager)) throw new Error(`${file} has no more ${eager}`)
-      return code.replace(eager, late)
-    }
+    handler: (code) =>
+      Object.entries(replacements).reduce((changed, [eager, late]) => {
+        if (!changed.includes(eager)) throw new Error(`${file} has no more ${eager}`)
+        return changed.replace(eager, () => late)
+      }, code)
   }
 })
 
@@ -104,12 +105,23 @@ const programs = {
       // libsql would make a whole report, to learn which C library this is; it finds that out in another way.
       transform: { define: { "process.report": "undefined" } },
       plugins: [
-        // Only text that is not ASCII needs it; V8 reads its tables for 10 ms.
-        later(
-          "string-width/index.js",
-          "const segmenter = new Intl.Segmenter();",
-          "let made; const segmenter = { segment: (text) => (made ??= new Intl.Segmenter()).segment(text) };"
-        )
+        // Only text that is not ASCII needs them; V8 reads its tables for 10 ms, and longer from a disk.
+        later("string-width/index.js", {
+          "const segmenter = new Intl.Segmenter();":
+            "let segments; const segmenter = { segment: (text) => (segments ??= new Intl.Segmenter()).segment(text) };",
+          "const rgiEmojiRegex = /^\\p{RGI_Emoji}$/v;":
+            "let emoji; const rgiEmojiRegex = { test: (text) => (emoji ??= /^\\p{RGI_Emoji}$/v).test(text) };"
+        }),
+        // It is for an old Linux only.
+        later("detect-libc/lib/detect-libc.js", {
+          "const childProcess = require('child_process');":
+            "const childProcess = { get exec() { return require('child_process').exec }, get execSync() { return require('child_process').execSync } };"
+        }),
+        // Node loads its `performance` when it is named, and nobody needs it: at first it tells what the clock tells.
+        later("effect/dist/esm/internal/clock.js", {
+          'typeof performance === "undefined" || typeof performance.now !== "function"': "false",
+          "/*#__PURE__*/performanceNowNanos() -": "BigInt(Date.now()) * 1000000n -"
+        })
       ],
       output: {
         dir: "dist/bin/program",

@@ -1,5 +1,6 @@
 /** The command line as one effect: words in, exit code out. Whatever goes wrong is told in one readable sentence. */
-import * as NodeCommandExecutor from "@effect/platform-node/NodeCommandExecutor"
+import * as CommandExecutor from "@effect/platform/CommandExecutor"
+import type * as FileSystem from "@effect/platform/FileSystem"
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import * as NodePath from "@effect/platform-node/NodePath"
 import * as Cause from "effect/Cause"
@@ -51,8 +52,24 @@ const brief = Logger.make<unknown, string>((options) => {
   return Logger.logfmtLogger.log({ ...options, annotations, cause: Cause.empty })
 })
 
+/** Loaded with the first command that an agent runs: Node's part for processes is large, and most runs have none. */
+const executor = Layer.effect(
+  CommandExecutor.CommandExecutor,
+  Effect.gen(function* () {
+    const context = yield* Effect.context<FileSystem.FileSystem>()
+    const node = yield* Effect.cached(
+      Effect.flatMap(
+        Effect.promise(() => import("@effect/platform-node/NodeCommandExecutor")),
+        ({ layer }) =>
+          Effect.provide(CommandExecutor.CommandExecutor, Layer.provide(layer, Layer.succeedContext(context)))
+      )
+    )
+    return CommandExecutor.makeExecutor((command) => Effect.flatMap(node, ({ start }) => start(command)))
+  })
+)
+
 /** Not `NodeContext`: it would also load a terminal and workers. */
-const platform = NodeCommandExecutor.layer.pipe(
+const platform = executor.pipe(
   Layer.provideMerge(Layer.effectDiscard(NodeFiles.directLinks)),
   Layer.provideMerge(Layer.merge(NodeFileSystem.layer, NodePath.layer))
 )

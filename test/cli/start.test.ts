@@ -22,10 +22,16 @@ const installed = Effect.acquireRelease(
     symlinkSync(resolve("node_modules"), join(directory, "node_modules"))
     const compiled = join(directory, "bin/program/compiled")
     rmSync(compiled, { recursive: true, force: true })
+    const probe = join(directory, "probe.cjs")
+    const loaded = join(directory, "loaded.json")
+    writeFileSync(
+      probe,
+      `process.on("exit", () => require("fs").writeFileSync(${JSON.stringify(loaded)}, JSON.stringify(process.moduleLoadList)))`
+    )
     const assent = (...args: ReadonlyArray<string>): Effect.Effect<string> =>
       Effect.async((resume) => {
         const places = { ASSENT_CONFIG_DIR: join(directory, "config"), ASSENT_STATE_DIR: join(directory, "state") }
-        const env = { ...process.env, ...places }
+        const env = { ...process.env, ...places, NODE_OPTIONS: `--require ${probe}` }
         execFile(
           process.execPath,
           [join(directory, "bin/assent.js"), ...args, "--workspace", directory],
@@ -36,7 +42,9 @@ const installed = Effect.acquireRelease(
       })
     const pieces = () =>
       readdirSync(compiled, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".js"))
-    return { directory, compiled, assent, pieces }
+    /** The parts of Node that the last run loaded. */
+    const parts = (): ReadonlyArray<string> => JSON.parse(readFileSync(loaded, "utf8"))
+    return { directory, compiled, assent, pieces, parts }
   }),
   ({ directory }) => Effect.sync(() => rmSync(directory, { recursive: true }))
 )
@@ -75,6 +83,20 @@ describe("how the program starts", () => {
       assert.match(yield* assent("run", "--model", "offline", "read bin/package.json"), /\{\}/)
       assert.deepStrictEqual(pieces(), kept)
       assert.deepStrictEqual(contents(), before)
+    })
+  )
+
+  it.scopedLive("a run without commands loads no part of Node for processes, for the network or for measuring", () =>
+    Effect.gen(function* () {
+      const { assent, parts } = yield* installed
+      yield* assent("run", "--model", "offline", "read bin/package.json")
+      const costly = ["child_process", "perf_hooks", "http", "https", "tls", "zlib", "internal/deps/undici/undici"]
+      assert.deepStrictEqual(
+        costly.filter((name) => parts().includes(`NativeModule ${name}`)),
+        []
+      )
+      // The probe sees one that is there.
+      assert.include(parts(), "NativeModule crypto")
     })
   )
 

@@ -1,6 +1,5 @@
 /** Leaves the terminal to others for a while: to the shell that started the program, or to the person's editor. */
 import * as Effect from "effect/Effect"
-import { spawn } from "node:child_process"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
@@ -51,19 +50,25 @@ const edited = (text: string): Effect.Effect<string, string> =>
   )
 
 const run = (file: string): Effect.Effect<void, string> =>
-  Effect.async<void, string>((resume) => {
-    const command = editor()
-    const child = spawn("/bin/sh", ["-c", `${command} "$1"`, "sh", file], { stdio: "inherit" })
-    child.once("error", (error) => resume(Effect.fail(`The editor ${command} cannot be started: ${error.message}.`)))
-    child.once("exit", (code, signal) =>
-      resume(
-        code === 0
-          ? Effect.void
-          : Effect.fail(`The editor ${command} ended with ${signal ?? `exit code ${code}`}; the text is as it was.`)
-      )
-    )
-    return Effect.sync(() => child.kill())
-  })
+  Effect.flatMap(
+    Effect.promise(() => import("node:child_process")),
+    ({ spawn }) =>
+      Effect.async<void, string>((resume) => {
+        const command = editor()
+        const child = spawn("/bin/sh", ["-c", `${command} "$1"`, "sh", file], { stdio: "inherit" })
+        child.once("error", (error) =>
+          resume(Effect.fail(`The editor ${command} cannot be started: ${error.message}.`))
+        )
+        child.once("exit", (code, signal) =>
+          resume(
+            code === 0
+              ? Effect.void
+              : Effect.fail(`The editor ${command} ended with ${signal ?? `exit code ${code}`}; the text is as it was.`)
+          )
+        )
+        return Effect.sync(() => child.kill())
+      })
+  )
 
 const readBack = (file: string): Effect.Effect<string, string> =>
   Effect.suspend(() => {
