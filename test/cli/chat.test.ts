@@ -272,6 +272,28 @@ describe.concurrent("assent chat at a pipe", () => {
     })
   )
 
+  it.scopedLive("has AGENTS.md written, with what else somebody says, and asks about it as about any file", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      const content = "# Working here\n"
+      const model = yield* at.script(
+        {
+          expect: { contains: "Write AGENTS.md" },
+          tools: [{ name: "write_file", params: { path: "AGENTS.md", content } }]
+        },
+        { text: "Written." },
+        { expect: { contains: "Name the linter." }, text: "Named." }
+      )
+      const lines = ["/init", "/init", "y", "/init Name the linter."]
+      const { code, stdout } = yield* at.run(["chat", "--model", model], {
+        stdin: lines.map((line) => `${line}\n`).join("")
+      })
+      assert.strictEqual(code, 0)
+      inOrder(stdout, ["Allow write_file?", "type it again when the question is answered", "Written.", "Named."])
+      assert.strictEqual(yield* at.read("workspace/AGENTS.md"), content)
+    })
+  )
+
   it.scopedLive("goes on after a turn that failed, and ends as its last turn did", () =>
     Effect.gen(function* () {
       const at = yield* Program.place

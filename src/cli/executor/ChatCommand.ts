@@ -119,6 +119,8 @@ export const run = (line: string, options: Options): Effect.Effect<void> =>
       case "plan":
         yield* setMode("plan", options)
         return
+      case "init":
+        return yield* screen.printLine("That is a message for the agent: type it again when the question is answered.")
       case "todos":
         return yield* todos(argument, options)
       case "status":
@@ -164,8 +166,18 @@ export const run = (line: string, options: Options): Effect.Effect<void> =>
     }
   })
 
-/** The words behind `/plan`, which are a message; nothing for another line, and for `/plan` alone. */
-export const plannedIn = (line: string): string | undefined => /^\/plan\s+(\S[^]*)$/.exec(line)?.[1]
+/** What a command says to the agents, and whether plan mode begins with it. */
+export interface Message {
+  readonly text: string
+  readonly plans: boolean
+}
+
+/** The message that a command is: the words behind `/plan`, and what `/init` asks for. Nothing for another line. */
+export const messageIn = (line: string): Message | undefined => {
+  const [, command, words = ""] = /^\/(plan|init)(?:\s+(\S[^]*))?$/.exec(line.trimEnd()) ?? []
+  if (command === "init") return { text: words === "" ? initiation : `${initiation}\n\n${words}`, plans: false }
+  return command === "plan" && words !== "" ? { text: words, plans: true } : undefined
+}
 
 /** Changes the mode, and says why where that is not done. Yields whether it was. Plan mode ends no job: they are named. */
 export const setMode = (mode: Mode, { agent, by = "console", jobs, screen }: Options): Effect.Effect<boolean> =>
@@ -235,6 +247,7 @@ const commands: ReadonlyArray<readonly [usage: string, what: string]> = [
   ["model [PROVIDER/MODEL]", "change the main agent's model; pick one of those that can be used here"],
   ["mode [ask|plan|deny|allow]", "how calls are decided; Shift-Tab goes between ask and plan"],
   ["plan [WORDS]", "only read from now on, until you have approved a plan"],
+  ["init [WORDS]", "have AGENTS.md written from what is here; agents read it when a session begins"],
   ["todos [AGENT]", "what the main agent, or another one, has on its list"],
   ["status", "the model, the branch, the mode, how full the context is and what it has cost"],
   ["cost", "model calls, tokens and costs so far, by agent"],
@@ -246,6 +259,14 @@ const commands: ReadonlyArray<readonly [usage: string, what: string]> = [
   ["clear", "forget the conversation"],
   ["quit", "leave; Ctrl-D and twice Ctrl-C without any text do too"]
 ]
+
+const initiation =
+  "Write AGENTS.md at the root of this workspace, for agents that will work here. Look first at the files that say how: " +
+  "manifests, the README, the configuration of checks and of the build server. Say how to build, test and check, each as " +
+  "the command that does it, one test alone too; how the code is laid out; what is done here in another way than usual; " +
+  "and what must be left alone. Say nothing that you have not seen here, and nothing that is plain from a file's name. " +
+  "Keep it under 80 lines. If AGENTS.md or rules for other tools (CLAUDE.md, .cursorrules and the like) are there, keep " +
+  "what is true of them."
 
 /** What a line can have besides words. */
 const marks = [

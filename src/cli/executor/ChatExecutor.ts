@@ -214,8 +214,8 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
           const isCommand = !/^\s/.test(submitted.text) && ChatCommand.nameIn(text) !== undefined
           if (isCommand && isQuit(text)) return yield* quit
           if (isCommand && !ChatCommand.isOne(text)) yield* giveBack([submitted.text], screen)
-          const planned = isCommand ? ChatCommand.plannedIn(text) : undefined
-          if (isCommand && planned === undefined) {
+          const message = isCommand ? ChatCommand.messageIn(text) : undefined
+          if (isCommand && message === undefined) {
             const running = ChatCommand.run(text.slice(1), commands)
             // They may take a while, in which somebody may want to type, or to stop.
             yield* interactive && /^\/(?:cancel|compact)\b/.test(text) ? Effect.forkScoped(running) : running
@@ -225,8 +225,8 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
             yield* prompt
             break
           }
-          if (planned !== undefined && !(yield* ChatCommand.setMode("plan", commands))) break
-          const sent = yield* send(planned ?? submitted.text, { agent, files, outline, screen })
+          if (message?.plans === true && !(yield* ChatCommand.setMode("plan", commands))) break
+          const sent = yield* send(message?.text ?? submitted.text, { agent, files, outline, screen })
           yield* prompt
           if (!interactive && sent) {
             const ended = yield* orQuit(agent.awaitIdle)
