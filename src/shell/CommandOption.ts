@@ -50,7 +50,8 @@ const isNothing = ({ dark, programs, texts }: Order.Order): boolean =>
   !dark && programs.length === 0 && texts.every(HarmlessVariable.isPlainValue)
 
 /** Options that name another place for a project, whose files then say what runs. */
-const elsewhere = /^(?:-C|--?(?:prefix|cwd|dir|directory|chdir|project-dir|root|manifest-path)(?:=|$))/
+const elsewhere =
+  /^(?:-C|--?(?:C|modfile|overlay|prefix|cwd|dir|directory|chdir|project-dir|root|manifest-path)(?:=|$))/
 
 /** A command with more programs than this is not written by anybody. */
 const maxBehind = 8
@@ -98,7 +99,7 @@ const textOption = /^(?:-c|--(?:command|cmd|call|exec|run|shell-command))(?:=([^
 
 /** Settings of package managers that name a program. Their names may be shortened. */
 const namesProgram =
-  /^--?(?:scr|node-op|shell(?:$|=)|edi|view|git(?:$|=)|userc|globalc|init[.-]m|node-gyp|python(?:$|=))/
+  /^--?(?:scr|node-op|onload|shell(?:$|=)|edi|view|git(?:$|=)|userc|globalc|init[.-]m|node-gyp|python(?:$|=))/
 
 const texts: Teller = (ran) => {
   let order = Order.nothing
@@ -212,7 +213,16 @@ const tarShape: Order.Shape = {
     /^(?:--(?:use-compress-program|to-command|info-script|new-volume-script|rsh-command|rmt-command)=([^]*)|--checkpoint-action=exec=([^]*))$/s
 }
 
+/** `host:file`: tar runs a remote shell to get there. */
+const isRemote = ({ words }: Order.Ran): boolean =>
+  words.some(
+    (word, at) =>
+      /^(?:--file=|-[A-Za-z]*f)[^/]*:/.test(word) ||
+      (/^[^/]*:/.test(word) && /^(?:-?[A-Za-z]*f[A-Za-z]*|--file)$/.test(words[at - 1] ?? ""))
+  )
+
 const tar: Teller = (ran) => {
+  if (isRemote(ran)) return Order.dark
   const [program = "tar", first = "", ...rest] = ran.words
   // The old form of tar: letters without a dash, their values behind.
   const bundle = /^[A-Za-z]+$/.test(first) && Order.isKnown(ran, 1)
@@ -253,13 +263,28 @@ const sshSettings = (ran: Order.Ran): boolean =>
 const ssh: Teller = (ran) => {
   const scanned = Order.scan(ran, sshShape, "first")
   if (scanned === undefined || !sshSettings(ran)) return Order.dark
-  const [host, first] = scanned.operands
+  const [host] = scanned.operands
   if (host === undefined) return Order.nothing
-  if (first === undefined) return ran.fed ? Order.dark : Order.nothing
+  const rest: Order.Ran = {
+    ...ran,
+    words: ["ssh", ...ran.words.slice(host + 1)],
+    unknown: ran.unknown.filter((at) => at > host).map((at) => at - host)
+  }
+  // Options may stand behind the host, too.
+  const behindHost = Order.scan(rest, sshShape, "first")
+  if (behindHost === undefined) return Order.dark
+  if (behindHost.operands[0] === undefined) return ran.fed ? Order.dark : Order.nothing
+  const first = host + behindHost.operands[0]
   if (ran.unknown.some((at) => at >= first)) return Order.dark
   const text = ran.words.slice(first).join(" ")
   return ran.fed ? Order.both(Order.text(text), behind(ran)) : Order.text(text)
 }
+
+/** A batch of `sftp` may hold commands, so it has to be written out where it is allowed. */
+const scp = options(
+  { flags: /^(?:-[46ACpqrTv1238ON]+|-[bcilPXJBR].+)$/, values: /^-[46ACpqrTv1238ON]*[bcilPXJBRo]$/ },
+  sshSettings
+)
 
 // ---- builders, pagers, editors, consoles
 
@@ -302,7 +327,7 @@ const man = options({
 })
 
 const pager: Teller = (ran) =>
-  ran.words.some((word) => /\+|^-[A-Za-z]*[koOp]|^--(?:lesskey|log|pattern|tag)/.test(word))
+  ran.words.some((word) => /\+|^-[A-Za-z]*[koOptT]|^--(?:lesskey|log|LOG|pattern|tag|TAG)/.test(word))
     ? Order.dark
     : Order.nothing
 
@@ -329,6 +354,17 @@ const plainConsoleCommand =
 const hasConsoleCommand = (word: string): boolean =>
   !plainConsoleCommand.test(word) &&
   (/\\(?!['"])|^!/.test(word) || /(?:^|[;\n])\s*(?:\.[a-z]|(?:system|pager|source|tee|edit|delimiter)\b)/i.test(word))
+
+/** What is shown may be handed to a program instead. */
+const psql: Teller = (ran) =>
+  ran.words.some(
+    (word, at) =>
+      /^(?:-[A-Za-z01]*o|--out[a-z]*=)\s*\|/.test(word) ||
+      (/^(?:-[A-Za-z01]*o|--out[a-z]*)$/.test(word) &&
+        (Order.isUnknown(ran, at + 1) || /^\s*\|/.test(wordAt(ran, at + 1))))
+  )
+    ? Order.dark
+    : console(ran)
 
 const sqlite: Teller = (ran) => (ran.words.some((word) => /^--?(?:cmd|init)$/.test(word)) ? Order.dark : console(ran))
 
@@ -358,12 +394,18 @@ const unlike =
   (ran) =>
     ran.words.some((word, at) => at > 0 && words.test(word)) ? Order.dark : Order.nothing
 
+const goTools = taking("--?(?:exec|toolexec|vettool)")
+
+/** Its linker may be another program, and so may what compiles for it. */
+const go: Teller = (ran) =>
+  ran.words.some((word) => /-ext(?:ld|ar)|^--?gccgoflags/.test(word)) ? Order.dark : goTools(ran)
+
 const many = (names: string, teller: Teller): ReadonlyArray<readonly [string, Teller]> =>
   names.split(" ").map((name) => [name, teller] as const)
 
 /** What these are told by their options. Their other words may be programs, too. */
 const builders: ReadonlyMap<string, Teller> = new Map<string, Teller>([
-  ["go", taking("--?(?:exec|toolexec|vettool)")],
+  ["go", go],
   ["cargo", unlike(/^--config/)],
   ...many("gradle gradlew", unlike(/^(?:-I|--init-script)/))
 ])
@@ -372,7 +414,9 @@ const builders: ReadonlyMap<string, Teller> = new Map<string, Teller>([
 const scripts: ReadonlyMap<Teller, RegExp> = new Map([
   [sed, /^(?:-[nErszu]*[fi]|--(?:file|in-place))/],
   [awk, /^(?:-[fEil]|--(?:file|exec|include|load))/],
-  [make, /^(?:-[A-Za-z]*[fI]|--(?:(?:make)?file|include-dir))/]
+  [make, /^(?:-[A-Za-z]*[fI]|--(?:(?:make)?file|include-dir))/],
+  [psql, /^(?:-[A-Za-z01]*f|--fil)/],
+  [scp, /^-[A-Za-z0-9]*b/]
 ])
 
 const tellers: ReadonlyMap<string, Teller> = new Map<string, Teller>([
@@ -381,12 +425,13 @@ const tellers: ReadonlyMap<string, Teller> = new Map<string, Teller>([
   ...many("tar gtar bsdtar", tar),
   ["rsync", rsync],
   ...many("ssh slogin", ssh),
-  ...many("scp sftp", options({ ...sshShape, flags: /^(?:-[46ACpqrTvB1238O]+|-[cFilPXJ].+)$/ }, sshSettings)),
+  ...many("scp sftp", scp),
   ...many("make gmake bmake", make),
   ["man", man],
   ...many("less more most", pager),
   ...many("vi vim nvim vimdiff view ex emacs emacsclient nano pico ed", editor),
-  ...many("psql mysql mariadb mongo mongosh dc", console),
+  ["psql", psql],
+  ...many("mysql mariadb mongo mongosh dc", console),
   ...many("sqlite sqlite3", sqlite),
   ...many("zip", options({ flags: /^(?:-[rqujmy9@xiD0-8e]+|--(?:exclude|recurse-paths|quiet)(?:=.*)?)$/ })),
   ["split", taking("--f[a-z]*")],
@@ -396,10 +441,12 @@ const tellers: ReadonlyMap<string, Teller> = new Map<string, Teller>([
   ["ag", taking("--pager")],
   ["journalctl", taking("--pager")],
   ["wget", unlike(/^(?:-[A-Za-z]*e|--ex|--use-a|--conf)/)],
-  ["curl", unlike(/^(?:-[A-Za-z]*K|--conf)/)],
+  ["curl", unlike(/^(?:-[A-Za-z]*K|--(?:conf|eng))/)],
   ...many(
     "gcc g++ cc c++ clang clang++ c89 c99 cpp",
-    unlike(/^(?:-wrapper|-fplugin|-B|--?specs|-Xclang|-load|--config|-fuse-ld=.*\/)/)
+    unlike(
+      /^(?:--?wrapper|-fplugin|-iplugindir|-B|--?specs|-Xclang|-Xlinker|-load|--config|--ld-path|-fuse-ld=.*\/|-W[alp],(?:.*,)?(?:-*[fi]?plugin|@))/
+    )
   ),
   ...many("nc ncat netcat", unlike(/^(?:-[A-Za-z]*[ec]|--(?:sh-|lua-)?exec)/)),
   ["socat", unlike(/exec:|system:|shell:/i)],

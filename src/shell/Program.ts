@@ -170,10 +170,11 @@ const byArgument: ReadonlyMap<string, RegExp> = new Map([
   ["sort", /^(?:-[A-Za-z]*o|--o|--co)/],
   ["split", /^--f/],
   ["wget", /^(?:-[A-Za-z]*e|--ex|--use-a|--conf)/],
-  ["curl", /^(?:-[A-Za-z]*K|--conf)/],
+  ["curl", /^(?:-[A-Za-z]*K|--(?:conf|eng))/],
   ["test", /\$\(|`|^-v$/],
   ["[", /\$\(|`|^-v$/],
-  ["printf", /^-v/],
+  // Some shells compute what is in brackets.
+  ["printf", /^-v|\[.*(?:\$\(|`)/],
   ["gcc", /^(?:-wrapper|-fplugin|-B|--?specs|@)/],
   ["g++", /^(?:-wrapper|-fplugin|-B|--?specs|@)/],
   ["cc", /^(?:-wrapper|-fplugin|-B|--?specs|@)/],
