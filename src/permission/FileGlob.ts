@@ -2,6 +2,7 @@
 import type * as Path from "@effect/platform/Path"
 import * as Glob from "../core/Glob.js"
 import type { FileSurvey, Steps } from "./FileSurvey.js"
+import * as ShellPath from "../shell/ShellPath.js"
 
 export interface Found {
   /** As the shell would write them: the pattern with its wildcards replaced. */
@@ -52,7 +53,7 @@ export function* expand(survey: FileSurvey, path: Path.Path, base: string, patte
         yield* from(`${prefix}${name}/`, index)
       }
     }
-    const glob = Glob.compile(part)
+    const glob = ShellPath.globOf(part)
     // Some shells match `.` and `..`, too.
     const names = part.startsWith(".") ? [".", "..", ...found] : found
     for (const name of names) {

@@ -94,10 +94,15 @@ class Look {
   private *named({ entry, subject }: Guard.Guarded): Steps<string | undefined> {
     const field = entry.paths.flatMap((name) => Sanitizer.fieldOf(subject, name)).find(isGit)
     if (field !== undefined || subject.command === undefined) return field
-    const { line } = subject
+    const { command, line } = subject
+    let variables: ShellVariables.Variables | undefined
     for (const { deep, text, words } of subject.readings) {
       yield* this.survey.goOn()
-      if (GitSetting.isChanged(words, deep)) return text
+      if (GitSetting.isChanged(isGiven(words) ? [...words, "$1", "$2"] : words, deep)) return text
+      if (!/[$`]/.test(text) || text.length > longestPath) continue
+      variables ??= ShellVariables.make(ShellVariables.assignments(command, line))
+      const known = ShellVariables.resolve(text, variables) ?? []
+      if (known.some((one) => GitSetting.isChanged(one.trim().split(/\s+/), deep))) return text
     }
     if (line === undefined) {
       return mentions(subject.command) || ShellPath.spellsInCodes(subject.command) ? subject.command : undefined
@@ -166,7 +171,8 @@ class Look {
         if (held !== false) return (held === true ? question : untold)(unpacks(place))
       }
     }
-    for (const start of GitSearch.starts(line, (program) => readers.has(program))) {
+    const loose = subject.line === undefined ? command : undefined
+    for (const start of GitSearch.starts(line, (program) => readers.has(program), loose)) {
       if (start.length > longestPath) continue
       for (const from of bases) {
         const { complete, hits } = yield* this.hits(from, start)
@@ -269,6 +275,9 @@ const isPrinted = (text: string): boolean => {
   return expansion >= 0 && /--(?:absolute-)?git-(?:common-)?(?:dir|path)\b/.test(text.slice(expansion))
 }
 
+/** The program's last words come from its input. */
+const isGiven = (words: ReadonlyArray<string>): boolean => /^(?:g?xargs|parallel)$/.test(Program.nameOf(words[0] ?? ""))
+
 const writes = (operator: string): boolean => operator.includes(">")
 
 /** Programs that print what they read, and write nothing else. */
@@ -328,11 +337,17 @@ const removers: ReadonlySet<string> = new Set("rm rmdir unlink trash".split(" ")
 /** Programs that copy, move or delete everything in a directory. */
 const movers: ReadonlySet<string> = new Set("cp mv rm rsync install unlink shred trash".split(" "))
 
-const copies = ({ program }: SimpleCommand): boolean => /^(?:cp|rsync|install)$/.test(Program.nameOf(program))
+/** They change the modes and owners of everything in a directory, when they are told to. */
+const changers = /^(?:chmod|chown|chgrp)$/
+
+const copies = ({ program }: SimpleCommand): boolean =>
+  /^(?:cp|rsync|install|chmod|chown|chgrp)$/.test(Program.nameOf(program))
 
 /** The operands of such a command, without the destination. */
 const moved = ({ program, words }: SimpleCommand): ReadonlyArray<string> => {
   const name = Program.nameOf(program)
+  if (changers.test(name) && words.some((word) => /^(?:-[A-Za-z]*R|--recursive$)/.test(word)))
+    return words.slice(2).filter((word) => !word.startsWith("-") && word.length <= longestPath)
   if (!movers.has(name)) return []
   const operands = words.slice(1).filter((word) => !word.startsWith("-") && word.length <= longestPath)
   return name === "cp" || name === "mv" || name === "rsync" || name === "install" ? operands.slice(0, -1) : operands

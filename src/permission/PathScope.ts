@@ -170,17 +170,25 @@ class Judge {
         if (reading.deep || ShellPath.isUnknown(word)) this.mentions(word)
       }
     }
-    if (line !== undefined) return
-    for (const { program, word } of ShellVariables.looseWords(command)) {
+    if (line !== undefined) {
+      for (const text of spoken(line)) yield* this.looseWords(text, seen, bases)
+      return
+    }
+    yield* this.looseWords(command, seen, bases)
+    this.mentions(command)
+    if (ShellPath.spellsInCodes(command)) {
+      const rule = this.places.length > 0 ? "protected_path" : "path_scope"
+      this.add(rule, "The command spells characters as codes in $'…'; write them as they are.")
+    }
+  }
+
+  private *looseWords(text: string, seen: Set<string>, bases: ReadonlyArray<string>): Steps<void> {
+    for (const { program, word } of ShellVariables.looseWords(text)) {
       const key = `${program} ${word}`
       if (seen.has(key)) continue
       if (this.isEnough) return
       seen.add(key)
       yield* this.scopedWord(word, program, bases)
-    }
-    this.mentions(command)
-    if (this.places.length > 0 && ShellPath.spellsInCodes(command)) {
-      this.add("protected_path", "The command spells characters as codes in $'…'; write them as they are.")
     }
   }
 
@@ -190,8 +198,11 @@ class Judge {
     const mayBeText = patternPrograms.has(program) || (/\s/.test(word) && !/[<>]/.test(program))
     const isPattern = patternPrograms.has(program)
     if (/^(?:HOME|CDPATH)=/.test(word) && !isPattern) this.outside(word)
+    if (!/^(?:echo|printf)$/.test(program) && ShellVariables.cutsGiven(word, this.variables)) this.outside(word)
     const texts = ShellVariables.resolve(word, this.variables)
     if (texts === undefined) return this.outside(word)
+    // It prints the directory that holds what it is given.
+    if (program === "dirname") for (const known of texts) yield* this.scopedPath(`${known}/..`, { ...named, bases })
     for (const known of texts) {
       // An empty leading variable may be a mistake; then the rest of the word starts at the root.
       const mayBeLost = program === assigned || (word.startsWith("$") && known.startsWith("/"))
@@ -212,7 +223,7 @@ class Judge {
       if (scope?.allowHome !== true || climbs.test(text) || this.variables.has("HOME")) this.outside(text)
       return
     }
-    const local = text.replace(/^file:\/\//, "").replace(/^\$(?:PWD|\{PWD\})(?=\/|$)/, ".")
+    const local = text.replace(/^file:(?:\/\/[^/]*)?(?=\/)/i, "").replace(/^\$(?:PWD|\{PWD\})(?=\/|$)/, ".")
     const isText = how.mayBeText && local.startsWith("/") && !(yield* this.startsSomewhere(local))
     if (ShellPath.isUnknown(local)) {
       if (climbs.test(local) || (!isText && (yield* this.mayBeOutside(local, how.bases)))) this.outside(text)
@@ -374,6 +385,16 @@ const longest = 4_096
 const maxFound = 20
 
 const shortened = (text: string): string => (text.length <= 200 ? text : `${text.slice(0, 199)}…`)
+
+const named = { mayBeText: false, isPattern: false }
+
+/** What is printed for a shell to run: `echo 'cat x' | sh`. */
+const spoken = ({ commands }: CommandLine): ReadonlyArray<string> =>
+  commands.some(({ fed, words }) => fed && words.some((word) => shells.test(word)))
+    ? commands.flatMap(({ words }) => words.filter((word) => /\s/.test(word)))
+    : []
+
+const shells = /^(?:.*\/)?(?:ba|da|z|k|a|fi)?sh$/
 
 /** Setting one of these changes what `cd` and `~` mean, or the reported directory. */
 const moves: ReadonlySet<string> = new Set(["HOME", "CDPATH", "OLDPWD", "PWD"])

@@ -10,6 +10,7 @@ export const isChanged = (words: ReadonlyArray<string>, deep: boolean): boolean 
   for (let at = 0; at < words.length && (deep || at === 0); at++) {
     const subcommand = words[at + 1] ?? ""
     if (!changing.test(subcommand) || !Program.isGit(words[at] ?? "")) continue
+    if (isUnseen(subcommand)) return true
     // Each look takes as long as the words behind are many, and nobody writes that many.
     if (++looks > maxLooks) return true
     const rest = words.slice(at + 2)
@@ -25,7 +26,11 @@ export const isHarmless = (key: string): boolean => harmless.test(key)
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-const changing = /^(?:config|init|clone)$/
+/** Also a subcommand that cannot be seen. */
+const changing = /^(?:config|init|clone|[$`].*|\{\})$/s
+
+const isUnseen = (subcommand: string): boolean => /^[$`{]/.test(subcommand)
+
 const maxLooks = 8
 
 const isWritten = (rest: ReadonlyArray<string>): boolean => {
@@ -33,6 +38,7 @@ const isWritten = (rest: ReadonlyArray<string>): boolean => {
   if (!rest.every(isReading)) return true
   const operands = rest.filter((word) => !word.startsWith("-"))
   const [first = ""] = operands
+  if (first === "edit") return true
   if (operands.length <= 1 || first === "get" || first === "list") return false
   const key = first === "set" ? operands[1] : first
   return !isHarmless(key ?? "")

@@ -15,6 +15,12 @@ export interface Place {
 /** The shell may replace it by other names. */
 export const isWild = (text: string): boolean => wild.test(text)
 
+/**
+ * The glob as a shell reads it, and rather more than less: `[^a]` and `[[:alpha:]]`, which only shells know, are any
+ * character here.
+ */
+export const globOf = (text: string): Glob.Glob => Glob.compile(text.includes("[") ? withoutClasses(text) : text)
+
 /** It holds an expansion, so its value is not known before it runs. */
 export const isUnknown = (text: string): boolean => /[$`\uffff]/.test(text)
 
@@ -36,8 +42,16 @@ export const pathsIn = (word: string, program: string): ReadonlyArray<string> =>
   const out = new Set<string>()
   for (const text of word.includes("{") ? alternatives(word) : [word]) {
     if (!text.startsWith("-")) out.add(text)
-    for (const value of optionValues(text, program)) out.add(value)
-    for (const part of text.split(/[=@,]/)) if (part !== "" && !part.startsWith("-")) out.add(part)
+    const values = optionValues(text, program)
+    for (const value of values) out.add(value)
+    for (const part of text.split(program === "curl" ? /[=@,<]/ : /[=@,]/))
+      if (part !== "" && !part.startsWith("-")) out.add(part)
+    if (!text.includes(":") || text.includes("://")) continue
+    // A list, or a directory and what it is called in a container.
+    for (const list of [...out])
+      if (list.includes(":"))
+        for (const part of containers.has(program) ? [list.slice(0, list.indexOf(":"))] : listed(list, program))
+          if (part !== "" && !part.startsWith("-")) out.add(part)
   }
   return [...out]
 }
@@ -96,7 +110,7 @@ export const spellsInCodes = (text: string): boolean => /\$'(?:[^'\\]|\\[^'])*\\
 // -----------------------------------------------------------------------------------------------------------------
 
 const wild = /[*?[]/
-const homeHead = /^(?:~[^/]*|\$HOME|\$\{HOME\})(?=\/|$)/
+const homeHead = /^(?:~[^/]*|\$HOME|\$\{HOME(?:[:?+=-][^}]*)?\})(?=\/|$)/
 
 // Stands for unknown text.
 const unknown = "\uffff"
@@ -143,6 +157,21 @@ const separate: ReadonlySet<string> = new Set(
   "cc gcc g++ c++ clang clang++ cpp ld nvcc rustc javac java tsc".split(" ")
 )
 
+/** They take a path of another machine, of a repository or of a pattern behind the colon. */
+const colons: ReadonlySet<string> = new Set(
+  "git scp rsync sftp ssh curl wget kubectl tar grep egrep fgrep zgrep rg ag ack sed gsed awk gawk jq yq perl ruby echo printf expr".split(
+    " "
+  )
+)
+
+const containers: ReadonlySet<string> = new Set("docker podman nerdctl".split(" "))
+
+/** The parts of a list of paths; they are looked at where they lead elsewhere by themselves. */
+const listed = (text: string, program: string): ReadonlyArray<string> =>
+  colons.has(program) ? [] : text.split(":").filter((part) => /^(?:\.\.(?:\/|$)|\/|~|\$)/.test(part))
+
+const longOption = /^-(?:include|imacros|isystem|iquote|idirafter|iwithprefix(?:before)?|isysroot|iprefix)(.+)$/s
+
 const optionValues = (word: string, program: string): ReadonlyArray<string> => {
   const letters = /^-([A-Za-z0-9]+)/.exec(word)?.[1]?.length ?? 0
   const out: Array<string> = []
@@ -150,6 +179,8 @@ const optionValues = (word: string, program: string): ReadonlyArray<string> => {
     const value = word.slice(1 + at)
     if (value !== "") out.push(value)
   }
+  const joined = separate.has(program) ? longOption.exec(word)?.[1] : undefined
+  if (joined !== undefined) out.push(joined)
   return out
 }
 
@@ -158,7 +189,35 @@ const partMatches = (pattern: string, name: string): boolean =>
   (/[^\uffff]/.test(pattern) &&
     // A star finds no hidden file.
     !(/^[*?]/.test(pattern) && name.startsWith(".")) &&
-    Glob.test(pattern.replaceAll(unknown, "*"), name))
+    Glob.matches(globOf(pattern.replaceAll(unknown, "*")), name))
+
+/** Brackets that mean something else in a pattern of ours are a question mark. */
+const withoutClasses = (text: string): string => {
+  let out = ""
+  let from = 0
+  for (let open = text.indexOf("["); open >= 0; open = text.indexOf("[", from)) {
+    const close = classEnd(text, open)
+    // Nor is any later bracket closed.
+    if (close < 0) break
+    const inner = text.slice(open + 1, close)
+    out += text.slice(from, open) + (inner.startsWith("^") || inner.includes("[") ? "?" : `[${inner}]`)
+    from = close + 1
+  }
+  return out + text.slice(from)
+}
+
+/** The bracket that closes the one that opens here; -1 when none does. */
+const classEnd = (text: string, open: number): number => {
+  let at = open + (/[!^]/.test(text[open + 1] ?? "") ? 2 : 1)
+  if (text[at] === "]") at++
+  for (; at < text.length; at++) {
+    if (text[at] === "]") return at
+    const kind = text[at] === "[" ? (text[at + 1] ?? "") : ""
+    const end = /[:.=]/.test(kind) ? text.indexOf(`${kind}]`, at + 2) : -1
+    if (end >= 0) at = end + 1
+  }
+  return -1
+}
 
 /**
  * The words that a shell makes of braces, nested ones too. A sequence counts as unknown. Beyond the limit of words, all

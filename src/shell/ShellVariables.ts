@@ -85,9 +85,16 @@ export const resolve = (text: string, variables: Variables): ReadonlyArray<strin
   return texts
 }
 
+/** The text takes a part of a variable that the system sets: a home without its end is the directory of all homes. */
+export const cutsGiven = (text: string, variables: Variables): boolean => {
+  for (const [, name = ""] of text.matchAll(/\$\{([A-Za-z_]\w*)(?:[%#/^,@]|:(?![-+=?]))/g))
+    if (given.test(name) && !variables.has(name)) return true
+  return false
+}
+
 /** The name of the variable that a text begins with. */
 export const leading = (text: string): string | undefined => {
-  const [, plain, braced] = /^\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})/.exec(text) ?? []
+  const [, plain, braced] = /^\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*))/.exec(text) ?? []
   return plain ?? braced
 }
 
@@ -109,9 +116,9 @@ const unseen = (words: ReadonlyArray<string>): ReadonlyArray<Assignment> =>
 // Shell keywords after which a command begins, and assignments in front of a command.
 const leads = /^(?:if|then|elif|else|while|until|do|time|coproc|!|\{|[A-Za-z_]\w*\+?=.*)$/s
 
-const bareOf = (command: string): string => command.replace(/\\\n/g, "").replace(/["'\\]/g, "")
+const bareOf = (command: string): string => command.replace(/\\\n/g, "").replace(/\$(?=["'])|["'\\]/g, "")
 
-const expansion = /\$(?:([A-Za-z_]\w*|[1-9@*!])|\{([A-Za-z_]\w*|[1-9@*!])(?::?[-=+]([^{}]*))?\})/g
+const expansion = /\$(?:([A-Za-z_]\w*|[1-9@*!])|\{([A-Za-z_]\w*|[1-9@*!])(?::?[-=+]([^{}]*)|([%#/^,@:])[^{}]*)?\})/g
 
 /** Variables that the system or the shell sets. */
 const given = new RegExp(
@@ -124,8 +131,10 @@ const once = (text: string, variables: Variables): ReadonlyArray<string> | undef
   let texts: ReadonlyArray<string> = [""]
   let at = 0
   for (const match of text.matchAll(expansion)) {
-    const [written, plain, braced, fallback] = match
-    const values = valuesOf(plain ?? braced ?? "", written, variables)
+    const [written, plain, braced, fallback, cut] = match
+    const whole = valuesOf(plain ?? braced ?? "", written, variables)
+    const values = cut === undefined ? whole : partsOf(whole, cut, written)
+    if (values === undefined) return undefined
     const all = fallback === undefined ? values : [...values, fallback]
     const between = text.slice(at, match.index)
     texts = texts.flatMap((head) => all.map((value) => head + between + value))
@@ -134,6 +143,22 @@ const once = (text: string, variables: Variables): ReadonlyArray<string> | undef
     at = match.index + written.length
   }
   return texts.map((head) => head + text.slice(at))
+}
+
+/** What an operator may leave of values. Nothing where that cannot be told: it replaces, or there is too much. */
+const partsOf = (
+  values: ReadonlyArray<string>,
+  operator: string,
+  written: string
+): ReadonlyArray<string> | undefined => {
+  const out = new Set<string>()
+  for (const value of values) {
+    if (value === written || value === "") out.add(value)
+    else if (operator !== "%" && operator !== "#") return undefined
+    else if (value.length > maxTexts) return undefined
+    else for (let at = 0; at <= value.length; at++) out.add(operator === "%" ? value.slice(0, at) : value.slice(at))
+  }
+  return [...out]
 }
 
 const valuesOf = (name: string, written: string, variables: Variables): ReadonlyArray<string> => {

@@ -12,7 +12,7 @@ const inWorkspace = <A>(use: (fs: FileSystem.FileSystem, workspace: string) => E
   Effect.gen(function* () {
     const node = yield* FileSystem.FileSystem
     const fs: FileSystem.FileSystem = { ...node, readLink: (path) => node.readLink(path) }
-    const workspace = yield* Effect.flatMap(fs.makeTempDirectoryScoped(), fs.realPath)
+    const workspace = `${yield* Effect.flatMap(fs.makeTempDirectoryScoped(), fs.realPath)}/workspace`
     yield* fs.makeDirectory(`${workspace}/src/deep`, { recursive: true })
     yield* fs.writeFileString(`${workspace}/src/a.ts`, "x")
     yield* fs.symlink("src/deep", `${workspace}/inner`)

