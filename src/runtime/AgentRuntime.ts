@@ -40,7 +40,7 @@ import type { SubagentProfile } from "../subagent/SubagentProfile.js"
 import type { Subagents } from "../subagent/Subagents.js"
 import type { Agenda } from "../tool/Agenda.js"
 import * as ToolRegistry from "../tool/ToolRegistry.js"
-import { Metrics } from "./Metrics.js"
+import { Metrics, type Taking } from "./MetricsTaking.js"
 
 export type { Limits, Unchanged } from "../turn/Limits.js"
 export type { Mediation, Settings as SubagentSettings } from "../subagent/AgentTree.js"
@@ -74,8 +74,8 @@ export interface Service {
   readonly spans: Spans.Service
   /** The audit trail around the making of the runtime; one around an agent's start counts before it. */
   readonly audit: AuditTrail.Service
-  /** Whether metrics are taken of its agents, as far as nothing else is said around their start. */
-  readonly metrics: "on" | "off"
+  /** What takes metrics of its agents, as far as nothing else is said around their start. */
+  readonly metrics: Taking | undefined
   readonly subagents: AgentTree.Settings
 }
 

@@ -31,7 +31,6 @@
  *
  * @since 0.1.0
  */
-import * as Context from "effect/Context"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import * as MetricBoundaries from "effect/MetricBoundaries"
@@ -40,16 +39,9 @@ import * as MetricLabel from "effect/MetricLabel"
 import type { RequestId, SessionId } from "../core/Id.js"
 import type { AgentEvent, Usage } from "../event/AgentEvent.js"
 import * as EventBus from "../event/EventBus.js"
+import { Metrics } from "./MetricsTaking.js"
 
-/**
- * Whether metrics are taken.
- *
- * @since 0.1.0
- * @category services
- */
-export class Metrics extends Context.Reference<Metrics>()("assent/runtime/Metrics", {
-  defaultValue: (): "on" | "off" => "off"
-}) {}
+export { Metrics, type Taking } from "./MetricsTaking.js"
 
 // -----------------------------------------------------------------------------------------------------------------
 // metrics
@@ -173,7 +165,9 @@ export const compactions = counter("assent.compactions", "Compactions of histori
  * @since 0.1.0
  * @category layers
  */
-export const layer: Layer.Layer<Metrics> = Layer.succeed(Metrics, "on")
+export const layer: Layer.Layer<Metrics> = Layer.succeed(Metrics, {
+  of: (bus) => EventBus.observed(bus, new Observer())
+})
 
 /**
  * Takes none; the default. Around a start it counts before the runtime's.
@@ -181,21 +175,14 @@ export const layer: Layer.Layer<Metrics> = Layer.succeed(Metrics, "on")
  * @since 0.1.0
  * @category layers
  */
-export const layerOff: Layer.Layer<Metrics> = Layer.succeed(Metrics, "off")
-
-/**
- * The bus of one tree, with metrics taken of every event that is published.
- *
- * @internal
- */
-export const counted = (bus: EventBus.Service): EventBus.Service => EventBus.observed(bus, new Taking())
+export const layerOff: Layer.Layer<Metrics> = Layer.succeed(Metrics, undefined)
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
 /** Takes the metrics of one tree. */
-class Taking implements EventBus.Observer {
+class Observer implements EventBus.Observer {
   /** When each question was asked. A child's question comes by every agent above it, under one id. */
   private readonly asked = new Map<RequestId, number>()
   private readonly called = new Map<SessionId, number>()

@@ -8,7 +8,7 @@ import * as AuditTrail from "../audit/AuditTrail.js"
 import * as Spans from "../core/Spans.js"
 import type * as EventBus from "../event/EventBus.js"
 import { AgentRuntime } from "./AgentRuntime.js"
-import * as Metrics from "./Metrics.js"
+import { Metrics } from "./MetricsTaking.js"
 
 export interface Receivers {
   readonly trail: AuditTrail.Service
@@ -26,7 +26,7 @@ export const around = (
   return {
     trail: nearest(context, AuditTrail.AuditTrail, audit),
     spans: followed(nearest(context, Spans.Spans, spans), services),
-    bus: nearest(context, Metrics.Metrics, metrics) === "on" ? Metrics.counted(bus) : bus
+    bus: nearest(context, Metrics, metrics)?.of(bus) ?? bus
   }
 }
 
