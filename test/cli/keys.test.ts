@@ -340,6 +340,42 @@ describe("a permission at a terminal", () => {
     )
   )
 
+  it.live("waits its turn behind others, and a line that is half typed outlasts them all", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const place = yield* Program.place
+        const calls = [
+          { name: "run_command", params: { command: "echo >> told; sleep 1" } },
+          { name: "write_file", params: { path: "made", content: "x" } },
+          { name: "ask_user", params: { prompt: "Which one?" } }
+        ]
+        yield* place.write("workspace/script.json", script({ tools: calls }, { text: "Done." }))
+        const screen = yield* start(place, {}, "--model", "script:script.json")
+        yield* screen.type("go\rand then a yes of no importance")
+        yield* screen.sees((text) => text.includes("Allow run_command?") && text.endsWith("answer>"))
+        assert.include(screen.everything(), "draft kept: and then a yes of no importance")
+        // Answered only by an Enter while a line is half typed; each question after the one before.
+        yield* hushed
+        yield* screen.type("y\r")
+        const second = yield* screen.sees((text) => text.includes("Allow write_file?") && text.endsWith("answer>"))
+        assert.notInclude(second, "Which one?")
+        yield* hushed
+        yield* screen.type("n\r")
+        yield* screen.sees((text) => text.includes("Which one?") && text.endsWith("answer>"))
+        yield* hushed
+        yield* screen.type("this one\r")
+        yield* screen.sees((text) => text.endsWith("Done.\n> and then a yes of no importance"))
+        const all = screen.everything()
+        assert.match(all, /write_file denied/)
+        assert.match(all, /ask_user Which one\? · .* · this one/)
+        assert.deepStrictEqual(
+          readdirSync(place.path("workspace")).filter((name) => name !== "script.json"),
+          ["told"]
+        )
+      })
+    )
+  )
+
   it.live("takes /quit", () =>
     Effect.scoped(
       Effect.gen(function* () {
