@@ -97,7 +97,17 @@ const programs = {
   node: library,
   bin: async () => {
     const agent = /\/src\/(?:shell|permission|subagent)\/|\/src\/bridge\/(?:Mediator|ParentBridgedChannel)\.ts/
-    let atOnce
+    let starts
+    const startsWith = (modules) =>
+      (starts ??= {
+        told: loadedWith("src/cli/bin.ts", modules),
+        run: loadedWith("src/cli/command/Run.ts", modules),
+        chat: loadedWith("src/cli/command/Chat.ts", modules)
+      })
+    const isNeededAtWork = (id, modules) => {
+      const { chat, run } = startsWith(modules)
+      return agent.test(id) || (run.has(id) && chat.has(id))
+    }
     await build({
       ...common,
       input: "src/cli/bin.ts",
@@ -129,19 +139,16 @@ const programs = {
         entryFileNames: "main.js",
         chunkFileNames: "[name]-[hash].js",
         cleanDir: true,
-        // What the library loads late, the program needs at once: one file is sooner there than six. Help and the version
-        // are told without it.
+        // What the library loads late, and what a run and a chat both need, is one file: it is sooner there than thirty.
+        // Help and the version are told without it.
         codeSplitting: {
           groups: [
             {
               debugName: "told",
-              name: (id, modules) => {
-                atOnce ??= loadedWith("src/cli/bin.ts", modules)
-                return atOnce.has(id) && id.includes("/src/core/") ? "told" : null
-              },
+              name: (id, modules) => (startsWith(modules).told.has(id) && isNeededAtWork(id, modules) ? "told" : null),
               priority: 1
             },
-            { name: "agent", test: agent }
+            { debugName: "agent", name: (id, modules) => (isNeededAtWork(id, modules) ? "agent" : null) }
           ]
         },
         // It is read as Latin-1, which takes half the memory.
