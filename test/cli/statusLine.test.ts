@@ -99,6 +99,7 @@ describe("the line below the prompt", () => {
           yield* screen.resize(100, 6)
           yield* screen.sees((text) => text.endsWith("\n>"))
           yield* screen.resize(100, 30)
+          yield* screen.sees((text) => text.endsWith("\noffline/offline · git other · ask"))
           yield* screen.type("/status\r")
           assert.include(
             yield* screen.sees((text) => text.includes("before the first answer")),
