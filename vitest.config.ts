@@ -13,14 +13,16 @@ const slow = [
   "test/**/*.property.test.ts",
   "test/audit/AuditTrail.test.ts",
   "test/bridge/{MediatorAgent,schedules}.test.ts",
-  "test/builtin/ShellRun.test.ts",
+  "test/builtin/{ShellRun,swappedLink}.test.ts",
   "test/channel/FileChannel.test.ts",
   "test/interaction/TypedAnswer.test.ts",
   "test/model/{aimock,faults,fuzz,providers,vendors}.test.ts",
+  "test/people/schedules.test.ts",
   "test/permission/{Growth,ShellLines}.test.ts",
   "test/scenario/crash.test.ts",
   "test/session/Session.test.ts",
   "test/shell/CommandLine.test.ts",
+  "test/terminal/MarkdownStream.test.ts",
   "test/turn/TurnFiber.test.ts"
 ]
 /** They load modules a second time or others in their place, and the tests behind them in the same process would have those. */
@@ -78,6 +80,7 @@ export default defineConfig(({ mode }) => {
           test: {
             name: "tests",
             include: ["test/**/*.test.ts"],
+            globalSetup: isQuick ? [] : "test/sandbox/setup.ts",
             exclude: [...foreign, postgres, ...alone, ...(isQuick ? slow : [])]
           }
         },

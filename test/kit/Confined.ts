@@ -4,35 +4,12 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Stream from "effect/Stream"
-import { execFileSync } from "node:child_process"
-import { existsSync } from "node:fs"
 import * as HostSandbox from "../../src/sandbox/HostSandbox.js"
 import type * as Sandbox from "../../src/sandbox/Sandbox.js"
-
-/** Whether this machine can make a sandbox; tests that need one are skipped otherwise. */
-export const isPossible = (() => {
-  if (!existsSync("/usr/bin/bwrap")) return false
-  try {
-    execFileSync("/usr/bin/bwrap", [
-      "--unshare-all",
-      "--ro-bind",
-      "/",
-      "/",
-      "--proc",
-      "/proc",
-      "--",
-      "/bin/sh",
-      "-c",
-      "exit 0"
-    ])
-    return true
-  } catch {
-    return false
-  }
-})()
+import * as Bubblewrap from "./Bubblewrap.js"
 
 /** With `ASSENT_REQUIRE` naming the sandbox, tests fail instead of being skipped. */
-export const isWanted = isPossible || (process.env["ASSENT_REQUIRE"] ?? "").split(",").includes("sandbox")
+export const isWanted = Bubblewrap.isPossible || (process.env["ASSENT_REQUIRE"] ?? "").split(",").includes("sandbox")
 
 export interface Told {
   readonly exitCode: number | null
