@@ -1,9 +1,9 @@
 /** Command lines that try to escape from a sandbox, and checks from outside whether one did. */
 import { execFileSync, spawn, type ChildProcess } from "node:child_process"
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { connect, createServer, type Server } from "node:net"
 import { createSocket, type Socket } from "node:dgram"
-import { join } from "node:path"
+import { dirname, join } from "node:path"
 
 /** The surroundings of a workspace, which must not be touched from it. */
 export interface World {
@@ -34,6 +34,24 @@ const listening = (server: Server, where: number | string) =>
     })
   })
 
+/** A repository with one commit, which every world beside this place has a copy of: git takes long to make one. */
+const repositoryFor = (place: string): string => {
+  const repository = join(dirname(place), "repository")
+  if (existsSync(repository)) return repository
+  mkdirSync(repository)
+  const git = (...args: ReadonlyArray<string>) =>
+    execFileSync("git", ["-c", "user.name=A", "-c", "user.email=a@b.example", ...args], {
+      cwd: repository,
+      env: gitEnvironment(repository),
+      stdio: "ignore"
+    })
+  git("init", "-q", "-b", "main")
+  writeFileSync(join(repository, "a"), "a\n")
+  git("add", "a")
+  git("commit", "-qm", "first")
+  return repository
+}
+
 export const make = async (place: string): Promise<World> => {
   const [workspace, home, outside] = ["workspace", "home", "outside"].map((name) => join(place, name)) as [
     string,
@@ -53,12 +71,7 @@ export const make = async (place: string): Promise<World> => {
     writeFileSync(file, `${secret}\n`)
   writeFileSync(join(home, ".gitconfig"), "[user]\n\tname = A\n\temail = a@b.example\n")
   writeFileSync(join(outside, "victim"), "as it was\n")
-  const git = (...args: ReadonlyArray<string>) =>
-    execFileSync("git", args, { cwd: workspace, env: gitEnvironment(home), stdio: "ignore" })
-  git("init", "-q", "-b", "main")
-  writeFileSync(join(workspace, "a"), "a\n")
-  git("add", "a")
-  git("commit", "-qm", "first")
+  cpSync(repositoryFor(place), workspace, { recursive: true })
   let count = 0
   const hit = () => {
     count += 1
