@@ -70,7 +70,7 @@ export const make = (found: ReadonlyArray<Assignment>): Variables => {
  * too many texts to check.
  */
 export const resolve = (text: string, variables: Variables): ReadonlyArray<string> | undefined => {
-  let texts: ReadonlyArray<string> = [text]
+  let texts: ReadonlyArray<string> = [text.includes("${#") ? text.replace(/\$\{#\w+\}/g, "0") : text]
   // A value may hold another variable.
   for (let depth = 0; depth < 4 && texts.some((text) => text.includes("$")); depth++) {
     const next = new Set<string>()
