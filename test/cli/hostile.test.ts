@@ -142,6 +142,43 @@ const hostile = Effect.gen(function* () {
   fs.symlinkSync("/dev/zero", inWorkspace(".assent/instructions.md"))
   fs.mkdirSync(inWorkspace(`dir${evil.replaceAll("/", "")}`))
   fs.symlinkSync(at.path("secret.md"), inWorkspace(`dir${evil.replaceAll("/", "")}/AGENTS.md`))
+  // What git, npm, node and a shell would run or read here, if anything of ours asked them to.
+  const runs = `touch ${inWorkspace("owned")}`
+  yield* at.write(
+    "workspace/.git/config",
+    [
+      "[core]",
+      `fsmonitor = "${runs}"`,
+      "hooksPath = .git/hooks",
+      `pager = ${runs}`,
+      "[diff]",
+      `external = ${runs}`
+    ].join("\n\t")
+  )
+  for (const name of [
+    ...["pre-commit", "post-checkout", "fsmonitor-watchman"].map((hook) => `.git/hooks/${hook}`),
+    ...["git", "sh", "bash", "node", "bwrap", "rg"].flatMap((program) => [program, `node_modules/.bin/${program}`])
+  ]) {
+    yield* at.write(`workspace/${name}`, `#!/bin/sh\n${runs}\n`)
+    fs.chmodSync(inWorkspace(name), 0o755)
+  }
+  yield* at.write("workspace/evil.cjs", `require("fs").writeFileSync(${JSON.stringify(inWorkspace("owned"))}, "")`)
+  yield* at.write("workspace/.env", "NODE_OPTIONS=--require ./evil.cjs\nPATH=.\nBASH_ENV=./sh\n")
+  yield* at.write("workspace/.npmrc", "script-shell=./sh\nnode-options=--require ./evil.cjs\n")
+  yield* at.write("workspace/package.json", {
+    name: "x",
+    type: "module",
+    main: "evil.cjs",
+    imports: { "#a": "./evil.cjs" }
+  })
+  for (const name of [".git/HEAD", ".gitignore", "docs/.gitignore", "docs/pipe"])
+    execFileSync("mkfifo", [inWorkspace(name)])
+  fs.symlinkSync("..", inWorkspace("docs/up"))
+  fs.symlinkSync("/dev/zero", inWorkspace("docs/zero"))
+  fs.writeFileSync(inWorkspace("docs/hole"), "")
+  fs.truncateSync(inWorkspace("docs/hole"), 2 ** 40)
+  yield* at.write("workspace/docs/deep.json", "[".repeat(1_000_000))
+  yield* at.write("workspace/docs/line.txt", `${"x".repeat(5_000_000)}${evil}`)
   return { at, theirs, inWorkspace }
 })
 
@@ -196,6 +233,14 @@ describe("a hostile workspace", () => {
         const attempts: ReadonlyArray<ReadonlyArray<string>> = [
           ["run", "--yolo", "--profile", "helper", "x"],
           ["run", "--json", "run touch owned"],
+          ["run", "run git status"],
+          ...["pipe", "zero", "hole", "line.txt", "deep.json", "AGENTS.md", "up/docs/AGENTS.md"].map((name) => [
+            "run",
+            `read docs/${name}`
+          ]),
+          ["run", "list docs"],
+          ["run", "search 7f3a9c"],
+          ["run", "--jsonl", "search 7f3a9c"],
           ["run", "--profile", "explore", "run touch owned"],
           ["run", "--profile", "mine", "run touch owned"],
           ["run", `run touch owned ${evil}`],
