@@ -110,6 +110,22 @@ describe("the house", () => {
     assert.deepStrictEqual(long, [])
   })
 
+  it("has no room of more than 15 % of its lines", () => {
+    // The command line is a floor of its own, in rooms.
+    const roomOf = (file: string) => (folderOf(file) === "cli" ? dirname(shown(file)) : folderOf(file))
+    const lines = new Map<string, number>()
+    for (const file of files) {
+      const count = readFileSync(file, "utf8").split("\n").length
+      lines.set(roomOf(file), (lines.get(roomOf(file)) ?? 0) + count)
+    }
+    const all = [...lines.values()].reduce((sum, count) => sum + count, 0)
+    assert.isAbove(lines.size, 25)
+    assert.deepStrictEqual(
+      [...lines].filter(([, count]) => count > all * 0.15).map(([room]) => room),
+      []
+    )
+  })
+
   it("imports Effect's modules one by one, and Node only at its edges", () => {
     /** Digests, a database that is native code, and the socket of one that is a server. */
     const atTheEdge = new Set(["core/Digest.ts", "store/LibsqlStore.ts", "store/PostgresConnection.ts"])

@@ -2,7 +2,7 @@
  * The parent's end of the bridge: it brings every question of a child to an answer, whatever the parent is doing.
  *
  * ```
- *  requests lane ── r7 ──► one fiber ─┬─ the strategy knows ────────────────────────────┬─► reply port of the child
+ *  requests ─────── r7 ──► one fiber ─┬─ the strategy knows ────────────────────────────┬─► reply port of the child
  *                                     └─ forward: the parent's own interactor is asked ─┘
  *                ── withdrawn r7 ──► the fiber is interrupted, and with it the dialog
  * ```
@@ -56,7 +56,7 @@ export interface Strategy {
 
 /** @internal */
 export interface Options {
-  readonly lane: ChildRequestQueue
+  readonly requests: ChildRequestQueue
   /** The parent's own interactor. */
   readonly interactor: Interactor.Service
   /** Default: {@link forward}. */
@@ -177,13 +177,13 @@ class Mediator {
         else this.drop(entry)
       }
     }
-    return Effect.forever(Effect.flatMap(this.options.lane.take, (entries) => Effect.sync(() => taken(entries))))
+    return Effect.forever(Effect.flatMap(this.options.requests.take, (entries) => Effect.sync(() => taken(entries))))
   }
 
   /** Interrupts the open questions. */
   get end(): Effect.Effect<void> {
     return Effect.suspend(() => {
-      this.options.lane.close()
+      this.options.requests.close()
       return Fiber.interruptAll([...this.held.values()].flatMap(({ fiber }) => (fiber === undefined ? [] : [fiber])))
     })
   }

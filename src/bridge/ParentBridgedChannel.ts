@@ -3,7 +3,7 @@
  * PendingReplies}.
  *
  * ```
- *  child's tool ── request(r7) ──► door: r7 waits ─┐          ┌─► mediator ── the parent's own interactor ─► …
+ *  child's tool ── request(r7) ──► r7 waits ───────┐          ┌─► mediator ── the parent's own interactor ─► …
  *                                                  └─ ask r7 ─┘
  *                                   r7 settled ◄──── reply port ◄─┘
  * ```
@@ -35,7 +35,7 @@ export interface Options {
   /** Agent path of the parent: names it in events, audit and messages. */
   readonly parent: string
   /** Where the child's own questions wait. */
-  readonly door: PendingReplies
+  readonly replies: PendingReplies
   /** The child's end of the parent's inbox. */
   readonly port: ChildPort
   /**
@@ -80,21 +80,21 @@ class Bridge implements Interactor.Service, Asking.Masked {
     options: Interactor.Options<I> | undefined,
     restore: Restore
   ): Effect.Effect<Interactor.Answered<I>, InteractionError> {
-    const { door, parent, port } = this.options
+    const { replies, parent, port } = this.options
     const timeouts = Interactor.timeoutsOf(this.options.timeouts, defaultTimeouts)
     const limit = Option.getOrUndefined(Interactor.timeoutOf(request.interaction, timeouts))
     return Effect.suspend(() => {
       const { requestId } = request
-      const entry = door.open(request)
+      const entry = replies.open(request)
       port.ask({
         request,
         recheck: options?.recheck,
         votes: options?.votes,
         upcoming: options?.upcoming,
-        reply: door.replyPort
+        reply: replies.replyPort
       })
       const giveUp = (why: InteractionError, end: Settlement = Exit.fail(why)) =>
-        door.close(requestId, end) ? port.withdraw(requestId, why) : Effect.void
+        replies.close(requestId, end) ? port.withdraw(requestId, why) : Effect.void
       const timeUp = (limit: Duration.Duration) =>
         Effect.sync(() => {
           const why = new InteractionTimedOut({ requestId, by: parent, after: Duration.toMillis(limit) })

@@ -30,7 +30,7 @@ export interface Service {
   /** Questions of this session's children; read by its mediator. */
   readonly requests: ChildRequestQueue.ChildRequestQueue
   /** Where this session's own questions to its parent wait; unused in a root. */
-  readonly door: PendingReplies.PendingReplies
+  readonly replies: PendingReplies.PendingReplies
   /** Takes the messages that steer the running turn, oldest first; what goes along comes before them. */
   readonly takeSteering: () => ReadonlyArray<Message>
   /**
@@ -76,8 +76,8 @@ class SessionInbox implements Service {
   private queue: Array<Message> = []
   private along: Array<Message> | undefined
   // Most sessions have neither children nor a parent.
-  private lane: ChildRequestQueue.ChildRequestQueue | undefined
-  private ownDoor: PendingReplies.PendingReplies | undefined
+  private childRequests: ChildRequestQueue.ChildRequestQueue | undefined
+  private ownReplies: PendingReplies.PendingReplies | undefined
   private ownChildPort: ChildPort | undefined
 
   constructor(
@@ -93,11 +93,11 @@ class SessionInbox implements Service {
   }
 
   get requests(): ChildRequestQueue.ChildRequestQueue {
-    return (this.lane ??= ChildRequestQueue.make())
+    return (this.childRequests ??= ChildRequestQueue.make())
   }
 
-  get door(): PendingReplies.PendingReplies {
-    return (this.ownDoor ??= PendingReplies.make(this.options.late ?? unheard))
+  get replies(): PendingReplies.PendingReplies {
+    return (this.ownReplies ??= PendingReplies.make(this.options.late ?? unheard))
   }
 
   takeSteering(): ReadonlyArray<Message> {

@@ -91,13 +91,13 @@ export class EventProjection {
       case "HistoryReplaced":
         return this.shorten(fact.entry)
       case "SessionResumed":
-        return this.tell({ _tag: "SessionRestored", messages: this.messages })
+        return this.emit({ _tag: "SessionRestored", messages: this.messages })
       case "SessionClosed":
         return this.setStatus("done")
     }
   }
 
-  private tell(body: AgentEvent.Body): void {
+  private emit(body: AgentEvent.Body): void {
     const { agent, sessionId } = this.opened
     this.publish(AgentEvent.make({ at: this.at, sessionId, agent, correlationId: this.turn }, body))
   }
@@ -105,12 +105,12 @@ export class EventProjection {
   private setStatus(status: AgentEvent.AgentStatus): void {
     if (this.status === status) return
     this.status = status
-    this.tell({ _tag: "AgentStatusChanged", status })
+    this.emit({ _tag: "AgentStatusChanged", status })
   }
 
   private created(): void {
     const { depth, model, parentSessionId, parentToolCallId, profile, subagentId } = this.opened
-    this.tell({
+    this.emit({
       _tag: "AgentCreated",
       depth,
       model,
@@ -123,7 +123,7 @@ export class EventProjection {
 
   private receive({ message }: EntryOf<"MessageReceived">): void {
     if (message.interjection === undefined) return
-    this.tell({
+    this.emit({
       _tag: "UserInterjected",
       messageId: message.id,
       message: message.text,
@@ -139,7 +139,7 @@ export class EventProjection {
     if (begins) {
       this.turn = entry.correlationId
       this.step = 0
-      this.tell({
+      this.emit({
         _tag: "TurnStarted",
         input: wordsOf(messages),
         ...attachmentsOf(messages)
@@ -162,21 +162,21 @@ export class EventProjection {
     this.step = step
     const context = TokenUsage.contextOf(model, usage, window)
     this.tokens = context?.tokens ?? this.tokens
-    for (const messageId of this.unseen.splice(0)) this.tell({ _tag: "InterjectionAcknowledged", messageId, step })
+    for (const messageId of this.unseen.splice(0)) this.emit({ _tag: "InterjectionAcknowledged", messageId, step })
     this.setStatus("thinking")
-    this.tell({ _tag: "ModelCallStarted", model, step })
+    this.emit({ _tag: "ModelCallStarted", model, step })
     for (const part of content) {
       if (part.type !== "text" && part.type !== "reasoning") continue
       const block = part.type === "text" ? "text" : "thinking"
       this.setStatus("streaming")
-      this.tell({ _tag: "BlockStarted", block })
-      if (part.text !== "") this.tell({ _tag: block === "text" ? "TextDelta" : "ThinkingDelta", text: part.text })
-      this.tell({ _tag: "BlockEnded", block })
+      this.emit({ _tag: "BlockStarted", block })
+      if (part.text !== "") this.emit({ _tag: block === "text" ? "TextDelta" : "ThinkingDelta", text: part.text })
+      this.emit({ _tag: "BlockEnded", block })
     }
     const stopped = ended.finishReason === "interrupted" ? { interrupted: true } : {}
     const { finishReason: reason, remark } = { remark: undefined, ...ended }
     const remarked = remark === undefined ? {} : { remark }
-    this.tell({
+    this.emit({
       _tag: "ModelCallEnded",
       model,
       step,
@@ -200,7 +200,7 @@ export class EventProjection {
     for (const { id, name, params } of entry.calls) {
       const summary = ToolSummary.ofCall(params, redactor)
       const proposed = { toolCallId: id, tool: name, summary, arguments: redactor.value(params) }
-      this.tell({ _tag: "ToolCallProposed", ...proposed })
+      this.emit({ _tag: "ToolCallProposed", ...proposed })
     }
   }
 
@@ -208,7 +208,7 @@ export class EventProjection {
     if (call === undefined || isAgain) return
     const { granted, method, params, reason, requestId, toolCallId } = entry
     const by = requestId === undefined ? undefined : this.requests.get(requestId)?.by
-    this.tell({
+    this.emit({
       _tag: "PermissionResolved",
       toolCallId,
       tool: call.call.name,
@@ -225,15 +225,15 @@ export class EventProjection {
     if (call === undefined || isAgain) return
     const { params, tool, toolCallId } = entry
     this.startedAt.set(toolCallId, this.at)
-    this.tell({ _tag: "ToolCallStarted", toolCallId, tool, summary: ToolSummary.ofCall(params, redactor) })
+    this.emit({ _tag: "ToolCallStarted", toolCallId, tool, summary: ToolSummary.ofCall(params, redactor) })
   }
 
   private end({ call }: CallSnapshot, outcome: ToolOutcome, result: unknown): void {
     const fault = outcome === "succeeded" ? ToolSummary.fault(result) : undefined
     const startedAt = this.startedAt.get(call.id)
     const todos = outcome === "succeeded" ? Todo.written(call.name, call.params) : undefined
-    if (todos !== undefined) this.tell({ _tag: "TodosChanged", items: (this.todos = todos) })
-    this.tell({
+    if (todos !== undefined) this.emit({ _tag: "TodosChanged", items: (this.todos = todos) })
+    this.emit({
       _tag: "ToolCallEnded",
       toolCallId: call.id,
       tool: call.name,
@@ -257,18 +257,18 @@ export class EventProjection {
     for (const requestId of [...this.open]) this.settle({ _tag: "InteractionSettled", requestId, status: "cancelled" })
     const report = TurnEnd.report(end)
     const { detail, reason, steps } = report
-    this.tell({ _tag: "TurnEnded", ...report })
+    this.emit({ _tag: "TurnEnded", ...report })
     this.turn = undefined
     this.setStatus("idle")
     if (this.opened.depth === 0) return
     const error = reason === "completed" ? {} : { error: detail ?? reason }
-    this.tell({ _tag: "AgentCompleted", success: reason === "completed", turnsUsed: steps, ...error })
+    this.emit({ _tag: "AgentCompleted", success: reason === "completed", turnsUsed: steps, ...error })
   }
 
   private raise(request: InteractionRequest): void {
     this.requests.set(request.requestId, { request, by: undefined })
     this.open.add(request.requestId)
-    this.tell(InteractionEvent.requested(request, redactor))
+    this.emit(InteractionEvent.requested(request, redactor))
   }
 
   private vote({ answer, by, requestId, roles }: EntryOf<"VoteGiven">): void {
@@ -278,7 +278,7 @@ export class EventProjection {
     this.votes.set(requestId, votes)
     const standing = Ballot.standing(interaction, votes)
     const missing = standing._tag === "Open" ? { missing: standing.missing } : {}
-    this.tell({ _tag: "InteractionVoted", requestId, kind: "Approve", by, vote: answer.decision, ...missing })
+    this.emit({ _tag: "InteractionVoted", requestId, kind: "Approve", by, vote: answer.decision, ...missing })
   }
 
   private settle({ answer, by, requestId, status }: EntryOf<"InteractionSettled">): void {
@@ -291,7 +291,7 @@ export class EventProjection {
     const who = by ?? "nobody"
     switch (status) {
       case "answered":
-        this.tell({
+        this.emit({
           _tag: "InteractionAnswered",
           ...common,
           status,
@@ -302,11 +302,11 @@ export class EventProjection {
         })
         return this.envelope(interaction, answer)
       case "timed_out":
-        return this.tell({ _tag: "InteractionTimedOut", ...common, by: who })
+        return this.emit({ _tag: "InteractionTimedOut", ...common, by: who })
       case "unavailable":
-        return this.tell({ _tag: "InteractionUnavailable", ...common, reason: "Nobody could answer." })
+        return this.emit({ _tag: "InteractionUnavailable", ...common, reason: "Nobody could answer." })
       case "cancelled":
-        return this.tell({ _tag: "InteractionCancelled", ...common, ...(by === undefined ? {} : { by }) })
+        return this.emit({ _tag: "InteractionCancelled", ...common, ...(by === undefined ? {} : { by }) })
     }
   }
 
@@ -316,7 +316,7 @@ export class EventProjection {
     const given = Option.getOrUndefined(Either.getRight(Interaction.decodeAnswer(interaction, answer)))
     const noted = given?.note === undefined ? {} : { note: given.note }
     const approved = given?.outcome === "approve"
-    this.tell({ _tag: approved ? "SubagentEnvelopeApproved" : "SubagentEnvelopeDenied", subagentId, ...noted })
+    this.emit({ _tag: approved ? "SubagentEnvelopeApproved" : "SubagentEnvelopeDenied", subagentId, ...noted })
   }
 
   /** Publishes only changes that a person would see; the policy itself is in no journal. */
@@ -327,7 +327,7 @@ export class EventProjection {
     const shown = `${mode} ${suspension ?? ""}`
     if (shown === this.permissions || (this.permissions === "" && shown === "policy ")) return
     this.permissions = shown
-    this.tell({
+    this.emit({
       _tag: "PermissionStatusChanged",
       mode,
       ...(suspension === undefined ? {} : { suspension })
@@ -339,12 +339,12 @@ export class EventProjection {
     const removed = Math.max(0, this.messages - kept)
     this.messages = messages.length
     if (reason === "cleared") {
-      if (this.todos.length > 0) this.tell({ _tag: "TodosChanged", items: (this.todos = []) })
+      if (this.todos.length > 0) this.emit({ _tag: "TodosChanged", items: (this.todos = []) })
       return
     }
-    this.tell({ _tag: "CompactionStarted", reason, tokens: this.tokens })
+    this.emit({ _tag: "CompactionStarted", reason, tokens: this.tokens })
     this.tokens = Math.round(TokenEstimate.estimate(messages))
-    this.tell({ _tag: "CompactionEnded", reason, removed, tokens: this.tokens })
+    this.emit({ _tag: "CompactionEnded", reason, removed, tokens: this.tokens })
   }
 }
 

@@ -171,7 +171,7 @@ export const fold = (written: Iterable<Written>, from: TreeSnapshot = empty): Tr
     const known = before.get(opened.sessionId)
     if (known === undefined && opened.parentSessionId !== undefined)
       tree.states.get(opened.parentSessionId)?.children.push(opened.sessionId)
-    return new Folding(known ?? begun(opened), reading)
+    return new SnapshotFold(known ?? begun(opened), reading)
   })
   for (const session of from.sessions) tree.restore(session.opened, session)
   let { seq, permissions } = from
@@ -311,7 +311,7 @@ const verbatim: Redaction.Redactor = {
 const noResult = "The program ended while this call was under way. Whether it took effect is not known."
 
 /** One session while it is folded. The snapshot that it is made from is not changed. */
-class Folding {
+class SnapshotFold {
   readonly children: Array<SessionId>
   private opened: SessionOpened
   private history: History.History

@@ -20,7 +20,7 @@ import type * as Inbox from "../inbox/Inbox.js"
 import type { Draft, Message } from "../inbox/Message.js"
 import * as ResumedRequests from "../interaction/ResumedRequests.js"
 import type * as DetachedFiber from "../internal/DetachedFiber.js"
-import * as ResumedQuestions from "../journal/ResumedQuestions.js"
+import * as RequestResumption from "../journal/RequestResumption.js"
 import type * as Model from "../model/Model.js"
 import type * as PermissionGate from "../permission/PermissionGate.js"
 import { Agenda } from "../tool/Agenda.js"
@@ -117,8 +117,8 @@ export interface Service {
 
 /** A session of a tree. It takes no turn before {@link Service.start}. */
 export const make = (shared: TurnContext.Shared, own: Own, { clock, ids, scope }: Surroundings): Service => {
-  const reopening = own.restored === undefined ? undefined : ResumedQuestions.make(own.restored)
-  return new Session(shared, own, clock, { ids, reopening }, scope)
+  const resumption = own.restored === undefined ? undefined : RequestResumption.make(own.restored)
+  return new Session(shared, own, clock, { ids, resumption }, scope)
 }
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -171,7 +171,7 @@ class Session implements Service, Holding {
     const ambient = () => {
       const context = own.ambient?.(this) ?? Context.empty()
       // Always: a child's tools must not take questions of its parent, in whose world it was started.
-      const reopened = Context.add(context, ResumedRequests.ResumedRequests, given.reopening)
+      const reopened = Context.add(context, ResumedRequests.ResumedRequests, given.resumption)
       return Context.add(Context.add(reopened, Agenda, this.loop.session), Hold, this as Holding)
     }
     this.loop = new TurnLoop(shared, own, TurnContext.make(shared, own, clock, ambient), given)

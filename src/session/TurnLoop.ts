@@ -22,7 +22,7 @@ import { Admission, type Host } from "./Admission.js"
 import * as TurnAuthority from "./TurnAuthority.js"
 import { TurnWorld, type Entering } from "./TurnWorld.js"
 import { TurnFiber, type Fork, type Work } from "../turn/TurnFiber.js"
-import type * as ResumedQuestions from "../journal/ResumedQuestions.js"
+import type * as RequestResumption from "../journal/RequestResumption.js"
 import * as RestoredFiles from "../journal/RestoredFiles.js"
 import * as SessionSnapshot from "../journal/SessionSnapshot.js"
 import { emit, setStatus, type Own as ContextOwn, type Shared, type TurnContext } from "../turn/TurnContext.js"
@@ -53,7 +53,7 @@ export interface Own extends ContextOwn {
 export interface Given {
   readonly ids: Id.Generator
   /** Present for a session that another process began. */
-  readonly reopening: ResumedQuestions.ResumedQuestions | undefined
+  readonly resumption: RequestResumption.RequestResumption | undefined
 }
 
 // A class with lazy fields: thousands of sessions may wait at once.
@@ -101,7 +101,7 @@ export class TurnLoop implements Host, RequestHost, Loop {
   start(place: DetachedFiber.Place): void {
     this.world = new TurnWorld(place, this.session)
     if (this.own.restored?.turn !== undefined) return this.fork(() => this.resumed())
-    this.reopeningOver()
+    this.dropUnasked()
     this.next()
   }
 
@@ -137,7 +137,7 @@ export class TurnLoop implements Host, RequestHost, Loop {
 
   end(): boolean {
     if (!this.rests() || this.idleCompaction.isRunning()) return false
-    this.over()
+    this.conclude()
     return true
   }
 
@@ -146,7 +146,7 @@ export class TurnLoop implements Host, RequestHost, Loop {
       const closing = (this.closing ??= new OneShot())
       if ("halt" in reason) this.haltIdle(reason.halt)
       // A turn that has begun publishes its end; one that waits to begin does not begin.
-      if (this.running === undefined) this.over()
+      if (this.running === undefined) this.conclude()
       else this.stopRunning(reason)
       return closing
     })
@@ -244,14 +244,14 @@ export class TurnLoop implements Host, RequestHost, Loop {
   /** Begins the next work, if there is some. */
   private next(): void {
     this.working = false
-    if (this.closing !== undefined) this.over()
+    if (this.closing !== undefined) this.conclude()
     else if (this.session.compaction.isRequested() && this.world !== undefined) this.idleCompaction.begin()
     else if (!this.session.inbox.isEmpty()) this.take()
   }
 
   /** Takes the next turn. It begins later: what is filed in this synchronous step may belong to it. */
   private take(): void {
-    if (this.closing !== undefined) this.over()
+    if (this.closing !== undefined) this.conclude()
     else this.fork(() => this.taken())
   }
 
@@ -267,7 +267,7 @@ export class TurnLoop implements Host, RequestHost, Loop {
   /** A session that is broken itself ends: nobody waits for it for ever. */
   private guarded<A, R>(effect: Effect.Effect<A, never, R>): Effect.Effect<A, never, R> {
     return Effect.catchAllCause(effect, (cause) => {
-      this.over()
+      this.conclude()
       return Effect.failCause(cause)
     })
   }
@@ -291,12 +291,12 @@ export class TurnLoop implements Host, RequestHost, Loop {
     const attachments = RestoredFiles.inputOf(restored)
     const told = attachments.length === 0 ? {} : { attachments }
     emit(this.session, { _tag: "TurnStarted", input: SessionSnapshot.inputOf(restored), ...told })
-    return this.work([], correlationId, { step, batch: restored.batch, caughtUp: () => this.reopeningOver() })
+    return this.work([], correlationId, { step, batch: restored.batch, caughtUp: () => this.dropUnasked() })
   }
 
   /** Drops open questions that no call asks again. */
-  private reopeningOver(): void {
-    this.session.journal?.dropped(this.given.reopening?.end() ?? [])
+  private dropUnasked(): void {
+    this.session.journal?.dropped(this.given.resumption?.end() ?? [])
   }
 
   private begin(input: ReadonlyArray<Message>): CorrelationId {
@@ -342,7 +342,7 @@ export class TurnLoop implements Host, RequestHost, Loop {
     const apart = turn.apart(input)
     const ended = () => Turn.report(Turn.endOf(signal))
     const traced = SessionSpan.turn(session, { input, origin, ended })(apart)
-    return this.within({ origin, own, resumed: begun && this.given.reopening }, (fork) =>
+    return this.within({ origin, own, resumed: begun && this.given.resumption }, (fork) =>
       // With nothing around it, it needs no second fiber.
       traced === apart ? turn.run(input, closed, fork) : Effect.ensuring(traced, Effect.suspend(closed))
     )
@@ -473,7 +473,7 @@ export class TurnLoop implements Host, RequestHost, Loop {
   }
 
   /** It has ended: no further turn. */
-  private over(): void {
+  private conclude(): void {
     if (!this.hasEnded) {
       this.hasEnded = true
       this.giveBack()

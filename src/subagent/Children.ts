@@ -74,7 +74,7 @@ export class Children implements Service, TreeSession.Wiring, Subagent.Family {
     const { interactor, scope, tree } = this.options
     const { audit, bus, redactor } = tree.shared
     const { inbox, origin, place } = session
-    const options = { lane: inbox.requests, interactor, origin, bus, redactor, audit, place }
+    const options = { requests: inbox.requests, interactor, origin, bus, redactor, audit, place }
     return (this.mediating = Mediator.once(options, strategyOf(tree, session), scope))
   }
 

@@ -103,10 +103,10 @@ export const make = (options: Options, parentScope: Scope.Scope): Effect.Effect<
       limits: limitsAt(origin.depth, options),
       compaction: recipe.compaction,
       restored,
-      interactor: ({ door }) =>
+      interactor: ({ replies }) =>
         ParentBridgedChannel.make({
           parent: parent.origin.agent,
-          door,
+          replies,
           port: parent.inbox.childPort,
           timeouts: tree.settings.timeouts
         }),

@@ -132,7 +132,7 @@ export class Turn {
         // Before the steering is read: messages that this turn cannot answer begin the next one.
         if (this.count >= session.limits.maxSteps) {
           const end = TurnLimit({ text: this.lastText(), steps: this.count })
-          yield* this.tidy(end)
+          yield* this.compactBeforeEnd(end)
           return this.end(end)
         }
         if (TokenBudget.isReached(session)) {
@@ -162,7 +162,7 @@ export class Turn {
         if (reply.value.calls.length === 0) {
           const end = this.answered(reply.value)
           if (end === undefined) continue
-          yield* this.tidy(end)
+          yield* this.compactBeforeEnd(end)
           if (end._tag === "Completed" && inbox.hasSteering()) continue
           return this.end(end)
         }
@@ -372,7 +372,7 @@ export class Turn {
   /**
    * Compacts before the end, if that is due. A stop during it does not change the turn's end, as the turn is complete.
    */
-  private tidy(end: TurnEnd): Effect.Effect<void> {
+  private compactBeforeEnd(end: TurnEnd): Effect.Effect<void> {
     if (end._tag === "Failed") return Effect.void
     const { compaction } = this.options.session
     const reason = compaction.due("afterTurn")

@@ -33,7 +33,7 @@ const family = (
     if (options.person !== "nobody") yield* broker.attach(person.interactor)
     const [parent, child] = [yield* Inbox.make(), yield* Inbox.make()]
     yield* Mediator.start({
-      lane: parent.requests,
+      requests: parent.requests,
       interactor: broker.interactor,
       origin: Origin.outside,
       bus,
@@ -41,7 +41,7 @@ const family = (
     })
     const bridge = ParentBridgedChannel.make({
       parent: "main",
-      door: child.door,
+      replies: child.replies,
       port: parent.childPort,
       ...(options.timeouts === undefined ? {} : { timeouts: options.timeouts })
     })
@@ -66,7 +66,7 @@ describe("a bridge", () => {
           ["InteractionRequested", "InteractionAnswered"],
           "the bridge tells nothing itself"
         )
-        assert.deepStrictEqual(child.door.waiting(), [])
+        assert.deepStrictEqual(child.replies.waiting(), [])
       }
     })
   )
@@ -130,7 +130,7 @@ describe("a bridge", () => {
         assert.deepInclude(failure, { _tag: "InteractionTimedOut", by: "main", after: millis })
         assert.deepStrictEqual(yield* person.open, [], "the person's dialog has closed")
         assert.deepStrictEqual(about(request.requestId), ["InteractionRequested", "InteractionTimedOut"])
-        assert.deepStrictEqual(child.door.waiting(), [])
+        assert.deepStrictEqual(child.replies.waiting(), [])
       })
     )
   }
@@ -162,7 +162,7 @@ describe("a bridge", () => {
       yield* Recorder.settle
       assert.deepStrictEqual(yield* person.open, [])
       assert.deepStrictEqual(yield* broker.open, [])
-      assert.deepStrictEqual(child.door.waiting(), [])
+      assert.deepStrictEqual(child.replies.waiting(), [])
       const told = requests.map(({ requestId }) => about(requestId))
       for (const tags of told) {
         assert.include(
@@ -181,9 +181,15 @@ describe("a bridge", () => {
       let above: Interactor.Service = bridge
       for (let depth = 0; depth < 5; depth++) {
         const [parent, child] = [yield* Inbox.make(), yield* Inbox.make()]
-        const { requests: lane, childPort: port } = parent
-        yield* Mediator.start({ lane, interactor: above, origin: Origin.outside, bus, redactor: Redaction.shapesOnly })
-        above = ParentBridgedChannel.make({ parent: `depth ${depth}`, door: child.door, port })
+        const { requests, childPort: port } = parent
+        yield* Mediator.start({
+          requests,
+          interactor: above,
+          origin: Origin.outside,
+          bus,
+          redactor: Redaction.shapesOnly
+        })
+        above = ParentBridgedChannel.make({ parent: `depth ${depth}`, replies: child.replies, port })
       }
       const asking = yield* Effect.fork(above.request(asked))
       yield* person.next

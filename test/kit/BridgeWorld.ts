@@ -221,7 +221,7 @@ class World {
         ? this.broker.interactor
         : ParentBridgedChannel.make({
             parent: above.origin.agent,
-            door: inbox.door,
+            replies: inbox.replies,
             port: above.inbox.childPort,
             timeouts: { permission: timeout, clarification: timeout, onTimeout }
           })
@@ -238,7 +238,7 @@ class World {
     const scope = this.now(Scope.fork(above, above.strategy))
     const strategy = this.strategy(origin.agent)
     const { bus } = this
-    const options = { lane: inbox.requests, interactor, strategy, origin, bus, redactor: Redaction.shapesOnly }
+    const options = { requests: inbox.requests, interactor, strategy, origin, bus, redactor: Redaction.shapesOnly }
     this.now(Scope.extend(Mediator.start(options), scope))
     return { scope, quiet: finalizersOf(scope) }
   }
@@ -475,8 +475,8 @@ class World {
     this.expect(Effect.runSync(this.broker.open).length === 0, `at rest: the broker has an open request`)
     this.expect(this.machine.asleep === 0, `at rest: a clock runs`)
     for (const member of this.members) {
-      const { door } = member.inbox
-      this.expect(door.waiting().length === 0, `at rest: a question waits at the door of ${member.origin.agent}`)
+      const { replies } = member.inbox
+      this.expect(replies.waiting().length === 0, `at rest: a question waits in ${member.origin.agent}`)
       const { mediation } = member
       if (mediation === undefined || this.isGone(member)) continue
       const held = finalizersOf(mediation.scope) - mediation.quiet

@@ -106,7 +106,7 @@ describe("words that look like answers", () => {
         )
         const [waiting] = (yield* family.agent.agents)
           .filter(({ origin }) => origin.depth === 1)
-          .map(({ session }) => session.inbox.door.waiting())
+          .map(({ session }) => session.inbox.replies.waiting())
         assert.deepStrictEqual(
           waiting?.map(({ requestId }) => requestId as string),
           [id]

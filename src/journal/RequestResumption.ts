@@ -6,7 +6,7 @@ import * as InteractionRequest from "../interaction/InteractionRequest.js"
 import type { Service } from "../interaction/ResumedRequests.js"
 import * as SessionSnapshot from "./SessionSnapshot.js"
 
-export interface ResumedQuestions extends Service {
+export interface RequestResumption extends Service {
   /**
    * Ends the reuse, so that a question of a later step is not matched. Yields the open questions that no call asked
    * again, because something else decided meanwhile.
@@ -18,7 +18,7 @@ export interface ResumedQuestions extends Service {
  * Each question is reused once, by the call that asked it. An approval may show other content by now; a question must
  * be the same.
  */
-export const make = (session: Pick<SessionSnapshot.SessionSnapshot, "answered" | "open">): ResumedQuestions => {
+export const make = (session: Pick<SessionSnapshot.SessionSnapshot, "answered" | "open">): RequestResumption => {
   const left = [...SessionSnapshot.requestsOf(session)]
   return {
     take: (interaction, toolCallId) => {
