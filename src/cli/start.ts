@@ -6,7 +6,8 @@
  * ```
  *  dist/bin/assent.js               this
  *  dist/bin/program/main.js, …      the program, in pieces that are loaded when they are asked for
- *  dist/bin/program/compiled/…      what V8 made of each piece, by V8 and program; written by the first run that ends
+ *  dist/bin/program/compiled/…      what V8 made of each piece, by V8, program and command; written by the first run and
+ *                                   the first chat that end
  * ```
  *
  * V8 checks only the length of a source text and trusts its cache. So a cache file is named by a hash of the text, ends
@@ -71,7 +72,9 @@ const v8 = `${process.version}-${process.arch}-${cachedDataVersionTag().toString
 const version = hash(readFileSync(join(program, main)))
   .toString("hex")
   .slice(0, 16)
-const compiled = join(program, "compiled", v8, version)
+/** A run and a chat call other functions of the same piece, and only what was called is kept. */
+const work = process.argv[2] === "run" ? "run" : "chat"
+const compiled = join(program, "compiled", v8, version, work)
 const loaded = new Map<string, { exports: object }>()
 /** Scripts that were compiled without a cache, by the path of their cache file. */
 const fresh = new Map<string, Script>()

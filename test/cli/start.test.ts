@@ -83,6 +83,12 @@ describe("how the program starts", () => {
       assert.match(yield* assent("run", "--model", "offline", "read bin/package.json"), /\{\}/)
       assert.deepStrictEqual(pieces(), kept)
       assert.deepStrictEqual(contents(), before)
+      // What a chat calls of the same pieces is kept apart.
+      yield* assent("chat", "--model", "offline")
+      const more = pieces().filter((name) => !kept.includes(name))
+      assert.isTrue(more.some((name) => name.endsWith("/chat/main.js")))
+      assert.isTrue(more.every((name) => name.includes("/chat/")))
+      assert.deepStrictEqual(contents(), before)
     })
   )
 
