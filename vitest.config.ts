@@ -18,7 +18,7 @@ const slow = [
   "test/interaction/TypedAnswer.test.ts",
   "test/model/{aimock,faults,fuzz,providers,vendors}.test.ts",
   "test/people/schedules.test.ts",
-  "test/permission/{Growth,ShellLines}.test.ts",
+  "test/permission/{Growth,GuardGrowth,ShellLines}.test.ts",
   "test/scenario/crash.test.ts",
   "test/session/Session.test.ts",
   "test/shell/CommandLine.test.ts",
@@ -42,6 +42,7 @@ const longest = [
   "builtin/ShellRun",
   "cli/start",
   "cli/jobs",
+  "permission/GuardGrowth",
   "permission/Growth",
   "cli/flood",
   "store/KeyValueSessionStore"

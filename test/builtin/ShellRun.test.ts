@@ -156,7 +156,7 @@ describe("run_command", () => {
         }),
       ({ outside }) => ({ spillDirectory: `${outside}/spill` })
     ),
-    60_000
+    120_000
   )
 
   it.scopedLive(

@@ -96,7 +96,7 @@ describe("a directory that becomes a link while a file in it is written", () => 
             assert.strictEqual(fs.readFileSync(`${outside}/there.txt`, "utf8"), "old", `call ${at}`)
           })
         ),
-      60_000
+      120_000
     )
   }
 })
@@ -123,7 +123,7 @@ describe("a directory that becomes a link while a file in it is read", () => {
             assert.notInclude(JSON.stringify([result, changed]), "and a key", `call ${at}`)
           })
         ),
-      60_000
+      120_000
     )
   }
 })

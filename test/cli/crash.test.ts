@@ -6,7 +6,7 @@ import * as Program from "../kit/Program.js"
 import * as Saga from "../soak/Saga.js"
 
 const live = (name: string, effect: Effect.Effect<void, never, Scope.Scope>) =>
-  it.scopedLive(name, () => effect, 30_000)
+  it.scopedLive(name, () => effect, 120_000)
 
 describe("a session on the disk", () => {
   live(

@@ -112,7 +112,7 @@ describe("a peer's flood", () => {
  */
 const lines = 100_000
 const room = 40
-const patience = 30_000
+const patience = 120_000
 
 describe("a process under a flood", () => {
   const told = '"_tag":"AgentError"'

@@ -66,7 +66,7 @@ describe("how the program starts", () => {
     assert.isBelow(sizes.length, program.length / 10)
     assert.isBelow(
       sizes.reduce((sum, size) => sum + size, 0),
-      40_000
+      120_000
     )
   })
 

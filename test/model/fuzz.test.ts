@@ -256,7 +256,7 @@ for (const wire of wires) {
             { numRuns: 100 }
           )
         ),
-      60_000
+      120_000
     )
 
     it.effect(
@@ -280,7 +280,7 @@ for (const wire of wires) {
             { numRuns: 60 }
           )
         ),
-      60_000
+      120_000
     )
 
     it.effect(
@@ -307,7 +307,7 @@ for (const wire of wires) {
             { numRuns: 30 }
           )
         ),
-      60_000
+      120_000
     )
   })
 }

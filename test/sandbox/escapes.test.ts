@@ -43,7 +43,7 @@ describe("the table of escapes", () => {
 })
 
 describe("the servers of a world", () => {
-  it("have counted what was sent to them before", { timeout: 20_000 }, async () => {
+  it("have counted what was sent to them before", { timeout: 120_000 }, async () => {
     const world = await Escape.make(join(base, "served"))
     try {
       await world.arrived()
@@ -73,7 +73,7 @@ describe.skipIf(!Confined.isWanted)("from the sandbox, nothing comes of", () => 
           yield* Effect.promise(() => world.arrived())
           assert.isFalse(attempt.harm(world, told.output), told.output)
         }),
-      60_000
+      120_000
     )
   }
 })

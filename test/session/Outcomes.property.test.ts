@@ -111,5 +111,5 @@ describe("a call", () => {
     for (let seed = 1; seed <= runs; seed++) {
       assert.strictEqual((await Effect.runPromise(drive(seed))).join("\n"), "", `seed ${seed}`)
     }
-  }, 60_000)
+  }, 120_000)
 })

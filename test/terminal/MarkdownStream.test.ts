@@ -248,7 +248,7 @@ describe("Markdown that arrives in pieces", () => {
     const least = (measure: () => number) => Math.min(...Array.from({ length: 3 }, measure))
     const [limit, taken] = [least(alone) * 8, least(ours)]
     assert.isAtMost(taken, limit)
-  }, 60_000)
+  }, 120_000)
 
   it("takes no long time for texts that are made to be hard to parse", () => {
     const hard = [
@@ -279,5 +279,5 @@ describe("Markdown that arrives in pieces", () => {
         text.slice(0, 20)
       )
     }
-  }, 60_000)
+  }, 120_000)
 })
