@@ -422,6 +422,9 @@ class SnapshotFold {
       case "SessionOpened":
       case "PermissionsChanged":
         return
+      default:
+        // What a new entry means to a session is decided here.
+        return fact satisfies never
     }
   }
 
