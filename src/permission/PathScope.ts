@@ -12,6 +12,7 @@ import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
 import type { CommandLine, Reading } from "../shell/CommandLine.js"
+import * as Glob from "../core/Glob.js"
 import * as FileGlob from "./FileGlob.js"
 import { FileSurvey, run, type Steps } from "./FileSurvey.js"
 import * as Program from "../shell/Program.js"
@@ -159,6 +160,8 @@ class Judge {
     const seen = new Set<string>()
     for (const reading of readings) {
       const name = Program.nameOf(reading.words[0] ?? "")
+      for (const start of destroyedBelow(name, reading.words, this.places))
+        yield* this.protectedWord(start, bases, true)
       for (const [index, word] of reading.words.entries()) {
         const destroyed = destroyers.has(name) && (name !== "mv" || index < reading.words.length - 1)
         const key = [name, reading.deep, index > 0, destroyed, word].join(" ")
@@ -167,11 +170,18 @@ class Judge {
         seen.add(key)
         if (index > 0) yield* this.scopedWord(word, name, bases)
         yield* this.protectedWord(word, bases, destroyed)
+        // A value is looked at where it is set; a part of one, only here.
+        if (word.includes("${"))
+          for (const text of ShellVariables.resolve(word, this.variables) ?? [])
+            yield* this.protectedWord(text, bases, destroyed)
         if (reading.deep || ShellPath.isUnknown(word)) this.mentions(word)
       }
     }
     if (line !== undefined) {
-      for (const text of spoken(line)) yield* this.looseWords(text, seen, bases)
+      for (const text of spoken(line)) {
+        yield* this.looseWords(text, seen, bases)
+        this.mentions(text)
+      }
       return
     }
     yield* this.looseWords(command, seen, bases)
@@ -283,6 +293,8 @@ class Judge {
       for (const base of bases) {
         if (/[*?[$`{]/.test(text) && this.couldName(base, text)) this.protects(word)
         if (text.length > longest) continue
+        // Where paths may lead anywhere, nobody else looks at what a glob finds.
+        if (this.bounds.scope === undefined && ShellPath.isWild(text)) yield* this.globbed(base, word, text, false)
         for (const target of yield* this.links.targets(base, text)) {
           if (this.isProtected(target) || (destroys && this.contains(target))) this.protects(word)
         }
@@ -413,6 +425,30 @@ const devices = /^\/dev\/(?:null|zero|full|tty|stdin|stdout|stderr|random|urando
 const patternPrograms: ReadonlySet<string> = new Set(
   "grep egrep fgrep zgrep rg ag ack sed gsed awk gawk jq yq perl ruby echo printf expr".split(" ")
 )
+
+/** Where a search begins that deletes or changes what it finds, unless it looks for other names than protected ones. */
+const destroyedBelow = (
+  name: string,
+  words: ReadonlyArray<string>,
+  places: ReadonlyArray<ShellPath.Place>
+): ReadonlyArray<string> => {
+  if (places.length === 0 || !/^g?find$/.test(name)) return []
+  const destroys = words.some(
+    (word, at) =>
+      word === "-delete" || (/^-(?:exec|ok)(?:dir)?$/.test(word) && destroyers.has(Program.nameOf(words[at + 1] ?? "")))
+  )
+  if (!destroys) return []
+  const globs = words.flatMap((word, at) => (/^-i?name$/.test(word) ? [(words[at + 1] ?? "*").toLowerCase()] : []))
+  const isOpen = words.some((word) => /^(?:-o|-or|,|!|-not)$/.test(word))
+  const kept = [...places.map(({ basename }) => basename), ...ownFiles]
+  if (!isOpen && globs.some((glob) => !kept.some((file) => Glob.test(glob, file)))) return []
+  const end = words.findIndex((word, at) => at > 0 && /^[-(!]/.test(word) && !/^-(?:[HLP]|O\d?)$/.test(word))
+  const starts = words.slice(1, end < 0 ? undefined : end).filter((word) => !word.startsWith("-"))
+  return starts.length === 0 ? ["."] : starts
+}
+
+/** What lies in protected directories. */
+const ownFiles = "permissions.json config.json instructions.md profiles sessions.db".split(" ")
 
 // They act on everything below a directory; for `mv`, not below the last one.
 const destroyers: ReadonlySet<string> = new Set("rm rmdir mv chmod chown chgrp shred unlink trash".split(" "))

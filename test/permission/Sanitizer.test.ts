@@ -552,7 +552,34 @@ describe("protected paths", () => {
           ".assent/run",
           "cat y/.assent/x",
           "git --git-dir=.assent status",
-          "ls -la | xargs -I{} cat .assent/{}"
+          "ls -la | xargs -I{} cat .assent/{}",
+          "cat .[[:alpha:]]ssent/x",
+          "cat i[^x]nocent/permissions.json",
+          "ls *ent",
+          "sqlite3 [^b]udit.db",
+          "A=.assentx; cat ${A%x}/y",
+          "A=x.assent; cat ${A#x}/y",
+          "echo 'cat .assent/x' | sh",
+          "find . -delete",
+          "find -type f -delete",
+          "find . -name permissions.json -delete",
+          "find . -name '*.json' -exec rm {} +",
+          "find . ! -name '*.ts' -delete",
+          "find . -type f -exec chmod 600 {} +"
+        ]),
+      everything
+    )
+  )
+
+  it.live("are not in the way of searches for other files", () =>
+    withTree(
+      ({ command }) =>
+        expectAll(command, none, [
+          "find . -name '*.tmp' -delete",
+          "find . -name '*.ts' -exec chmod 644 {} +",
+          "find src -delete",
+          "find . -type f -exec grep x {} +",
+          "for f in src/*.ts; do mv $f ${f%.ts}.js; done"
         ]),
       everything
     )
@@ -585,7 +612,7 @@ describe("protected paths", () => {
             "ls audit",
             "echo {a,b}",
             "ls x{1..9}",
-            "ls *ent",
+            "ls *ents",
             "ls ?assent/*",
             "find . -exec wc {} +",
             "cat {}",
@@ -627,7 +654,7 @@ describe("metacharacters and dangerous programs", () => {
               "env rm x",
               "xargs rm",
               "bash -c 'rm x'",
-              "find . -exec rm {} +",
+              "find src -exec rm {} +",
               "mkfs.ext4 x",
               "RM x",
               "A=1 sudo x",
