@@ -70,6 +70,14 @@ describe("how the program starts", () => {
     )
   })
 
+  it("no piece of it asks for a module with import(), which a script that was compiled ahead cannot", () => {
+    const program = resolve("dist/bin/program")
+    const asking = readdirSync(program)
+      .filter((name) => name.endsWith(".js"))
+      .filter((name) => /(?<![\w$.])import\(/.test(readFileSync(join(program, name), "latin1")))
+    assert.deepStrictEqual(asking, [])
+  })
+
   it.scopedLive("a run keeps what was compiled for it, whole, and the next one takes it and keeps nothing", () =>
     Effect.gen(function* () {
       const { assent, compiled, pieces } = yield* installed

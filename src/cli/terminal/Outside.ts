@@ -50,25 +50,21 @@ const edited = (text: string): Effect.Effect<string, string> =>
   )
 
 const run = (file: string): Effect.Effect<void, string> =>
-  Effect.flatMap(
-    Effect.promise(() => import("node:child_process")),
-    ({ spawn }) =>
-      Effect.async<void, string>((resume) => {
-        const command = editor()
-        const child = spawn("/bin/sh", ["-c", `${command} "$1"`, "sh", file], { stdio: "inherit" })
-        child.once("error", (error) =>
-          resume(Effect.fail(`The editor ${command} cannot be started: ${error.message}.`))
-        )
-        child.once("exit", (code, signal) =>
-          resume(
-            code === 0
-              ? Effect.void
-              : Effect.fail(`The editor ${command} ended with ${signal ?? `exit code ${code}`}; the text is as it was.`)
-          )
-        )
-        return Effect.sync(() => child.kill())
-      })
-  )
+  Effect.async<void, string>((resume) => {
+    // Loaded when it is wanted; the pieces of the built program cannot `import()` what is not one of them.
+    const { spawn } = process.getBuiltinModule("node:child_process")
+    const command = editor()
+    const child = spawn("/bin/sh", ["-c", `${command} "$1"`, "sh", file], { stdio: "inherit" })
+    child.once("error", (error) => resume(Effect.fail(`The editor ${command} cannot be started: ${error.message}.`)))
+    child.once("exit", (code, signal) =>
+      resume(
+        code === 0
+          ? Effect.void
+          : Effect.fail(`The editor ${command} ended with ${signal ?? `exit code ${code}`}; the text is as it was.`)
+      )
+    )
+    return Effect.sync(() => child.kill())
+  })
 
 const readBack = (file: string): Effect.Effect<string, string> =>
   Effect.suspend(() => {
