@@ -148,17 +148,21 @@ const subcommands: ReadonlyMap<string, Use> = new Map<string, Use>([
   ["annotate", use({ flags: "ltesfncp", values: "L", optional: "MC" })],
   [
     "grep",
-    use({
-      flags: "inlLcwvEFGPoqhHzaIrpW0123456789",
-      values: "efmABC",
-      long: split(
-        "--cached --untracked --ignore-case --word-regexp --text --full-name --line-number --column --files-with-matches",
-        "--name-only --files-without-match --count --all-match --and --or --not --extended-regexp --basic-regexp --perl-regexp",
-        "--fixed-strings --show-function --function-context --break --heading --color --no-color --only-matching --quiet --null",
-        "--invert-match --recurse-submodules --exclude-standard --no-exclude-standard --recursive --no-recursive"
-      ),
-      longValues: split("--color --max-depth --max-count --threads --context --after-context --before-context")
-    })
+    use(
+      {
+        flags: "inlLcwvEFGPoqhHzaIrpW0123456789",
+        values: "efmABC",
+        long: split(
+          "--cached --untracked --ignore-case --word-regexp --text --full-name --line-number --column --files-with-matches",
+          "--name-only --files-without-match --count --all-match --and --or --not --extended-regexp --basic-regexp --perl-regexp",
+          "--fixed-strings --show-function --function-context --break --heading --color --no-color --only-matching --quiet --null",
+          "--invert-match --recurse-submodules --exclude-standard --no-exclude-standard --recursive --no-recursive"
+        ),
+        longValues: split("--color --max-depth --max-count --threads --context --after-context --before-context")
+      },
+      // To a version that does not know the letter before it, it opens a pager.
+      (_, rest) => !rest.some((word) => /^-[^-]*O/.test(word))
+    )
   ],
   [
     "ls-files",

@@ -164,6 +164,7 @@ describe("remembered exactly", () => {
     "git grep -O x",
     "git grep -Oless x",
     "git grep -nOx y",
+    "git grep -rmO x",
     "git grep --open-files-in-pager x",
     "git grep --op x",
     "git grep -- -O",
