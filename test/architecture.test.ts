@@ -192,6 +192,20 @@ describe("the house", () => {
     assert.deepStrictEqual(wrong, [])
   })
 
+  it("sets no function as a property where an agent's life is short: see Region", () => {
+    const rooms = /^(?:turn|session|broker|permission|runtime|event|inbox|subagent|interaction|core|internal)\//
+    const set = /^\s*(?:this|\w+)(?:\.\w+)+ (?:\?\?)?= (?:async )?(?:\([^)]*\)|\w+)(?:: [\w.<>]+)? =>/
+    const wrong = files
+      .filter((file) => rooms.test(shown(file)))
+      .flatMap((file) =>
+        readFileSync(file, "utf8")
+          .split("\n")
+          .filter((line) => set.test(line))
+          .map((line) => `${shown(file)}: ${line.trim()}`)
+      )
+    assert.deepStrictEqual(wrong, [])
+  })
+
   it("uses the inside of fibers only where that was measured or cannot be said otherwise", () => {
     const inside = /\b(?:withFiberRuntime|unsafeInterruptAsFork)\b|\bEffect\.async\b/
     const allowed = new Set([

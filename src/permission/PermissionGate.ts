@@ -26,6 +26,7 @@ import * as Either from "effect/Either"
 import type * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import type * as RuntimeFlags from "effect/RuntimeFlags"
+import * as Region from "../internal/Region.js"
 import { isImmediate } from "../internal/Immediate.js"
 import * as LateModule from "../core/LateModule.js"
 import * as Spans from "../core/Spans.js"
@@ -192,13 +193,12 @@ class Gate implements Service, ReservedCall.Gate, Upcoming.Gate {
     if (objection === Guard.none) return Effect.succeed(allowed)
     return Effect.withFiberRuntime((fiber, status) => {
       const check = this.open(call, fiber, status.runtimeFlags)
-      const refused = (reason: string) =>
-        Effect.map(check.breakOff({ granted: false, method: "guard", reason }), denied)
-      return Effect.uninterruptible(
-        Effect.flatMap(check.restore(objection), (reason) =>
-          reason === undefined ? Effect.succeed<Verdict>(allowed) : refused(reason)
-        )
+      const looked = Effect.flatMap(check.restore(Region.once(objection)), (reason) =>
+        reason === undefined
+          ? Effect.succeed<Verdict>(allowed)
+          : Effect.map(check.breakOff({ granted: false, method: "guard", reason }), denied)
       )
+      return Effect.uninterruptible(Region.once(looked))
     })
   }
 
@@ -237,7 +237,7 @@ class Gate implements Service, ReservedCall.Gate, Upcoming.Gate {
     }
     const verdict = now.check.step(() => this.validated(now))
     // Most calls are decided by a rule, before an interruption can arrive.
-    return check.resolved === undefined ? Effect.uninterruptible(verdict) : verdict
+    return check.resolved === undefined ? Effect.uninterruptible(Region.once(verdict)) : verdict
   }
 
   private validated(now: CheckState): Deciding {
@@ -481,7 +481,7 @@ class Gate implements Service, ReservedCall.Gate, Upcoming.Gate {
     const { check } = now
     const settle = Effect.withFiberRuntime<Verdict>((fiber, status) => {
       check.moveTo(fiber, status.runtimeFlags)
-      return Effect.uninterruptible(check.step(() => this.allow({ ...now, held: false }, resolution)))
+      return Effect.uninterruptible(Region.once(check.step(() => this.allow({ ...now, held: false }, resolution))))
     })
     const breakOff = Effect.suspend(() =>
       check.resolved === undefined ? Effect.asVoid(check.breakOff(PermissionCheck.cancelled)) : Effect.void

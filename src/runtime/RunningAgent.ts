@@ -9,6 +9,7 @@ import * as LateModule from "../core/LateModule.js"
 import type { CancelReason } from "../core/Interruption.js"
 import * as Defect from "../core/Defect.js"
 import type { Todo } from "../core/Todo.js"
+import * as Region from "../internal/Region.js"
 import * as GracePeriod from "../internal/GracePeriod.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
 import * as AuditTrail from "../audit/AuditTrail.js"
@@ -230,12 +231,16 @@ export class RunningAgent {
   }
 
   get shutdown(): Effect.Effect<void> {
-    return Effect.uninterruptible(
-      Effect.suspend(() => {
-        if (this.parts.intake.isClosed) return Effect.asVoid(this.finished)
-        this.parts.intake.close()
-        return this.isAlone && this.parts.session.end() ? this.stopAtRest : this.stop
-      })
+    return Effect.suspend(() =>
+      Effect.uninterruptible(
+        Region.once(
+          Effect.suspend(() => {
+            if (this.parts.intake.isClosed) return Effect.asVoid(this.finished)
+            this.parts.intake.close()
+            return this.isAlone && this.parts.session.end() ? this.stopAtRest : this.stop
+          })
+        )
+      )
     )
   }
 

@@ -20,6 +20,7 @@ import type * as Inbox from "../inbox/Inbox.js"
 import type { Draft, Message } from "../inbox/Message.js"
 import * as ResumedRequests from "../interaction/ResumedRequests.js"
 import type * as DetachedFiber from "../internal/DetachedFiber.js"
+import * as Region from "../internal/Region.js"
 import * as RequestResumption from "../journal/RequestResumption.js"
 import type * as Model from "../model/Model.js"
 import type * as PermissionGate from "../permission/PermissionGate.js"
@@ -140,14 +141,15 @@ export interface Waiting<E> extends Wanted {
 export const turn = <E = never>(
   self: Pick<Service, "awaitTurn" | "submit">,
   draft: Draft,
-  { kept, requested, ...wanted }: Waiting<E> = {}
+  { authority, kept, output, reason, requested, task }: Waiting<E> = {}
 ): Effect.Effect<TurnEnd, E> =>
-  Effect.uninterruptibleMask((restore) =>
+  Region.uninterruptibleMask((restore) =>
     Effect.flatMap(Effect.getFiberRefs, (world) => {
-      const turn = self.awaitTurn(self.submit(draft, OwnTurn()).id, { ...wanted, world })
+      const wanted: Wanted = { authority, output, reason, task, world }
+      const turn = self.awaitTurn(self.submit(draft, OwnTurn()).id, wanted)
       requested?.(turn)
       const end: Effect.Effect<TurnEnd, E> = kept === undefined ? turn.end : Effect.flatMap(kept, () => turn.end)
-      return Effect.onError(restore(end), () => turn.giveUp)
+      return Effect.tapErrorCause(restore(end), () => turn.giveUp)
     })
   )
 

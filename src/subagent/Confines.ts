@@ -38,7 +38,7 @@ export class Confines {
   ) {
     this.tools = new Set(envelope.tools)
     const within = Grant.envelope(envelope)
-    this.authority = (proposal, gate) => {
+    const authority: Authority = (proposal, gate) => {
       const order = DelegationRequest.wanted(proposal.call)
       if (Option.isNone(order)) return within(proposal, gate)
       return Effect.matchEffect(recipeOf(order.value), {
@@ -51,6 +51,7 @@ export class Confines {
         }
       })
     }
+    this.authority = authority
   }
 
   /** The parts of a recipe that the envelope does not cover, in sentences for the person who decides. */

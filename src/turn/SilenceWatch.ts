@@ -36,7 +36,8 @@ export class SilenceWatch {
   private sleeper: Fiber.RuntimeFiber<void> | undefined
 
   constructor(
-    private readonly host: Host,
+    /** None once the call is over: the event loop holds the watch until it has gone round, and would hold the agent. */
+    private host: Host | undefined,
     /** The most milliseconds without a sign of life. */
     private readonly longest: number,
     /** Milliseconds that the call may take to stop. */
@@ -71,6 +72,7 @@ export class SilenceWatch {
     this.sleeper?.unsafeInterruptAsFork(FiberId.none)
     this.timer = undefined
     this.sleeper = undefined
+    this.host = undefined
   }
 
   private arm(millis: number): void {
@@ -90,13 +92,13 @@ export class SilenceWatch {
   /** Checks, and returns the milliseconds until the next check. */
   private due(): number | undefined {
     if (this.isBroken) {
-      this.host.leave()
+      this.host?.leave()
       return undefined
     }
     const left = this.last + this.longest - this.clock.unsafeCurrentTimeMillis()
     if (left > 0) return left
     this.isBroken = true
-    this.host.breakOff()
+    this.host?.breakOff()
     return this.patience
   }
 }

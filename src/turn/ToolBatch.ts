@@ -22,6 +22,7 @@ import * as FiberRef from "effect/FiberRef"
 import * as FiberRefs from "effect/FiberRefs"
 import * as RuntimeFlags from "effect/RuntimeFlags"
 import * as Origin from "../core/Origin.js"
+import * as Region from "../internal/Region.js"
 import { isImmediate } from "../internal/Immediate.js"
 import * as Defect from "../core/Defect.js"
 import type { Interactor } from "../interaction/Interactor.js"
@@ -155,7 +156,10 @@ export class ToolBatch implements ToolRun.Host {
    */
   work(): Effect.Effect<void, never, Interactor> {
     const { deciding, only, run } = this
-    if (only === undefined) return this.whenRoom(this.all())
+    if (only === undefined) {
+      this.session.calls.waiting = this
+      return this.whenRoom(Effect.gen(() => this.all()))
+    }
     if (run === undefined) {
       this.deciding = undefined
       return Effect.flatMap(deciding ?? this.whenRoom(this.prepare(0, only)), (run) => {
@@ -278,33 +282,31 @@ export class ToolBatch implements ToolRun.Host {
     return this.room ? effect : Effect.zipRight(this.session.bus.awaitRoom, effect)
   }
 
-  private all(): Effect.Effect<void, never, Interactor> {
+  /** A method of the class, not a generator function for each batch: V8 would keep each in the old generation. */
+  private *all() {
     const { calls, session } = this
     const { parallelTools } = session.limits
-    session.calls.waiting = this
-    return Effect.gen(this, function* () {
-      // Cleanup after an interrupted section.
-      yield* Effect.uninterruptible(this.cleanup.done())
-      if (calls.length > parallelTools)
-        this.held ??= new QueuedCalls(parallelTools, (pending) => this.cleanup.leftBehind(pending))
-      while (this.next < calls.length) {
-        const index = this.next++
-        const call = calls[index]
-        if (call === undefined || this.known[index] !== undefined) continue
-        const run = yield* Effect.catchAllCause(this.prepare(index, call), (cause) => {
-          if (Cause.isInterrupted(cause)) return Effect.failCause(cause)
-          this.asking = undefined
-          this.crashed(index, call, cause)
-          return nothing
-        })
-        if (run === undefined) continue
-        this.open++
-        yield* Effect.forkDaemon(this.started(index, call, run))
-      }
-      yield* this.cleanup.back()
-      yield* this.allOver
-      yield* this.cleanup.done()
-    })
+    // Cleanup after an interrupted section.
+    yield* Effect.uninterruptible(Region.once(this.cleanup.done()))
+    if (calls.length > parallelTools)
+      this.held ??= new QueuedCalls(parallelTools, (pending) => this.cleanup.leftBehind(pending))
+    while (this.next < calls.length) {
+      const index = this.next++
+      const call = calls[index]
+      if (call === undefined || this.known[index] !== undefined) continue
+      const run = yield* Effect.catchAllCause(this.prepare(index, call), (cause) => {
+        if (Cause.isInterrupted(cause)) return Effect.failCause(cause)
+        this.asking = undefined
+        this.crashed(index, call, cause)
+        return nothing
+      })
+      if (run === undefined) continue
+      this.open++
+      yield* Effect.forkDaemon(this.started(index, call, run))
+    }
+    yield* this.cleanup.back()
+    yield* this.allOver
+    yield* this.cleanup.done()
   }
 
   /** In the call's own fiber: registers it as running, unless the batch was stopped before. */
@@ -331,8 +333,9 @@ export class ToolBatch implements ToolRun.Host {
 
   private get allOver(): Effect.Effect<void> {
     return Effect.async((resume) => {
-      if (this.open === 0) resume(Effect.void)
-      else this.notify = () => resume(Effect.void)
+      const over = () => resume(Effect.void)
+      if (this.open === 0) over()
+      else this.notify = over
     })
   }
 

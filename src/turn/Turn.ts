@@ -20,6 +20,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as EventLoop from "../internal/EventLoop.js"
+import * as Region from "../internal/Region.js"
 import * as Defect from "../core/Defect.js"
 import type { CancelReason } from "../core/Interruption.js"
 import { BadOutput, type ModelError, type Service as Model } from "../model/Model.js"
@@ -120,7 +121,7 @@ export class Turn {
     const { begun, session } = this.options
     const { compaction, inbox, journal } = session
     // Waiting for room on the bus is interruptible, so that a turn can be cancelled when nobody reads.
-    yield* Effect.interruptible(session.bus.awaitRoom)
+    yield* Effect.interruptible(Region.once(session.bus.awaitRoom))
     this.isToSee(input)
     let batch = begun && this.resumed(begun)
     if (begun !== undefined && batch === undefined && this.wasAnswered()) return this.end(this.completed())

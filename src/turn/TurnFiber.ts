@@ -23,6 +23,7 @@ import type * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
 import { YieldWrap } from "effect/Utils"
 import * as DetachedFiber from "../internal/DetachedFiber.js"
+import * as Region from "../internal/Region.js"
 import { OneShot } from "../internal/OneShot.js"
 import * as GracePeriod from "../internal/GracePeriod.js"
 import type { Interactor } from "../interaction/Interactor.js"
@@ -92,7 +93,7 @@ export class TurnFiber {
   section<A, E>(run: Effect.Effect<A, E, Interactor>, abandoned?: () => void): Section<A, E> {
     const { running } = this
     const section: Section<A, E> = new Section(
-      Effect.matchCauseEffect(Effect.interruptible(run), {
+      Effect.matchCauseEffect(Effect.interruptible(Region.once(run)), {
         onFailure: (cause) => over(Exit.failCause(cause)),
         onSuccess: (value) => over(Exit.succeed(value))
       }),
