@@ -7,7 +7,7 @@
  *  dist/bin/assent.js               this
  *  dist/bin/program/main.js, …      the program, in pieces that are loaded when they are asked for
  *  dist/bin/program/compiled/…      what V8 made of each piece, by V8, program and command; written by the first run and
- *                                   the first chat that end
+ *                                   the first chat that end, and again by one that compiled much more
  * ```
  *
  * V8 checks only the length of a source text and trusts its cache. So a cache file is named by a hash of the text, ends
@@ -18,12 +18,23 @@
  * another way to detect it.
  */
 import { createHash } from "node:crypto"
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from "node:fs"
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  writeSync
+} from "node:fs"
 import { createRequire } from "node:module"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { cachedDataVersionTag, setFlagsFromString } from "node:v8"
 import { Script } from "node:vm"
+import * as ExitCode from "./ExitCode.js"
 
 /**
  * It has to be said before the program is loaded, because each collection fixes when the next one comes.
@@ -78,6 +89,8 @@ const compiled = join(program, "compiled", v8, version, work)
 const loaded = new Map<string, { exports: object }>()
 /** Scripts that were compiled without a cache, by the path of their cache file. */
 const fresh = new Map<string, Script>()
+/** Scripts that were made of a cache, with its size. */
+const taken = new Map<string, { readonly script: Script; readonly size: number }>()
 /** Cache files that are corrupt. */
 const damaged = new Set<string>()
 const outside = createRequire(import.meta.url)
@@ -117,6 +130,8 @@ const compile = (file: string, place: string): Script => {
   const script = new Script(readFileSync(file, "latin1"), { filename: file, cachedData })
   if (isStarting) optimize(false)
   if (cachedData === undefined) fresh.set(place, script)
+  // V8 rejects a cache that was made under other flags. It stays as it is for those who start without them.
+  else if (script.cachedDataRejected === false) taken.set(place, { script, size: cachedData.length })
   return script
 }
 
@@ -134,25 +149,60 @@ const readIfThere = (file: string): Buffer | undefined => {
 }
 
 /** Only commands that run agents have most of the program compiled at their end; other commands would cache little. */
-const keep = (): void => {
-  if (fresh.size === 0 || ![...loaded.keys()].some((name) => /^(?:Run|Chat)-/.test(name))) return
+const keep = (code: number): void => {
+  if (![...loaded.keys()].some((name) => /^(?:Run|Chat)-/.test(name))) return
   try {
-    optimize(true)
     mkdirSync(compiled, { recursive: true })
-    for (const [place, script] of fresh) {
-      // Another process may have written it meanwhile.
-      if (existsSync(place) && !damaged.has(place)) continue
-      const half = `${place}.${process.pid}`
-      const file = openSync(half, "w")
-      const data = script.createCachedData()
-      writeSync(file, Buffer.concat([data, hash(data)]))
-      fsyncSync(file)
-      closeSync(file)
-      renameSync(half, place)
-    }
+    optimize(true)
+    // Another process may have written it meanwhile.
+    const absent = [...fresh].filter(([place]) => !existsSync(place) || damaged.has(place))
+    for (const [place, script] of absent) write(place, script.createCachedData())
+    if (isTurnToLook(code, absent.length > 0)) keepAnew()
   } catch {
     // This user may not write here: every start takes as long as the first.
   }
+}
+
+/** Each file stands for itself, and whoever gives it its name last wins: two processes may do this at once. */
+const write = (place: string, data: Buffer): void => {
+  const half = `${place}.${process.pid}`
+  const file = openSync(half, "w")
+  writeSync(file, Buffer.concat([data, hash(data)]))
+  fsyncSync(file)
+  closeSync(file)
+  renameSync(half, place)
+}
+
+const mostRuns = 256
+
+/**
+ * The first run may have failed early, or called no tool: what later ones call would be compiled at each of their starts.
+ * To see how much that is takes as long as to make the cache. So it is seen after the first, second, fourth, … run that
+ * ended well, nine times at most, and after one that did something new: it loaded a piece that no other did. The size of a
+ * file is the number of runs.
+ */
+const isTurnToLook = (code: number, isNew: boolean): boolean => {
+  if (code !== ExitCode.completed && code !== ExitCode.halted) return false
+  const file = openSync(join(compiled, "runs"), "a")
+  try {
+    const { size, uid } = fstatSync(file)
+    // An administrator may write everywhere, and would leave files that their owner cannot replace.
+    if (uid !== (process.getuid?.() ?? uid)) return false
+    if (size >= mostRuns) return isNew
+    writeSync(file, ".")
+    return isNew || (size & (size + 1)) === 0
+  } finally {
+    closeSync(file)
+  }
+}
+
+/** What was taken and what was compiled since, if that is a thirtieth more: three starts gain what it costs. */
+const keepAnew = (): void => {
+  const now = [...taken].map(([place, { script, size }]) => ({ place, size, data: script.createCachedData() }))
+  const before = now.reduce((sum, { size }) => sum + size, 0)
+  const after = now.reduce((sum, { data }) => sum + data.length, 0)
+  if (after < before * (31 / 30)) return
+  for (const { data, place, size } of now) if (data.length > size) write(place, data)
 }
 
 process.on("exit", keep)

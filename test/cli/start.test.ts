@@ -1,12 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { execFile } from "node:child_process"
+import { createHash } from "node:crypto"
 import {
+  chownSync,
   cpSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   symlinkSync,
   truncateSync,
   writeFileSync
@@ -40,14 +43,41 @@ const installed = Effect.acquireRelease(
             resume(error === null ? Effect.succeed(out) : Effect.dieMessage(`${error.message}: ${wrong}`))
         ).stdin?.end()
       })
+    /** The cache files of the runs, by name, with the hash that each of them ends with, and the number of runs. */
+    const caches = () => {
+      const files = readdirSync(compiled, { recursive: true, encoding: "utf8" }).map((name) => join(compiled, name))
+      const runs = files.find((file) => file.endsWith("/run/runs"))
+      const whole = new Map<string, { size: number; hash: string }>()
+      for (const file of files.filter((name) => /\/run\/[^/]+\.js/.test(name))) {
+        const bytes = readFileSync(file)
+        const hash = createHash("sha256").update(bytes.subarray(0, -32)).digest("hex")
+        assert.strictEqual(bytes.subarray(-32).toString("hex"), hash, file)
+        whole.set(file, { size: bytes.length, hash })
+      }
+      return {
+        whole,
+        size: [...whole.values()].reduce((sum, { size }) => sum + size, 0),
+        runs: runs === undefined ? 0 : statSync(runs).size
+      }
+    }
+    /** As if so many runs had ended well. */
+    const counted = (runs: number) => {
+      const place = [...caches().whole.keys()].find((file) => file.endsWith("/main.js"))
+      assert.isDefined(place)
+      writeFileSync(join(place, "../runs"), ".".repeat(runs))
+      return join(place, "../runs")
+    }
     const pieces = () =>
       readdirSync(compiled, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".js"))
     /** The parts of Node that the last run loaded. */
     const parts = (): ReadonlyArray<string> => JSON.parse(readFileSync(loaded, "utf8"))
-    return { directory, compiled, assent, pieces, parts }
+    return { directory, compiled, assent, pieces, caches, counted, parts }
   }),
   ({ directory }) => Effect.sync(() => rmSync(directory, { recursive: true }))
 )
+
+/** A request that has much more of the program compiled than a greeting, in the same pieces. */
+const tools = "read bin/package.json and list bin and search type in bin/package.json"
 
 /** The pieces of the program that are loaded with one of them, in bytes. */
 const loadedWith = (name: string, seen = new Map<string, number>()): ReadonlyMap<string, number> => {
@@ -177,6 +207,76 @@ describe("how the program starts", () => {
       assert.match(yield* run, /\{\}/)
       for (const [file, bytes] of damaged) assert.isFalse(readFileSync(file).equals(bytes), file)
       assert.match(yield* run, /\{\}/)
+    })
+  )
+
+  it.scopedLive("a run that compiled much more keeps all of it, and the next one finds it", () =>
+    Effect.gen(function* () {
+      const { assent, caches } = yield* installed
+      // It fails early, so little was compiled, and it is not counted.
+      yield* Effect.exit(assent("run", "--model", "offline", "--profile", "nobody", "hello"))
+      const early = caches()
+      assert.isAbove(early.size, 0)
+      assert.strictEqual(early.runs, 0)
+      yield* assent("run", "--model", "offline", "hello")
+      const first = caches()
+      assert.isAbove(first.size, early.size)
+      assert.strictEqual(first.runs, 1)
+      // The piece with the agent in it was there before.
+      assert.isTrue([...early.whole].some(([file, { size }]) => (first.whole.get(file)?.size ?? 0) > size * 1.05))
+      yield* assent("run", "--model", "offline", tools)
+      const second = caches()
+      assert.isAbove(second.size, first.size * 1.03)
+      yield* assent("run", "--model", "offline", "hello")
+      yield* assent("run", "--model", "offline", tools)
+      const fourth = caches()
+      assert.deepStrictEqual(fourth.whole, second.whole)
+      assert.strictEqual(fourth.runs, 4)
+    })
+  )
+
+  it.scopedLive("only some runs look whether it is worth it, and none when there have been many", () =>
+    Effect.gen(function* () {
+      const { assent, caches, counted } = yield* installed
+      yield* assent("run", "--model", "offline", "hello")
+      const { whole } = caches()
+      for (const runs of [2, 4, 5, 254, 256, 1000]) {
+        counted(runs)
+        yield* assent("run", "--model", "offline", tools)
+        assert.deepStrictEqual(caches().whole, whole, `after ${runs} runs`)
+        assert.strictEqual(caches().runs, runs < 256 ? runs + 1 : runs)
+      }
+      counted(255)
+      yield* assent("run", "--model", "offline", tools)
+      assert.notDeepEqual(caches().whole, whole)
+    })
+  )
+
+  it.scopedLive("runs that keep it anew at once leave whole files, and nothing else", () =>
+    Effect.gen(function* () {
+      const { assent, caches, counted } = yield* installed
+      yield* assent("run", "--model", "offline", "hello")
+      const first = caches()
+      // Three run beside each other, and at least two of them look.
+      counted(0)
+      const run = assent("run", "--model", "offline", tools)
+      yield* Effect.all([run, run, run], { concurrency: "unbounded" })
+      const later = caches()
+      assert.isAbove(later.size, first.size * 1.03)
+      assert.deepStrictEqual([...later.whole.keys()].toSorted(), [...first.whole.keys()].toSorted())
+      assert.match(yield* run, /read_file/)
+    })
+  )
+
+  it.scopedLive.skipIf(process.getuid?.() !== 0)("an administrator replaces nothing that a user kept", () =>
+    Effect.gen(function* () {
+      const { assent, caches, counted } = yield* installed
+      yield* assent("run", "--model", "offline", "hello")
+      const { whole } = caches()
+      chownSync(counted(1), 12_345, 12_345)
+      yield* assent("run", "--model", "offline", tools)
+      assert.deepStrictEqual(caches().whole, whole)
+      assert.strictEqual(caches().runs, 1)
     })
   )
 })
