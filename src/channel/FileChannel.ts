@@ -316,7 +316,10 @@ const tellLate = ({ changes, ends, exchange, fs, id, pause }: Channel): Effect.E
         ends.delete(requestId)
         late(id)
         const who = by === undefined ? "" : ` by ${by}`
-        yield* turnAway(exchange, fs, requestId, `it comes late: the request was settled before (${status}${who}).`)
+        const reason = `it comes late: the request was settled before (${status}${who}).\n`
+        yield* Effect.ignore(
+          Effect.zipRight(exchange.write(files.reason, reason), fs.rename(files.response, files.rejected))
+        )
       }
       yield* Effect.raceFirst(changes.since(version), Effect.sleep(pause))
     })
@@ -334,11 +337,11 @@ const awaitAnswer = <I extends Interaction>(
     while (true) {
       // Read before looking, so that a change while looking is not missed.
       const version = changes.version()
-      const found = yield* look(channel, request)
+      const { found, text } = yield* look(channel, request)
       switch (found._tag) {
         case "Answered":
           if (vote === undefined) return found
-          shown = yield* filed(channel, shown, found, vote(found))
+          shown = yield* filed(channel, shown, { found, text }, vote(found))
           break
         case "Cancelled": {
           const refused = Ballot.isReserved(request.interaction)
@@ -347,17 +350,17 @@ const awaitAnswer = <I extends Interaction>(
           if (refused === undefined) {
             return yield* new InteractionCancelled({ requestId: request.requestId, by: found.by })
           }
-          yield* reject(channel, request.requestId, refused)
+          yield* reject(channel, request.requestId, text, refused)
           break
         }
         case "Rejected":
-          yield* reject(channel, request.requestId, found.reason)
+          yield* reject(channel, request.requestId, text, found.reason)
           break
         case "Half": {
           const now = yield* Clock.currentTimeMillis
           if (half?.text !== found.text) half = { text: found.text, since: now }
           else if (found.text !== "" && now - half.since >= patience * Duration.toMillis(pause)) {
-            yield* reject(channel, request.requestId, "it cannot be read as JSON")
+            yield* reject(channel, request.requestId, text, "it cannot be read as JSON")
           }
           break
         }
@@ -375,28 +378,37 @@ type Found<I extends Interaction> = Data.TaggedEnum<{
   Answered: Interactor.Reply<I>
 }>
 
+interface Looked<F> {
+  readonly found: F
+  /** What was read; none of what could not be. */
+  readonly text: Option.Option<string>
+}
+
 const look = <I extends Interaction>(
   { exchange, id, owner, who }: Channel,
   { interaction, requestId }: InteractionRequest.InteractionRequest<I>
-): Effect.Effect<Found<I>> => {
+): Effect.Effect<Looked<Found<I>>> => {
   const path = exchange.files(requestId).response
-  const read = Effect.map(exchange.read(path, { maxBytes, owner }), (text): Found<I> => {
+  const meant = (text: string): Found<I> => {
     const json = ForeignJson.parse(text, { size: maxBytes })
     const known = (said: string | undefined) => RemoteInteractor.authorOf(id, who, said)
     if (Either.isRight(json)) return understand(interaction, requestId, json.right, known)
     return json.left.reason === "syntax"
       ? { _tag: "Half", text: text.trim() }
       : { _tag: "Rejected", reason: `it ${json.left.message}` }
+  }
+  return Effect.match(exchange.read(path, { maxBytes, owner }), {
+    onFailure: (error) => ({
+      text: Option.none(),
+      found:
+        error._tag === "FileUnfit"
+          ? { _tag: "Rejected", reason: `it ${error.reason}` }
+          : error._tag === "SystemError" && error.reason === "NotFound"
+            ? { _tag: "Missing" }
+            : { _tag: "Half", text: error.message }
+    }),
+    onSuccess: (text) => ({ text: Option.some(text), found: meant(text) })
   })
-  return Effect.catchAll(read, (error) =>
-    Effect.succeed<Found<I>>(
-      error._tag === "FileUnfit"
-        ? { _tag: "Rejected", reason: `it ${error.reason}` }
-        : error._tag === "SystemError" && error.reason === "NotFound"
-          ? { _tag: "Missing" }
-          : { _tag: "Half", text: error.message }
-    )
-  )
 }
 
 const decodeResponse = ParseResult.decodeUnknownEither(RemoteInteractor.Response)
@@ -431,19 +443,19 @@ const understand = <I extends Interaction>(
 const filed = <I extends Interaction>(
   channel: Channel,
   shown: InteractionRequest.InteractionRequest<I>,
-  found: Interactor.Reply<I>,
+  { found, text }: Looked<Interactor.Reply<I>>,
   vote: Effect.Effect<Interactor.Filed, AnswerRejected>
 ): Effect.Effect<InteractionRequest.InteractionRequest<I>> =>
   Effect.matchEffect(vote, {
-    onFailure: ({ message }) => Effect.as(reject(channel, shown.requestId, message), shown),
+    onFailure: ({ message }) => Effect.as(reject(channel, shown.requestId, text, message), shown),
     onSuccess: () => {
-      const { exchange, fs } = channel
+      const { exchange, owner } = channel
       const voted = Ballot.withVote(shown, found)
       const files = exchange.files(shown.requestId)
       // The request first: whoever sees that the vote was taken sees in the request that it counts.
       const told = Effect.zipRight(
         exchange.write(files.request, textOf(channel, voted)),
-        fs.remove(files.response, { force: true })
+        exchange.retire(shown.requestId, text, { maxBytes, owner, keep: false })
       )
       return Effect.as(Effect.ignore(told), voted)
     }
@@ -452,18 +464,16 @@ const filed = <I extends Interaction>(
 const textOf = ({ redactor }: Channel, request: InteractionRequest.InteractionRequest): string =>
   `${JSON.stringify(redactor.declared.value(InteractionRequest.present(request)), undefined, 2)}\n`
 
-const reject = ({ exchange, fs }: Channel, requestId: string, reason: string): Effect.Effect<void> =>
-  turnAway(exchange, fs, requestId, `This is not an answer to ${requestId}: ${reason}`)
-
-/** The reason is written before the response is removed, so that it can be read as soon as the response is gone. */
-const turnAway = (
-  exchange: FileExchange.FileExchange,
-  fs: FileSystem.FileSystem,
+/** The reason is written before the response is taken away, so that it can be read as soon as the response is gone. */
+const reject = (
+  { exchange, owner }: Channel,
   requestId: string,
+  text: Option.Option<string>,
   reason: string
-): Effect.Effect<void> => {
-  const files = exchange.files(requestId)
-  return Effect.ignore(
-    Effect.zipRight(exchange.write(files.reason, `${reason}\n`), fs.rename(files.response, files.rejected))
+): Effect.Effect<void> =>
+  Effect.ignore(
+    Effect.zipRight(
+      exchange.write(exchange.files(requestId).reason, `This is not an answer to ${requestId}: ${reason}\n`),
+      exchange.retire(requestId, text, { maxBytes, owner, keep: true })
+    )
   )
-}

@@ -48,6 +48,15 @@ export interface FileExchange {
     options: { readonly maxBytes: number; readonly owner: Option.Option<number> }
   ) => Effect.Effect<string, PlatformError.PlatformError | RegularFile.FileUnfit>
   /** Removes all files of a request; those that are not there, or cannot be removed, are left. */
+  /**
+   * Takes away the response that was judged: its text, none if it could not be read. Another one that has come meanwhile
+   * stays for the next look. With `keep` it is kept as turned away.
+   */
+  readonly retire: (
+    requestId: string,
+    judged: Option.Option<string>,
+    options: Parameters<FileExchange["read"]>[1] & { readonly keep: boolean }
+  ) => Effect.Effect<void, PlatformError.PlatformError>
   readonly clear: (requestId: string) => Effect.Effect<void>
   /** Ids of the requests that are waiting for an answer. */
   readonly waiting: Effect.Effect<ReadonlyArray<string>, PlatformError.PlatformError>
@@ -76,6 +85,18 @@ export const make = (directory: string): Effect.Effect<FileExchange, never, File
       }
     }
     const remove = (file: string) => Effect.ignore(fs.remove(file, { force: true }))
+    const takenOf = (file: string) => path.join(responses, `.${path.basename(file)}.taken`)
+    /** Where a newer one stands already, that one counts. A link never replaces it; some file systems have none. */
+    const putBack = (response: string) =>
+      fs.link(takenOf(response), response).pipe(
+        Effect.catchAll(() =>
+          Effect.flatMap(fs.exists(response), (isThere) =>
+            isThere ? Effect.void : fs.rename(takenOf(response), response)
+          )
+        ),
+        Effect.ignore,
+        Effect.zipRight(remove(takenOf(response)))
+      )
     return {
       requests,
       responses,
@@ -90,15 +111,37 @@ export const make = (directory: string): Effect.Effect<FileExchange, never, File
         )
       },
       read: (file, options) => readOwn(fs, file, options),
+      retire: (requestId, judged, { keep, ...options }) => {
+        const { rejected, response } = files(requestId)
+        const taken = takenOf(response)
+        // Nobody writes under the other name, so what is read there is what was taken away.
+        return Effect.flatMap(
+          Effect.zipRight(fs.rename(response, taken), Effect.option(readOwn(fs, taken, options))),
+          (text) => {
+            if (Option.getOrUndefined(text) !== Option.getOrUndefined(judged)) return putBack(response)
+            return keep ? fs.rename(taken, rejected) : remove(taken)
+          }
+        ).pipe(Effect.uninterruptible)
+      },
       clear: (requestId) => Effect.forEach(Object.values(files(requestId)), remove, { discard: true }),
       waiting: Effect.map(fs.readDirectory(requests), (names) =>
         names.flatMap((name) => Option.toArray(requestIdOf(name)))
       ),
-      tidy: Effect.flatMap(fs.readDirectory(requests), (names) =>
-        Effect.forEach(
-          names.filter((name) => name.endsWith(".half")),
-          (name) => remove(path.join(requests, name)),
-          { discard: true }
+      tidy: Effect.zipRight(
+        Effect.flatMap(fs.readDirectory(requests), (names) =>
+          Effect.forEach(
+            names.filter((name) => name.endsWith(".half")),
+            (name) => remove(path.join(requests, name)),
+            { discard: true }
+          )
+        ),
+        // The process died before it had read what it took away.
+        Effect.flatMap(fs.readDirectory(responses), (names) =>
+          Effect.forEach(
+            names.flatMap((name) => /^\.(.+)\.taken$/.exec(name)?.slice(1) ?? []),
+            (name) => putBack(path.join(responses, name)),
+            { discard: true }
+          )
         )
       )
     }

@@ -14,6 +14,7 @@ import * as Queue from "effect/Queue"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/TestClock"
+import { basename, dirname } from "node:path"
 import * as Asking from "../../src/interaction/Asking.js"
 import * as FileChannel from "../../src/channel/FileChannel.js"
 import * as FileExchange from "../../src/channel/FileExchange.js"
@@ -49,7 +50,13 @@ afterAll(() =>
 )
 
 /** A channel in a fresh directory, with everything the outside wants to see of it. */
-const open = (options: Omit<FileChannel.Options, "directory"> & { readonly watch?: boolean } = {}) =>
+interface Opening extends Omit<FileChannel.Options, "directory"> {
+  readonly watch?: boolean
+  /** After each renaming, before the channel goes on. */
+  readonly appeared?: (file: string) => Effect.Effect<void>
+}
+
+const open = ({ appeared: onRename, ...options }: Opening = {}) =>
   Effect.gen(function* () {
     const real = yield* FileSystem.FileSystem
     const path = yield* Path.Path
@@ -65,7 +72,7 @@ const open = (options: Omit<FileChannel.Options, "directory"> & { readonly watch
         Effect.zipRight(
           Effect.tap(real.readFileString(from), (text) => (output += text)),
           Effect.zipRight(real.rename(from, to), Queue.offer(renamed, path.basename(to)))
-        ),
+        ).pipe(Effect.zipLeft(onRename?.(to) ?? Effect.void)),
       stat: (file) => Effect.ensuring(real.stat(file), Queue.offer(looked, path.basename(file))),
       watch: (file, watching) => (options.watch === false ? Stream.fail(unwatchable(file)) : real.watch(file, watching))
     }
@@ -341,6 +348,28 @@ describe("FileChannel", () => {
       assert.strictEqual((yield* Fiber.join(asking)).answer, false)
       assert.deepStrictEqual(yield* channel.listing, [])
     }).pipe(Effect.provide(NodeContext.layer))
+  )
+
+  it.scopedLive("reads the answer that comes while nonsense is taken away", () =>
+    Effect.gen(function* () {
+      let isSent = false
+      const channel = yield* open({
+        pollInterval: Duration.millis(20),
+        // The reason tells people that the first one was read: from then on they write another.
+        appeared: (file) => {
+          if (isSent || !file.endsWith(".reason.txt")) return Effect.void
+          isSent = true
+          const answered = FileExchange.respond(dirname(dirname(file)), basename(file, ".reason.txt"), true)
+          return Effect.provide(Effect.orDie(answered), NodeContext.layer)
+        }
+      })
+      const request = yield* newRequest
+      const asking = yield* Effect.fork(channel.interactor.request(request))
+      yield* channel.shown
+      yield* FileExchange.respond(channel.directory, request.requestId, "perhaps")
+      assert.strictEqual((yield* Fiber.join(asking)).answer, true)
+      assert.isTrue(isSent)
+    }).pipe(Effect.provide(NodeContext.layer), Effect.timeout("20 seconds"))
   )
 
   it.scopedLive("waits for a response that is only half there", () =>
