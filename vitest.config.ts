@@ -28,8 +28,8 @@ const slow = [
 /** They load modules a second time or others in their place, and the tests behind them in the same process would have those. */
 const alone = ["test/core/{Digest,Spans}.test.ts", "test/runtime/telemetryMissing.test.ts"]
 // The examples run from the packed package, in a project of their own: `test/package.test.ts`. What the bench compares with
-// brings tests of its own.
-const foreign = ["test/examples/**", "test/bench/node_modules/**"]
+// brings tests of its own, and so does what PostgreSQL's tests need.
+const foreign = ["test/examples/**", "**/node_modules/**"]
 /** They need a server, which `npm run test:postgres` installs. Where there is none they are skipped, and a line says so. */
 const postgres = "test/postgres/*.test.ts"
 

@@ -317,6 +317,18 @@ describe("the house", () => {
     assert.deepStrictEqual(unused, [])
   })
 
+  it("shares no layer between tests by `it.layer`, which changes `it` for all files of the process", () => {
+    const names = readdirSync("test", { recursive: true, encoding: "utf8" })
+    const tests = names.filter(
+      (name) => /^(?!.*node_modules).*\.ts$/.test(name) && !name.endsWith("architecture.test.ts")
+    )
+    const shared = tests.filter((name) =>
+      /\bit\.layer\(|\blayer\b[^\n]*@effect\/vitest/.test(readFileSync(resolve("test", name), "utf8"))
+    )
+    assert.isAbove(tests.length, 200)
+    assert.deepStrictEqual(shared, [])
+  })
+
   it("stamps events in one place", () => {
     /** It tells what happened before, at the time at which it happened. */
     const retold = new Set(["journal/EventProjection.ts"])

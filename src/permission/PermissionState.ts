@@ -120,7 +120,8 @@ export interface Snapshot {
  * @category models
  */
 export class PermissionState {
-  private changed: (() => void) | undefined
+  /** Called after every change, in the same step. */
+  changed: (() => void) | undefined
   private allowed: Set<string> = empty
   private denied: Set<string> = empty
   /** It is in plan mode. The gate reads it for each call. */
@@ -225,11 +226,6 @@ export class PermissionState {
       case "all":
         return this.suspend(answer.scope, sessionId)
     }
-  }
-
-  /** Calls back after every change, in the same step. */
-  onChange(changed: () => void): void {
-    this.changed = changed
   }
 
   /** The later entry wins: it is removed from the other list. */

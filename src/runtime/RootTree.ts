@@ -56,7 +56,7 @@ export const lostMode = ({ mode, persistence }: Options): Mode | undefined => {
 /** The root notes what people decide for the whole tree. Apart, as closures elsewhere would retain what is made beside. */
 export const keep = (permissions: PermissionState, root: SessionRecorder, { mode }: Pick<Options, "mode">): void => {
   const note = () => root.permissions(permissions.snapshot())
-  permissions.onChange(note)
+  permissions.changed = note
   // It began with this one, here or in another process.
   if (mode !== undefined) note()
 }

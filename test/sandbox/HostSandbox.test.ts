@@ -364,11 +364,11 @@ describe.skipIf(!Confined.isWanted)("what appears and would act later", () => {
   )
 })
 
-it.layer(NodeContext.layer)("layerNone", (it) => {
+describe("layerNone", () => {
   it.effect("confines nothing and says that it is off", () =>
     Effect.gen(function* () {
       const sandbox = yield* Sandbox.Sandbox
       assert.strictEqual(sandbox.mode, "off")
-    }).pipe(Effect.provide(Sandbox.layerNone))
+    }).pipe(Effect.provide(Sandbox.layerNone), Effect.provide(NodeContext.layer))
   )
 })
