@@ -76,6 +76,17 @@ export interface Options {
   readonly profiles?: ReadonlyArray<string> | undefined
 }
 
+/**
+ * What the first answer needs, which takes Node as long to load as all of a prompt: while the person thinks of words, and
+ * not between them and the answer. In steps, between which keys are served. The name of a class is enough to have Node
+ * load all that it fetches with.
+ */
+const ahead = Effect.forEach(
+  [() => import("../view/Speech.js"), () => import("../view/Printed.js"), async () => void globalThis.Headers],
+  (step) => Effect.delay(Effect.promise<unknown>(step), "50 millis"),
+  { discard: true }
+)
+
 /** The session that a chat goes on with after this one. */
 export type Next = ChatPast.Rewound | Resumed
 
@@ -139,6 +150,8 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
         })
       )
     }
+
+    if (options.drawn === true) yield* Effect.forkScoped(Effect.delay(ahead, "600 millis"))
 
     yield* status.show
 

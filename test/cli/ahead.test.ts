@@ -1,0 +1,41 @@
+/** What a chat loads while nobody waits for it. */
+import { describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Program from "../kit/Program.js"
+import * as Pseudo from "../kit/Pseudo.js"
+
+/** Runs inside of the program: says on the screen when the pieces of an answer and Node's client are loaded. */
+const probe = `
+import vm from "node:vm"
+const { Script } = vm
+const wanted = ["Speech-", "Printed-"]
+vm.Script = class extends Script {
+  constructor(code, options) {
+    super(code, options)
+    const at = wanted.findIndex((name) => String(options?.filename).includes("/" + name))
+    if (at >= 0) wanted.splice(at, 1)
+  }
+}
+const interval = setInterval(() => {
+  if (wanted.length > 0 || !process.moduleLoadList.includes("NativeModule internal/deps/undici/undici")) return
+  clearInterval(interval)
+  process.stdout.write("\\r\\nall is loaded\\r\\n")
+}, 10).unref()
+`
+
+describe("a chat at a terminal", () => {
+  it.live("loads what the first answer needs before there are words to answer", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const place = yield* Program.place
+        const file = yield* place.write("probe.mjs", probe)
+        const args = ["chat", "--model", "openai-compatible/m", "--base-url", "http://127.0.0.1:9/v1"]
+        const env = { OPENAI_COMPATIBLE_API_KEY: "key", NODE_OPTIONS: `--import ${file}` }
+        const screen = yield* Pseudo.start(place, args, { columns: 80, rows: 24, env })
+        yield* screen.sees((text) => text.includes("all is loaded"))
+        yield* screen.type("\u0004")
+        yield* screen.exit
+      })
+    )
+  )
+})
