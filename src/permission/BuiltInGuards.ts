@@ -1,9 +1,13 @@
-/** The guards that every runtime has: the sanitizer, and the question about what git would run. */
+/**
+ * The guards that every runtime has: the sanitizer, and the question about what git would run. And what rules know of its
+ * files.
+ */
 import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as LateModule from "../core/LateModule.js"
+import type * as CompiledPolicy from "./CompiledPolicy.js"
 import type * as Guard from "./Guard.js"
 import * as SanitizerOptions from "./SanitizerOptions.js"
 
@@ -36,6 +40,22 @@ export const git = ({ platform, workspace }: Surroundings): Guard.Guard =>
     })
   )
 
+/** The policy of a program that knows the files of this workspace. */
+export const placed = (
+  policy: CompiledPolicy.Policy,
+  surroundings: Pick<Surroundings, "platform" | "workspace">
+): CompiledPolicy.Policy => {
+  let made: CompiledPolicy.Destinations | undefined
+  const destinations: CompiledPolicy.Destinations = (subject, policy, state) =>
+    made === undefined
+      ? Effect.flatMap(loaded, ({ Destination }) => {
+          made = Destination.make(surroundings)
+          return made(subject, policy, state) ?? Effect.succeed(subject)
+        })
+      : made(subject, policy, state)
+  return { ...policy, workspace: surroundings.workspace, destinations }
+}
+
 /** Loads what looks at paths and commands, where one of the tools has some: later no call waits for that. */
 export const load = (entries: Iterable<Guard.Guarded["entry"]>): Effect.Effect<unknown> => {
   for (const { paths, shellCommand } of entries) if (paths.length > 0 || shellCommand !== undefined) return loaded
@@ -47,10 +67,9 @@ export const load = (entries: Iterable<Guard.Guarded["entry"]>): Effect.Effect<u
 // -----------------------------------------------------------------------------------------------------------------
 
 const loaded = LateModule.make(() =>
-  Promise.all([import("./Sanitizer.js"), import("./GitGuard.js")]).then(([Sanitizer, GitGuard]) => ({
-    GitGuard,
-    Sanitizer
-  }))
+  Promise.all([import("./Sanitizer.js"), import("./GitGuard.js"), import("./Destination.js")]).then(
+    ([Sanitizer, GitGuard, Destination]) => ({ Destination, GitGuard, Sanitizer })
+  )
 )
 
 /** What names neither a path nor a command is none of its business. Any other call waits for the guard. */

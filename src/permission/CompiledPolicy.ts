@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import type * as Effect from "effect/Effect"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as Approvals from "./Approvals.js"
 import * as CommandText from "../shell/CommandText.js"
@@ -54,6 +55,13 @@ export interface Policy {
   /** Absolute: where relative paths of calls begin. Set by the program that runs agents with the policy. */
   readonly workspace?: string
   /**
+   * Finds out where the paths of calls lead when links are followed. Set by the program that runs agents with the policy;
+   * without it, paths count as written.
+   *
+   * @internal
+   */
+  readonly destinations?: Destinations | undefined
+  /**
    * What a person allows in this workspace beside the policy, whenever it is asked. Set by the program that keeps it.
    *
    * @internal
@@ -66,6 +74,26 @@ export interface Policy {
   /** The files it was read from, with each file's own content. */
   readonly files: ReadonlyArray<{ readonly path: string; readonly source: PolicySource.PolicySource }>
 }
+
+/**
+ * The entries of a session's lists.
+ *
+ * @internal
+ */
+export interface Entries {
+  readonly entries: ReadonlyArray<string>
+}
+
+/**
+ * The call with the places to which its paths lead; nothing where no rule looks at its arguments.
+ *
+ * @internal
+ */
+export type Destinations = (
+  subject: PermissionRule.Subject,
+  policy: Policy,
+  state: Entries
+) => Effect.Effect<PermissionRule.Subject> | undefined
 
 /**
  * A policy made in code whose rules name these tools. Where the toolkit is known, as in `AgentRuntime.layer`, one that
@@ -175,7 +203,7 @@ export const defaults: Policy = make({})
  * @category constructors
  */
 export const subject = (
-  { workspace }: Policy,
+  { destinations, workspace }: Policy,
   {
     name,
     outlives,
@@ -194,8 +222,17 @@ export const subject = (
     webField: webAddress,
     lastingField: outlives,
     workspace,
-    takes: tool
+    takes: tool,
+    linked: destinations !== undefined
   })
+
+/**
+ * The call with the places to which its paths lead; nothing where that does not matter.
+ *
+ * @internal
+ */
+export const led = (policy: Policy, state: Entries, subject: PermissionRule.Subject): ReturnType<Destinations> =>
+  subject.open && subject.doubt === undefined ? policy.destinations?.(subject, policy, state) : undefined
 
 // -----------------------------------------------------------------------------------------------------------------
 // combinators
@@ -224,7 +261,7 @@ export const merge = (user: Policy, workspace: Policy, options: { readonly trust
  */
 export const within = (runtime: Policy, own: Policy): Policy => {
   const [a, b] = [runtime.sanitize, mentioned(own)]
-  const { workspace } = runtime
+  const { destinations, workspace } = runtime
   return {
     ...own,
     deny: PermissionRule.union(runtime.deny, own.deny),
@@ -235,7 +272,8 @@ export const within = (runtime: Policy, own: Policy): Policy => {
       dangerousCommands: a.dangerousCommands === false ? b.dangerousCommands : a.dangerousCommands,
       pathScope: a.pathScope === false ? b.pathScope : a.pathScope
     },
-    ...(workspace === undefined ? {} : { workspace })
+    ...(workspace === undefined ? {} : { workspace }),
+    destinations
   }
 }
 

@@ -61,7 +61,8 @@ export const foresee = (
       const valid = yield* Effect.either(ApprovalForm.within(entry.validate(decoded.right), entry.context))
       if (Either.isLeft(valid)) return denied("pre_validation", valid.left)
     }
-    const subject = CompiledPolicy.subject(policy, entry, params)
+    const plain = CompiledPolicy.subject(policy, entry, params)
+    const subject = yield* CompiledPolicy.led(policy, state, plain) ?? Effect.succeed(plain)
     if (entry.kind === "switch_mode") {
       const rule = PlanMode.refusalToEnd(state.isPlanning, 0)
       return rule === undefined

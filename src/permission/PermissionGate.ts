@@ -42,9 +42,10 @@ import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as ApprovalForm from "./ApprovalForm.js"
 import * as Approvals from "./Approvals.js"
 import type { Authority, Proposal } from "./Authority.js"
+import * as HeldCall from "./HeldCall.js"
 import type * as ReservedCall from "./ReservedCall.js"
 import type * as Upcoming from "./Upcoming.js"
-import { askAgain, decides, noWarnings, ownQuestion, allowedOf, verdictOf, type CheckState } from "./CheckState.js"
+import { askAgain, decides, noWarnings, ownQuestion, verdictOf, type CheckState } from "./CheckState.js"
 import * as PermissionCheck from "./PermissionCheck.js"
 import * as Guard from "./Guard.js"
 import * as CompiledPolicy from "./CompiledPolicy.js"
@@ -115,10 +116,7 @@ export interface Service {
     authority?: Authority | undefined,
     held?: boolean
   ) => Effect.Effect<Verdict, never, Interactor.Interactor>
-  /**
-   * The last look at a call that another process allowed: the guards alone. A refusal is published and recorded like
-   * every decision.
-   */
+  /** The last look at a call that another process allowed: the guards alone. A refusal is published and recorded. */
   readonly lookAgain: (entry: ToolRegistry.Entry, call: ToolCall, allowed: Allowed) => Effect.Effect<Verdict>
   /**
    * Runs the guards on the final arguments, as just before execution. A sentence is the reason to refuse. `answered` is
@@ -158,7 +156,7 @@ const reservedCall = LateModule.getter(() => import("./ReservedCall.js"))
 
 type Deciding = Effect.Effect<Verdict, never, Interactor.Interactor>
 
-class Gate implements Service, ReservedCall.Gate, Upcoming.Gate {
+class Gate implements Service, HeldCall.Gate, ReservedCall.Gate, Upcoming.Gate {
   constructor(readonly options: Options) {}
 
   check(proposal: Proposal, authority = this.options.authority): Deciding {
@@ -219,8 +217,7 @@ class Gate implements Service, ReservedCall.Gate, Upcoming.Gate {
     authority: Authority | undefined,
     held: boolean
   ): Deciding {
-    // Members are named one by one: a spread of the proposal costs as much as the rest of an allowed call's way through
-    // here.
+    // Members are named one by one: a spread of the proposal costs as much as the rest of an allowed call's way here.
     const now: CheckState = {
       call,
       context,
@@ -262,7 +259,13 @@ class Gate implements Service, ReservedCall.Gate, Upcoming.Gate {
   }
 
   private guarded(now: CheckState): Deciding {
-    const subject = CompiledPolicy.subject(this.options.policy, now.entry, now.call.params)
+    const { policy, state } = this.options
+    const subject = CompiledPolicy.subject(policy, now.entry, now.call.params)
+    const led = CompiledPolicy.led(policy, state, subject)
+    return led === undefined ? this.looked(now, subject) : now.check.after(led, (subject) => this.looked(now, subject))
+  }
+
+  private looked(now: CheckState, subject: PermissionRule.Subject): Deciding {
     const beyond = PlanMode.beyond(this.options.state, now, subject)
     if (beyond !== undefined) return this.deny(now, { granted: false, method: "mode", reason: beyond })
     return now.check.after(this.objection(now.entry, now.call.params, subject), (found) => {
@@ -306,12 +309,9 @@ class Gate implements Service, ReservedCall.Gate, Upcoming.Gate {
    */
   private byAuthority(now: CheckState, subject: PermissionRule.Subject, resolution: Resolution): Deciding {
     const { granted, method, requestId } = resolution
-    const doubt = granted && requestId === undefined && method !== "stage_grant" ? this.doubt(subject) : undefined
+    const isSeen = !granted || requestId !== undefined || method === "stage_grant"
+    const doubt = isSeen ? undefined : this.options.state.doubt(this.options.policy, subject)
     return doubt === undefined ? this.resolve(now, resolution) : this.ask(now, subject, doubt)
-  }
-
-  private doubt(subject: PermissionRule.Subject): string | undefined {
-    return subject.command === undefined ? undefined : this.options.state.doubt(this.options.policy, subject)
   }
 
   evaluate(now: CheckState, subject: PermissionRule.Subject): Decision {
@@ -406,7 +406,8 @@ class Gate implements Service, ReservedCall.Gate, Upcoming.Gate {
     now.check.asked = asked
     if (answer.decision === "edit") return this.withEdits(now, answer.editedArguments, asked)
     // A rule that allows everything has not looked at the call.
-    const doubt = asked.how === "answered" || answer.decision === "deny" ? undefined : this.doubt(subject)
+    const isSeen = asked.how === "answered" || answer.decision === "deny"
+    const doubt = isSeen ? undefined : this.options.state.doubt(this.options.policy, subject)
     if (doubt !== undefined) return this.deny(now, { granted: false, method: "unavailable", reason: doubt, ...asked })
     if (PlanMode.isUnheard(now.entry, asked.how, answer)) return this.deny(now, { ...PlanMode.unheard, ...asked })
     if (answer.scope !== "once") this.remember(now, answer, PermissionRule.rememberKey(subject))
@@ -455,6 +456,8 @@ class Gate implements Service, ReservedCall.Gate, Upcoming.Gate {
     subject: PermissionRule.Subject
   ): Effect.Effect<Guard.Objection | undefined> {
     const { policy, guards, redactor, state } = this.options
+    const led = CompiledPolicy.led(policy, state, subject)
+    if (led !== undefined) return Effect.flatMap(led, (subject) => this.objection(entry, params, subject))
     const refused = state.isPlanning ? PlanMode.refusal(entry, subject) : undefined
     if (refused !== undefined) return Effect.succeed(refused)
     return Guard.objection(policy.deny, guards, { tool: entry.name, params, subject, entry }, redactor)
@@ -465,8 +468,8 @@ class Gate implements Service, ReservedCall.Gate, Upcoming.Gate {
   }
 
   /** The guards look at the arguments that will run, after any delay. */
-  private allow(now: CheckState, resolution: Resolution): Effect.Effect<Verdict> {
-    if (now.held) return Effect.succeed(this.pending(now, resolution))
+  allow(now: CheckState, resolution: Resolution): Effect.Effect<Verdict> {
+    if (now.held) return Effect.succeed(HeldCall.make(this, now, resolution))
     const objection = this.guard(now.entry, now.call.params, now.own)
     return objection === Guard.none
       ? this.grant(now, resolution)
@@ -475,18 +478,6 @@ class Gate implements Service, ReservedCall.Gate, Upcoming.Gate {
             ? this.grant(now, resolution)
             : this.deny(now, { ...resolution, granted: false, method: "guard", reason })
         )
-  }
-
-  private pending(now: CheckState, resolution: Resolution): Verdict {
-    const { check } = now
-    const settle = Effect.withFiberRuntime<Verdict>((fiber, status) => {
-      check.moveTo(fiber, status.runtimeFlags)
-      return Effect.uninterruptible(Region.once(check.step(() => this.allow({ ...now, held: false }, resolution))))
-    })
-    const breakOff = Effect.suspend(() =>
-      check.resolved === undefined ? Effect.asVoid(check.breakOff(PermissionCheck.cancelled)) : Effect.void
-    )
-    return { ...allowedOf(now), pending: { settle, breakOff, leave: () => check.leave(), writeLeft: check.writeLeft } }
   }
 
   // Most calls end here: without a record to write, the verdict is known at once.

@@ -9,6 +9,10 @@
  *   and on what programs such as `sudo` would run; an argument rule is found anywhere.
  * - To allow, everything must be meant: every program that would run needs a rule, where it would run; expansions and
  *   redirections to files need a person; an argument rule must start the command, or every string argument of another tool.
+ *
+ * A parameter that holds a path, by the tool's declaration, counts as written and as the place to which links lead it: to
+ * deny, either is enough; to allow, both must be meant. `Destination` finds that place. Where nobody knows the files, as for
+ * tools of a library without a workspace, the path counts as written.
  */
 import type { CommandField, CommandReader } from "../shell/CommandField.js"
 import type { CommandPattern } from "../shell/CommandPattern.js"
@@ -132,8 +136,7 @@ export const allows = (compiled: Compiled, self: Subject): string | undefined =>
     if (self.line === undefined) return spelling(compiled, spoken.command)
     return joined(self.evidence.allowed(spoken, compiled.commands(spoken.reader)))
   }
-  const text = self.evidence.allowSignature
-  const pattern = compiled.patterns.find(({ allows }) => allows.some((glob) => Glob.matches(glob, text)))
+  const pattern = compiled.patterns.find(({ allows }) => self.evidence.isWithin(allows))
   if (pattern !== undefined) return pattern.text
   const { allowStrings } = self.evidence
   if (compiled.arguments.length === 0 || allowStrings.length === 0) return undefined
@@ -155,13 +158,14 @@ export const reads = (self: Subject): boolean =>
   self.evidence.allowed(self.spoken, self.spoken.reader.readers) !== undefined
 
 /**
- * Why it cannot be told whether a denying rule means the command. Nothing where it can be told, or when no rule is
- * about commands.
+ * Why it cannot be told whether a denying rule means the call. Nothing where it can be told, or when no rule is about
+ * commands and this is one.
  */
-export const doubt = (compiled: Compiled, self: Subject): string | undefined => {
-  if (self.command === undefined || !concernsCommands(compiled)) return undefined
+export const doubt = (compiled: Compiled, { doubt, line, spoken }: Subject): string | undefined => {
+  if (spoken === undefined) return doubt
+  if (!concernsCommands(compiled)) return undefined
   return (
-    self.doubt ?? compiled.patterns.map(({ glob }) => self.evidence.mayBecome(glob)).find((word) => word !== undefined)
+    doubt ?? compiled.patterns.map(({ glob }) => spoken.reader.mayBecome(line, glob)).find((word) => word !== undefined)
   )
 }
 
@@ -170,7 +174,7 @@ export const entriesDoubt = (entries: Iterable<string>, self: Subject): string |
   for (const entry of entries) {
     const { pattern, remembered } = sessionEntry(entry)
     if (remembered === undefined && (!entryOfCommands.test(entry) || isSignature.test(entry))) continue
-    const found = self.doubt ?? self.evidence.mayBecome(pattern.glob)
+    const found = self.doubt ?? self.spoken?.reader.mayBecome(self.line, pattern.glob)
     if (found !== undefined) return found
   }
   return undefined
@@ -226,7 +230,7 @@ export const entriesAllow = (entries: Iterable<string>, self: Subject): string |
     if (CommandText.namesNothing(entry)) continue
     if (Glob.matches(known.name, self.tool)) return entry
     if (spoken === undefined) {
-      if (known.pattern.allows.some((glob) => Glob.matches(glob, self.evidence.allowSignature))) return entry
+      if (self.evidence.isWithin(known.pattern.allows)) return entry
       continue
     }
     const { command, reader } = spoken

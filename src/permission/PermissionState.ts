@@ -145,9 +145,9 @@ export class PermissionState {
     sessionId: SessionId
   ): Decision {
     const decision = this.decide(policy, subject, traits, sessionId)
-    if (decision.decision !== "allow" || subject.command === undefined) return decision
+    if (decision.decision !== "allow") return decision
     const doubt = this.doubt(policy, subject)
-    // When it cannot be told what a command runs, only an entry with the very same text covers it.
+    // When it cannot be told what a command runs, only an entry with the very same text covers it; paths have none.
     if (doubt === undefined || PermissionRule.remembersExactly(this.allowed, subject)) return decision
     if (PermissionRule.spellsExactly(policy.whitelist, subject)) return decision
     if (policy.project !== undefined && PermissionRule.remembersExactly(policy.project.entries(), subject))
@@ -155,9 +155,9 @@ export class PermissionState {
     return { decision: "ask", method: "default", rule: doubt, doubt }
   }
 
-  /** Why it cannot be told whether a rule that denies commands means this one; nothing where it can be told. */
+  /** Why it cannot be told whether a rule that denies means this call; nothing where it can be told. */
   doubt(policy: CompiledPolicy.Policy, subject: PermissionRule.Subject): string | undefined {
-    if (subject.command === undefined) return undefined
+    if (subject.command === undefined) return subject.doubt
     const { dangerousCommands, metacharacters } = policy.sanitize
     return (
       PermissionRule.doubt(policy.deny, subject) ??
@@ -208,6 +208,11 @@ export class PermissionState {
       return readonlyAllowed
     }
     return this.chosen === undefined ? defaults[policy.defaultPolicy] : byMode[this.chosen]
+  }
+
+  /** All entries of its lists. */
+  get entries(): ReadonlyArray<string> {
+    return [...this.denied, ...this.allowed]
   }
 
   /** The decision that allows every call of every agent, while it holds. */

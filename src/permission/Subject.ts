@@ -5,11 +5,11 @@ import { canonicalJson } from "../core/Digest.js"
 import type { CommandField, CommandReader } from "../shell/CommandField.js"
 import type * as CommandLine from "../shell/CommandLine.js"
 import type * as CommandPattern from "../shell/CommandPattern.js"
-import * as CommandText from "../shell/CommandText.js"
 import * as Glob from "../core/Glob.js"
 import * as Haystack from "../shell/Haystack.js"
 import * as Location from "../shell/Location.js"
 import type * as ProgramRun from "../shell/ProgramRun.js"
+import type { WordLists } from "../shell/WordLists.js"
 import * as Signature from "./Signature.js"
 
 export interface Call {
@@ -31,6 +31,10 @@ export interface Call {
    * sees them.
    */
   readonly takes?: Pick<Tool.Any, "parametersSchema"> | undefined
+  /** Links can be followed: until that is done, it is not known where the paths lead. */
+  readonly linked?: boolean | undefined
+  /** Why it cannot be told where the paths lead, though a rule may be about that. */
+  readonly doubt?: string | undefined
 }
 
 /**
@@ -73,7 +77,7 @@ export interface Subject {
   readonly readings: ReadonlyArray<CommandLine.Reading>
   /** Every string among the arguments, at any depth. */
   readonly strings: ReadonlyArray<string>
-  /** Why it cannot be told what the command runs; nothing when it can be told. */
+  /** Why it cannot be told what the command runs, or where the paths lead; nothing when it can be told. */
   readonly doubt: string | undefined
   /**
    * The texts that rules search.
@@ -81,6 +85,14 @@ export interface Subject {
    * @internal
    */
   readonly evidence: Evidence
+  /** @internal */
+  readonly call: Call
+  /**
+   * Its paths were not followed yet: no rule over arguments allows it. See `Destination`.
+   *
+   * @internal
+   */
+  readonly open: boolean
 }
 
 export interface Spoken {
@@ -88,7 +100,8 @@ export interface Spoken {
   readonly reader: CommandReader
 }
 
-export const make = (call: Call): Subject => new LazySubject(call)
+/** `evidence` makes the texts that rules search. */
+export const make = (call: Call, evidence?: (self: Subject) => Evidence): Subject => new LazySubject(call, evidence)
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
@@ -106,8 +119,12 @@ class LazySubject implements Subject {
   private readingsMemo: ReadonlyArray<CommandLine.Reading> | undefined
   private stringsMemo: ReadonlyArray<string> | undefined
   private evidenceMemo: Evidence | undefined
+  readonly open: boolean
 
-  constructor(readonly call: Call) {
+  constructor(
+    readonly call: Call,
+    private readonly evidenceOf?: (self: Subject) => Evidence
+  ) {
     const { tool, params, commandField } = call
     this.tool = tool
     this.params = params
@@ -122,6 +139,7 @@ class LazySubject implements Subject {
             reader: commandField.reader
           }
     this.command = this.spoken?.command
+    this.open = call.linked === true && commandField === undefined && call.pathFields?.[0] !== undefined
   }
 
   private parsed({ command, reader }: Spoken): Parsed {
@@ -134,7 +152,7 @@ class LazySubject implements Subject {
 
   get doubt(): string | undefined {
     const { spoken } = this
-    return spoken === undefined ? undefined : spoken.reader.doubt(spoken.command, this.parsed(spoken))
+    return spoken === undefined ? this.call.doubt : spoken.reader.doubt(spoken.command, this.parsed(spoken))
   }
 
   get cwd(): Location.Directory {
@@ -169,14 +187,14 @@ class LazySubject implements Subject {
   }
 
   get evidence(): Evidence {
-    return (this.evidenceMemo ??= new Evidence(this, this.call))
+    return (this.evidenceMemo ??= this.evidenceOf?.(this) ?? new Evidence(this, this.call))
   }
 }
 
 /** The texts that rules search, made at the first search. */
 export class Evidence {
   private textsMemo: Haystack.Haystack | undefined
-  private listsMemo: Haystack.WordLists | undefined
+  private listsMemo: WordLists | undefined
   private rowsMemo: Haystack.WordRows | undefined
   private runsMemo: ReadonlyArray<ProgramRun.ProgramRun> | undefined | null = null
   private normalMemo: unknown
@@ -203,8 +221,13 @@ export class Evidence {
     return `${this.self.tool}(${webField}=${Glob.escape(url.origin)}/*)`
   }
 
+  /** A pattern in one of its forms allows the call. */
+  isWithin(pattern: ReadonlyArray<Glob.Glob>): boolean {
+    return !this.self.open && pattern.some((glob) => Glob.matches(glob, this.allowSignature))
+  }
+
   get allowStrings(): ReadonlyArray<string> {
-    return Signature.stringsIn(this.normal)
+    return this.self.open ? [] : Signature.stringsIn(this.normal)
   }
 
   /** The patterns that together allow every program of the command. */
@@ -220,8 +243,9 @@ export class Evidence {
   matches(pattern: Haystack.Needle): boolean {
     const { texts } = this
     if (texts.finds(pattern)) return true
-    if (this.self.command === undefined) return false
-    this.listsMemo ??= new Haystack.WordLists(
+    const { spoken } = this.self
+    if (spoken === undefined) return false
+    this.listsMemo ??= new spoken.reader.WordLists(
       this.self.readings.filter(({ deep }) => deep),
       texts.pairs
     )
@@ -242,22 +266,9 @@ export class Evidence {
   }
 
   private get everyString(): ReadonlyArray<string> {
-    return this.normal === this.self.params ? this.self.strings : [...this.self.strings, ...this.allowStrings]
-  }
-
-  /** The word that may become the pattern's text after expansion. */
-  mayBecome({ head }: Glob.Glob): string | undefined {
-    for (const { dynamic, program, words } of this.self.line?.commands ?? []) {
-      if (!dynamic || !head.startsWith(program)) continue
-      const at = words.findIndex((word, i) => i > 0 && unknown.test(word))
-      if (at < 0) continue
-      const word = words[at] ?? ""
-      const known = [...words.slice(0, at), word.slice(0, word.search(unknown))].join(" ")
-      if (head.length > known.length && head.startsWith(known)) {
-        return `What ${word} becomes cannot be told before it runs; write it out.`
-      }
-    }
-    return undefined
+    return this.normal === this.self.params
+      ? this.self.strings
+      : [...this.self.strings, ...Signature.stringsIn(this.normal)]
   }
 
   private get normal(): unknown {
@@ -276,24 +287,8 @@ export class Evidence {
   private textsToSearch(): ReadonlyArray<string> {
     const { line, readings, signature, spoken } = this.self
     if (spoken === undefined) return [...new Set([signature, Signature.ofCall(this.self.tool, this.normal)])]
-    const { command, reader } = spoken
-    const trimmed = CommandText.trim(command)
-    const written = new Set([command, trimmed, /\t| {2}/.test(trimmed) ? trimmed.replace(/[ \t]+/g, " ") : trimmed])
-    for (const { text } of line?.commands ?? []) written.add(text)
-    const out = [...written]
-    // The readings hardly repeat each other. Those of a text that cannot be parsed are pieces of it.
-    for (const { named, text, words } of readings) {
-      if (!named) continue
-      if (line === undefined || !written.has(text)) out.push(text)
-      const [program = ""] = words
-      // A program called by its path counts by its name too.
-      if (program.includes("/")) out.push(text.slice(program.length - reader.basename(program).length))
-    }
-    return out
+    return spoken.reader.texts(spoken.command, line, readings)
   }
 }
 
 type Parsed = ReturnType<CommandReader["parse"]>
-
-/** An expansion, or a glob that the shell may replace by files. */
-const unknown = /[$`*?[{~]/

@@ -18,11 +18,11 @@ import { noWarnings, type CheckState } from "./CheckState.js"
 import * as CompiledPolicy from "./CompiledPolicy.js"
 import * as Guard from "./Guard.js"
 import * as PermissionRule from "./PermissionRule.js"
-import type { Decision } from "./PermissionState.js"
+import type { Decision, PermissionState } from "./PermissionState.js"
 
 /** What this needs of a gate. */
 export interface Gate {
-  readonly options: { readonly policy: CompiledPolicy.Policy }
+  readonly options: { readonly policy: CompiledPolicy.Policy; readonly state: PermissionState }
   readonly objection: (
     entry: ToolRegistry.Entry,
     params: unknown,
@@ -81,7 +81,7 @@ export const after = (gate: Gate, now: CheckState): Effect.Effect<ReadonlyArray<
 const formOf = (gate: Gate, one: CheckState): Effect.Effect<Option.Option<Approve>> =>
   Effect.gen(function* () {
     const { call, context, entry, params } = one
-    const { policy } = gate.options
+    const { policy, state } = gate.options
     // A plan is looked at for itself.
     if (entry.kind === "switch_mode") return Option.none()
     if (PermissionRule.tooLong(entry.shellCommand, call.params) !== undefined) return Option.none()
@@ -89,7 +89,8 @@ const formOf = (gate: Gate, one: CheckState): Effect.Effect<Option.Option<Approv
       const valid = yield* Effect.either(ApprovalForm.within(entry.validate(params), context ?? entry.context))
       if (valid._tag === "Left") return Option.none()
     }
-    const subject = CompiledPolicy.subject(policy, entry, call.params)
+    const plain = CompiledPolicy.subject(policy, entry, call.params)
+    const subject = yield* CompiledPolicy.led(policy, state, plain) ?? Effect.succeed(plain)
     const found = yield* gate.objection(entry, call.params, subject)
     if (typeof found === "string") return Option.none()
     if (policy.approvals !== undefined && Approvals.needsOf(policy.approvals, subject) !== undefined)

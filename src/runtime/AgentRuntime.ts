@@ -217,7 +217,7 @@ export function make<Tools extends Record<string, Tool.Any>>(
     return {
       model,
       tools,
-      policy: { ...policy, workspace },
+      policy: BuiltInGuards.placed(policy, surroundings),
       guards: [
         ...(sandbox.mode === "off" ? [] : [SandboxGuard.make(sandbox)]),
         sanitizer(policy.sanitize),
@@ -275,6 +275,17 @@ export const builtInGuards = (
   const surroundings = { ...options, platform }
   return [BuiltInGuards.sanitizer(surroundings)(options.policy.sanitize), BuiltInGuards.git(surroundings)]
 }
+
+/**
+ * The policy as a runtime has it: it knows the files of the workspace.
+ *
+ * @internal
+ */
+export const placed = (
+  policy: CompiledPolicy.Policy,
+  workspace: string,
+  platform: Context.Context<FileSystem.FileSystem | Path.Path>
+): CompiledPolicy.Policy => BuiltInGuards.placed(policy, { workspace, platform })
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal

@@ -3,8 +3,9 @@ import * as CommandPattern from "./CommandPattern.js"
 
 export { allowing, asPattern, doubt, parse, readings, remembered, touchesAny } from "./CommandLine.js"
 export { beginning, pattern } from "./CommandPattern.js"
-export { basename } from "./Program.js"
 export { ofLine as runsOf } from "./ProgramRun.js"
+export { mayBecome, texts } from "./Spelling.js"
+export { WordLists } from "./WordLists.js"
 
 /** What allows every program that only reads and prints. */
 export const readers: ReadonlyArray<CommandPattern.CommandPattern> = [

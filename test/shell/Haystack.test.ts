@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"
 import * as Glob from "../../src/core/Glob.js"
 import * as Haystack from "../../src/shell/Haystack.js"
+import { WordLists } from "../../src/shell/WordLists.js"
 
 const word = FastCheck.stringMatching(/^[ab/]{1,4}$/)
 const words = FastCheck.array(word, { minLength: 1, maxLength: 4 })
@@ -30,8 +31,8 @@ describe("a search for patterns", () => {
           new Haystack.Haystack([whole, filler]).finds(needle)
         )
         assert.strictEqual(
-          new Haystack.WordLists([listOf(text)], few).finds(needle),
-          new Haystack.WordLists([listOf(text), listOf([filler])], many).finds(needle)
+          new WordLists([listOf(text)], few).finds(needle),
+          new WordLists([listOf(text), listOf([filler])], many).finds(needle)
         )
         assert.strictEqual(
           new Haystack.WordRows([listOf(text)], [], few).finds([pattern]),
@@ -52,7 +53,7 @@ describe("a search for patterns", () => {
         const expected = lists.some((words) =>
           words.some((_, at) => Glob.matches(glob, words.slice(at).join("\u0001")))
         )
-        const found = new Haystack.WordLists(lists.map(listOf), new Haystack.Pairs([])).finds(Haystack.needle(pattern))
+        const found = new WordLists(lists.map(listOf), new Haystack.Pairs([])).finds(Haystack.needle(pattern))
         assert.strictEqual(found, expected)
       }),
       { numRuns: 5_000 }

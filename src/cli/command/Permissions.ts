@@ -56,13 +56,13 @@ export const run = ({ flags, words }: Arguments.Invocation) =>
     }
     const remarks = yield* Launch.unknownTools(settings)
     const tools = yield* Tools.registry(settings.workspace)
-    const policy = { ...settings.policy, workspace: settings.workspace }
     const path = yield* Path.Path
     const protectedPaths = [
       ...[".assent", ".jaato"].map((name) => path.join(settings.workspace, name)),
       settings.stateDirectory
     ]
     const platform = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
+    const policy = AgentRuntime.placed(settings.policy, settings.workspace, platform)
     const outcome = yield* PermissionCommand.answer(words.join(" "), {
       guards: AgentRuntime.builtInGuards({ ...settings, policy, protectedPaths }, platform),
       state: new PermissionState(),

@@ -1,0 +1,311 @@
+/** Patterns over paths and links in the workspace: real files, as the built-in file tools meet them at the gate. */
+import * as FileSystem from "@effect/platform/FileSystem"
+import * as Path from "@effect/platform/Path"
+import * as Tool from "@effect/ai/Tool"
+import * as Toolkit from "@effect/ai/Toolkit"
+import * as NodeContext from "@effect/platform-node/NodeContext"
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Schema from "effect/Schema"
+import * as Workspace from "../../src/builtin/Workspace.js"
+import type { CorrelationId, SessionId, ToolCallId } from "../../src/core/Id.js"
+import * as Origin from "../../src/core/Origin.js"
+import * as Redaction from "../../src/core/Redaction.js"
+import * as Interactor from "../../src/interaction/Interactor.js"
+import * as BuiltInGuards from "../../src/permission/BuiltInGuards.js"
+import * as CompiledPolicy from "../../src/permission/CompiledPolicy.js"
+import * as PermissionCommand from "../../src/permission/PermissionCommand.js"
+import * as PermissionGate from "../../src/permission/PermissionGate.js"
+import { PermissionState } from "../../src/permission/PermissionState.js"
+import type { PolicySource } from "../../src/permission/PolicySource.js"
+import type { ProjectRules } from "../../src/permission/ProjectRules.js"
+import * as AgentRuntime from "../../src/runtime/AgentRuntime.js"
+import type { Verdict } from "../../src/permission/Verdict.js"
+import * as TestInteractor from "../../src/testing/TestInteractor.js"
+import * as ToolRegistry from "../../src/tool/ToolRegistry.js"
+import * as ToolTrait from "../../src/tool/ToolTrait.js"
+import * as Recorder from "../kit/Recorder.js"
+
+/** Takes a list of paths, and says so. */
+const Pack = Tool.make("pack", { parameters: { files: Schema.Array(Schema.String) }, success: Schema.String }).annotate(
+  ToolTrait.Paths,
+  ["files"]
+)
+/** Has a parameter of that name and does not say that it is a path. */
+const Label = Tool.make("label", { parameters: { path: Schema.String }, success: Schema.String })
+const own = Toolkit.make(Pack, Label)
+
+const ended = { sessionId: "root" as SessionId, rootSessionId: "root" as SessionId, agent: "main", depth: 0 }
+const origin: Origin.Origin = { ...ended, correlationId: "turn_1" as CorrelationId }
+
+interface Options {
+  readonly policy: PolicySource
+  readonly project?: ReadonlyArray<string>
+  /** Without: the program knows no files. */
+  readonly unplaced?: true
+  /** Without the guards that look at files, which may ask for themselves. */
+  readonly unguarded?: true
+}
+
+/**
+ * ```
+ * ws/src/a.ts  ws/src/up -> ..  ws/src/out.txt -> ../secret.txt  ws/src/new.txt -> ../made.txt (nothing there)
+ * ws/src/again -> up  ws/secret.txt  ws/alias -> src  ws/loop -> loop  ws/src/here -> a.ts
+ * ```
+ */
+const inWorkspace = Effect.gen(function* () {
+  const fs = yield* FileSystem.FileSystem
+  const base = yield* Effect.flatMap(fs.makeTempDirectoryScoped(), fs.realPath)
+  const root = `${base}/ws`
+  yield* fs.makeDirectory(`${root}/src/deep`, { recursive: true })
+  yield* fs.writeFileString(`${root}/src/a.ts`, "")
+  yield* fs.writeFileString(`${root}/secret.txt`, "")
+  for (const [target, name] of [
+    ["..", "src/up"],
+    ["up", "src/again"],
+    ["../secret.txt", "src/out.txt"],
+    ["../made.txt", "src/new.txt"],
+    ["a.ts", "src/here"],
+    ["src", "alias"],
+    ["loop", "loop"]
+  ] as const) {
+    yield* fs.symlink(target, `${root}/${name}`)
+  }
+  const platform = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
+  const files = yield* Effect.provide(ToolRegistry.make(Workspace.toolkit), Workspace.layer({ root }))
+  const mine = yield* Effect.provide(
+    ToolRegistry.make(own),
+    own.toLayer({ pack: () => Effect.succeed(""), label: () => Effect.succeed("") })
+  )
+  const tools = ToolRegistry.fromEntries([...files.entries, ...mine.entries])
+  const make = ({ policy: source, project, unguarded, unplaced }: Options) =>
+    Effect.gen(function* () {
+      const recorder = yield* Recorder.make()
+      const person = yield* TestInteractor.make({ script: () => "n" })
+      const state = new PermissionState()
+      const rules: ProjectRules | undefined = project && {
+        entries: () => new Set(project),
+        revoke: () => Effect.void
+      }
+      const made = { ...CompiledPolicy.make(source), project: rules }
+      const policy = unplaced ? { ...made, workspace: root } : AgentRuntime.placed(made, root, platform)
+      const surroundings = { workspace: root, platform }
+      const guards = unguarded
+        ? []
+        : [BuiltInGuards.sanitizer(surroundings)(policy.sanitize), BuiltInGuards.git(surroundings)]
+      const gate = PermissionGate.make({
+        policy,
+        state,
+        bus: recorder.bus,
+        redactor: Redaction.make([]),
+        guards
+      })
+      const proposal = (name: string, params: unknown) => {
+        const entry = tools.get(name)
+        if (entry === undefined) throw new Error(`no tool ${name}`)
+        const call = { id: "call_1" as ToolCallId, name, params }
+        return { call, entry, params: Either.getOrThrow(entry.decode(params)) }
+      }
+      const asOne = <A>(effect: Effect.Effect<A, never, Interactor.Interactor>) =>
+        effect.pipe(Interactor.withInteractor(person.interactor), Origin.withOrigin(origin))
+      const target = { guards, state, policy, tools, sessionId: origin.sessionId }
+      const said = (name: string, params: unknown) =>
+        Effect.map(PermissionCommand.answer(`check ${name} ${JSON.stringify(params)}`, target), (found) =>
+          Either.getOrThrow(found).lines.join("\n")
+        )
+      /** What becomes of the call, which `permissions check` has to foresee. */
+      const outcome = (name: string, params: unknown) =>
+        Effect.gen(function* () {
+          const before = (yield* person.shown).length
+          const verdict = yield* asOne(gate.check(proposal(name, params)))
+          const found = (yield* person.shown).length > before ? "ask" : verdict._tag === "Allowed" ? "allow" : "deny"
+          assert.strictEqual((yield* said(name, params)).split(" ")[0], found, `check ${JSON.stringify(params)}`)
+          return found
+        })
+      return { state, outcome, said, gate, proposal, asOne }
+    })
+  return { fs, root, make }
+})
+
+const write = (path: string) => ["write_file", { path, content: "x" }] as const
+const srcOnly = "write_file(content=*, path=src/*)"
+
+/** The calls of one tool that end in this way, of all. */
+const run = <A>(
+  options: Options,
+  use: (kit: Effect.Effect.Success<ReturnType<Effect.Effect.Success<typeof inWorkspace>["make"]>>, root: string) => A
+) => Effect.flatMap(inWorkspace, ({ make, root }) => Effect.map(make(options), (kit) => use(kit, root)))
+
+describe("a pattern over a path that allows", () => {
+  const cases: ReadonlyArray<readonly [path: string, outcome: string]> = [
+    ["src/a.ts", "allow"],
+    ["./src//deep/../a.ts", "allow"],
+    ["src/deep/made/later.ts", "allow"],
+    // A link inside of what is allowed.
+    ["src/here", "allow"],
+    ["src/up/src/a.ts", "allow"],
+    ["alias/a.ts", "ask"],
+    ["src/up/secret.txt", "ask"],
+    ["src/up/not/there.txt", "ask"],
+    ["src/again/secret.txt", "ask"],
+    ["src/out.txt", "ask"],
+    // The tool itself refuses links to nothing.
+    ["src/new.txt", "deny"],
+    // As a text it is `src/secret.txt`; the system comes to the parent of the workspace.
+    ["src/up/../secret.txt", "deny"],
+    ["src/../secret.txt", "ask"]
+  ]
+  const allowing: ReadonlyArray<readonly [string, Options, ReadonlyArray<string>]> = [
+    ["in the policy", { policy: { whitelist: { patterns: [srcOnly] } } }, []],
+    ["in the session", { policy: {} }, [srcOnly]],
+    ["in this project", { policy: {}, project: [srcOnly] }, []],
+    ["over any tool", { policy: { whitelist: { patterns: ["*path=src/*"] } } }, []]
+  ]
+  for (const [where, options, session] of allowing) {
+    it.scoped(`${where}, means the text and the place where links lead`, () =>
+      Effect.flatten(
+        run(options, (kit) =>
+          Effect.gen(function* () {
+            for (const entry of session) kit.state.allow(entry)
+            const found: Array<readonly [string, string]> = []
+            for (const [path] of cases) found.push([path, yield* kit.outcome(...write(path))])
+            assert.deepStrictEqual(found, cases)
+          })
+        )
+      ).pipe(Effect.provide(NodeContext.layer))
+    )
+  }
+
+  it.scoped("means the full path too, and every path of a list", () =>
+    Effect.flatten(
+      run({ policy: { whitelist: { patterns: [srcOnly, 'pack(files=[[]"src/*"])'] } } }, (kit, root) =>
+        Effect.gen(function* () {
+          assert.strictEqual(yield* kit.outcome(...write(`${root}/src/a.ts`)), "allow")
+          assert.strictEqual(yield* kit.outcome(...write(`${root}/src/out.txt`)), "ask")
+          assert.strictEqual(yield* kit.outcome("pack", { files: ["src/a.ts"] }), "allow")
+          assert.strictEqual(yield* kit.outcome("pack", { files: ["src/out.txt"] }), "ask")
+          // Writing through it would make its target.
+          assert.strictEqual(yield* kit.outcome("pack", { files: ["src/new.txt"] }), "ask")
+          assert.strictEqual(yield* kit.outcome("pack", { files: ["src/a.ts", "src/here"] }), "allow")
+          assert.strictEqual(yield* kit.outcome("pack", { files: ["src/out.txt", "src/a.ts"] }), "ask")
+        })
+      )
+    ).pipe(Effect.provide(NodeContext.layer))
+  )
+
+  it.scoped("by its words, means the place as well", () =>
+    Effect.flatten(
+      run({ policy: { whitelist: { arguments: ["src/a.ts", "src/out.txt", "src/here"] } } }, (kit) =>
+        Effect.gen(function* () {
+          const read = (path: string) => kit.outcome("pack", { files: [path] })
+          assert.strictEqual(yield* read("src/a.ts"), "allow")
+          assert.strictEqual(yield* read("src/here"), "allow")
+          assert.strictEqual(yield* read("src/out.txt"), "ask")
+        })
+      )
+    ).pipe(Effect.provide(NodeContext.layer))
+  )
+
+  it.scoped("counts as written for a parameter that is no path, and where nobody knows the files", () =>
+    Effect.gen(function* () {
+      const { make } = yield* inWorkspace
+      const policy: PolicySource = { whitelist: { patterns: [srcOnly, "label(path=src/*)"] } }
+      const { outcome } = yield* make({ policy })
+      assert.strictEqual(yield* outcome("label", { path: "src/out.txt" }), "allow")
+      const unplaced = yield* make({ policy, unplaced: true })
+      assert.strictEqual(yield* unplaced.outcome(...write("src/out.txt")), "allow")
+    }).pipe(Effect.provide(NodeContext.layer))
+  )
+
+  it.scoped("does not count when a link was changed while the call waited for room", () =>
+    Effect.gen(function* () {
+      const { fs, make, root } = yield* inWorkspace
+      const { asOne, gate, proposal } = yield* make({ policy: { whitelist: { patterns: [srcOnly] } } })
+      const held = (path: string) =>
+        asOne(
+          Effect.withFiberRuntime<Verdict, never, Interactor.Interactor>((fiber, status) => {
+            const one = proposal(...write(path))
+            return gate.checkIn(gate.open(one.call, fiber, status.runtimeFlags), one, undefined, true)
+          })
+        )
+      const [kept, changed] = [yield* held("src/a.ts"), yield* held("src/here")]
+      yield* fs.remove(`${root}/src/here`)
+      yield* fs.symlink("../secret.txt", `${root}/src/here`)
+      const settled = [kept, changed].map((verdict) =>
+        verdict._tag === "Allowed" && verdict.pending !== undefined ? verdict.pending.settle : Effect.succeed(verdict)
+      )
+      assert.deepStrictEqual(
+        (yield* Effect.all(settled)).map(({ _tag }) => _tag),
+        ["Allowed", "Denied"]
+      )
+    }).pipe(Effect.provide(NodeContext.layer))
+  )
+})
+
+describe("a pattern over a path that denies", () => {
+  const paths = ["secret.txt", "src/up/secret.txt", "src/out.txt", "src/again/secret.txt", "./src/../secret.txt"]
+  const pattern = "write_file(content=*, path=secret*)"
+  const denying: ReadonlyArray<readonly [string, PolicySource, ReadonlyArray<string>]> = [
+    ["in a blacklist", { defaultPolicy: "allow", blacklist: { patterns: [pattern] } }, []],
+    ["by its words", { defaultPolicy: "allow", blacklist: { arguments: ["secret.txt"] } }, []],
+    ["in the guards", { whitelist: { tools: ["write_file"] }, guards: { deny: { patterns: [pattern] } } }, []],
+    ["in the session", { defaultPolicy: "allow" }, [pattern]]
+  ]
+  for (const [where, policy, session] of denying) {
+    it.scoped(`${where}, means the text or the place where links lead`, () =>
+      Effect.flatten(
+        run({ policy }, (kit) =>
+          Effect.gen(function* () {
+            for (const entry of session) kit.state.deny(entry)
+            for (const path of paths) assert.strictEqual(yield* kit.outcome(...write(path)), "deny", path)
+            assert.strictEqual(yield* kit.outcome(...write("src/a.ts")), "allow")
+            assert.strictEqual(yield* kit.outcome(...write("src/up/other.txt")), "allow")
+          })
+        )
+      ).pipe(Effect.provide(NodeContext.layer))
+    )
+  }
+
+  it.scoped("means a link by its own name too", () =>
+    Effect.flatten(
+      run({ policy: { defaultPolicy: "allow", blacklist: { patterns: ["*path=src/up/*"] } } }, (kit) =>
+        Effect.map(kit.outcome(...write("src/up/src/a.ts")), (found) => {
+          assert.strictEqual(found, "deny")
+        })
+      )
+    ).pipe(Effect.provide(NodeContext.layer))
+  )
+
+  it.scoped("reserves what links lead to as well", () =>
+    Effect.flatten(
+      run({ policy: { defaultPolicy: "allow", approvals: [{ patterns: [pattern] }] } }, (kit) =>
+        Effect.gen(function* () {
+          assert.match(yield* kit.said(...write("src/out.txt")), /^ask \(approvals\)/)
+          assert.match(yield* kit.said(...write("src/a.ts")), /^allow/)
+        })
+      )
+    ).pipe(Effect.provide(NodeContext.layer))
+  )
+})
+
+describe("a path of which nobody can tell where it leads", () => {
+  it.scoped("is asked about, where a rule looks at it", () =>
+    Effect.gen(function* () {
+      const { make } = yield* inWorkspace
+      const asked: ReadonlyArray<PolicySource> = [
+        { whitelist: { patterns: ["pack(*"] } },
+        { whitelist: { arguments: ["loop/x"] } },
+        { whitelist: { tools: ["pack"] }, blacklist: { patterns: ["pack(*secret*"] } },
+        { defaultPolicy: "allow", guards: { deny: { patterns: ["*secret*"] } } }
+      ]
+      const call = ["pack", { files: ["loop/x"] }] as const
+      for (const policy of asked) {
+        const { outcome } = yield* make({ policy, unguarded: true })
+        assert.strictEqual(yield* outcome(...call), "ask", JSON.stringify(policy))
+      }
+      const free = yield* make({ policy: { whitelist: { tools: ["pack"] } }, unguarded: true })
+      assert.strictEqual(yield* free.outcome(...call), "allow")
+    }).pipe(Effect.provide(NodeContext.layer))
+  )
+})
