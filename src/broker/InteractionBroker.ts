@@ -37,7 +37,6 @@ import type * as AuditTrail from "../audit/AuditTrail.js"
 import * as EventBus from "../event/EventBus.js"
 import * as EventPublisher from "../event/EventPublisher.js"
 import * as Participants from "./Participants.js"
-import * as Region from "../internal/Region.js"
 import * as FairLock from "../internal/FairLock.js"
 import { isImmediate } from "../internal/Immediate.js"
 import * as Ballot from "../interaction/Ballot.js"
@@ -470,7 +469,7 @@ class Broker implements Owned, Participants.Host {
   private wait(raised: OpenRequest): Ending {
     const { restore, settled } = raised
     if (settled !== undefined) return this.ended(raised, settled)
-    return Effect.matchCauseEffect(restore(Region.once(raised.await)), {
+    return Effect.matchCauseEffect(restore(raised.await), {
       onFailure: (cause) => raised.step(() => this.ended(raised, Exit.failCause(cause))),
       onSuccess: (answered) => raised.step(() => this.ended(raised, Exit.succeed(answered)))
     })

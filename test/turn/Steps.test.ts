@@ -93,7 +93,7 @@ describe("the steps of a turn", () => {
 
   it.scopedLive("with a call that a person approves", () =>
     Effect.gen(function* () {
-      assert.isAtMost((yield* perTurn({ interactor: yield* approving("one") })).steps, 52)
+      assert.isAtMost((yield* perTurn({ interactor: yield* approving("one") })).steps, 50)
     })
   )
 
@@ -105,7 +105,7 @@ describe("the steps of a turn", () => {
       const policy = PermissionFile.policy({ approvals: [{ tools: ["add"], quorum: 3 }] })
       const agreed = yield* perTurn({ interactor, others, policy })
       assert.strictEqual(agreed.fibers, alone.fibers)
-      assert.isAtMost(agreed.steps, 60)
+      assert.isAtMost(agreed.steps, 58)
     })
   )
 })
