@@ -47,7 +47,6 @@ export interface FileExchange {
     path: string,
     options: { readonly maxBytes: number; readonly owner: Option.Option<number> }
   ) => Effect.Effect<string, PlatformError.PlatformError | RegularFile.FileUnfit>
-  /** Removes all files of a request; those that are not there, or cannot be removed, are left. */
   /**
    * Takes away the response that was judged: its text, none if it could not be read. Another one that has come meanwhile
    * stays for the next look. With `keep` it is kept as turned away.
@@ -57,6 +56,7 @@ export interface FileExchange {
     judged: Option.Option<string>,
     options: Parameters<FileExchange["read"]>[1] & { readonly keep: boolean }
   ) => Effect.Effect<void, PlatformError.PlatformError>
+  /** Removes all files of a request; those that are not there, or cannot be removed, are left. */
   readonly clear: (requestId: string) => Effect.Effect<void>
   /** Ids of the requests that are waiting for an answer. */
   readonly waiting: Effect.Effect<ReadonlyArray<string>, PlatformError.PlatformError>

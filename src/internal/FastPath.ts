@@ -6,9 +6,9 @@
  * path. A replacement of the function, be it a spread, a subclass, a delegate, `Object.create` or a proxy, is another
  * function without a fast path, and is called.
  *
- * The function itself holds the fast path, with a mark whose it is. A weak map would be held by nobody's hand, but V8's
- * young collections keep all values of a weak map: each agent that had ended was copied out of the young generation,
- * which was a fifth of all that a short life allocates.
+ * The function itself holds the fast path, with a mark whose it is. A weak map would leave the function as it is, but V8's
+ * young collections keep all values of a weak map alive: each agent that had ended was copied out of the young generation,
+ * a fifth of all that a short life allocates.
  */
 
 export interface FastPath<Slow extends object, Fast> {

@@ -11,9 +11,7 @@
  * ```
  */
 import * as Effect from "effect/Effect"
-
-/** Makes the inside of an uninterruptible region interruptible, if it was so around it. */
-export type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+import type { Restore } from "../core/Interruption.js"
 
 /** The same work, to be run once: it is let go when it begins. */
 export const once = <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {

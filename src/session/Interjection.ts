@@ -73,13 +73,6 @@ export interface Scene {
 }
 
 /**
- * Yields a receiver, or undefined for the next strategy.
- *
- * @internal
- */
-export type Strategy = (scene: Scene) => Receiver | undefined
-
-/**
  * There is no agent of this name.
  *
  * @since 0.1.0
@@ -96,54 +89,15 @@ export class AgentUnknown extends Schema.TaggedError<AgentUnknown>("assent/sessi
 }
 
 /**
- * The agent that the words name.
+ * Who receives words: the agent that they name, else the one that the user selected, else the deepest child that works under
+ * a tool call and can be interrupted (see `Delegations.first`), else the root.
  *
  * @internal
  */
-export const named: Strategy = (scene) => chosen(scene, scene.target)
-
-/**
- * The agent that the user selected.
- *
- * @internal
- */
-export const selected: Strategy = (scene) => chosen(scene, scene.selected)
-
-/**
- * The deepest child that works under a tool call and can be interrupted: see `Delegations.first`.
- *
- * @internal
- */
-const delegated: Strategy = ({ agents, root }) => deepest(agents, root.session.delegations)
-
-/**
- * The root.
- *
- * @internal
- */
-export const root = ({ root }: Scene): Receiver => ({ agent: root, parentId: "root", chosen: false })
-
-/**
- * The first strategy that yields a receiver.
- *
- * @internal
- */
-const chain =
-  (...strategies: ReadonlyArray<Strategy>) =>
-  (scene: Scene): Receiver => {
-    for (const strategy of strategies) {
-      const receiver = strategy(scene)
-      if (receiver !== undefined) return receiver
-    }
-    return root(scene)
-  }
-
-/**
- * Named, else selected, else delegated, else the root.
- *
- * @internal
- */
-export const receiver: (scene: Scene) => Receiver = chain(named, selected, delegated)
+export const receiver = ({ agents, root, selected, target }: Scene): Receiver =>
+  chosen(agents, target) ??
+  chosen(agents, selected) ??
+  deepest(agents, root.session.delegations) ?? { agent: root, parentId: "root", chosen: false }
 
 /**
  * Finds an agent by its path, its session's id or its subagent id.
@@ -183,7 +137,7 @@ const deepest = (agents: ReadonlyArray<Agent>, delegations: Delegations): Receiv
   return deepest(agents, session.delegations) ?? (agent && { agent, parentId: toolCallId, chosen: false })
 }
 
-const chosen = ({ agents }: Scene, agent: Agent | undefined): Receiver | undefined =>
+const chosen = (agents: ReadonlyArray<Agent>, agent: Agent | undefined): Receiver | undefined =>
   agent && { agent, parentId: callOver(agents, agent), chosen: true }
 
 const parentOf = (agents: ReadonlyArray<Agent>, { origin }: Agent): Agent | undefined =>

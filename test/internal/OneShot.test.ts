@@ -6,7 +6,7 @@ import { OneShot } from "../../src/internal/OneShot.js"
 import { settle } from "../kit/Recorder.js"
 import * as Shuffled from "../kit/Shuffled.js"
 
-describe("Once", () => {
+describe("OneShot", () => {
   it.effect("gives its value to all who waited, and to all who come later", () =>
     Effect.gen(function* () {
       const once = new OneShot<string>()

@@ -76,27 +76,6 @@ export interface Options {
   readonly profiles?: ReadonlyArray<string> | undefined
 }
 
-const words =
-  "# One\n\nA *b* **c** `d` [e](f) <g>, h_i_.\n\n- j\n  1. k\n\n> l\n\n| m | n |\n|---|---|\n| o | p |\n\nq\n"
-const code = "```ts\n// a\nconst b = (c: number): string => `${c}`\n```\n"
-
-/**
- * What the first answer needs, which takes Node as long to load as all of a prompt: while the person thinks of words, and
- * not between them and the answer. In steps, between which keys are served. The name of a class is enough to have Node
- * load all that it fetches with.
- */
-const ahead = Effect.forEach(
-  [
-    () => import("../view/Speech.js"),
-    () => import("../view/Printed.js"),
-    async () => void globalThis.Headers,
-    // V8 makes code of an expression when it is used for the second time, and the parser has long ones.
-    ...[words, words, code, code].map((text) => async () => (await import("../view/Speech.js")).rowsOf(text, 80, true))
-  ],
-  (step) => Effect.delay(Effect.promise<unknown>(step), "50 millis"),
-  { discard: true }
-)
-
 /** The session that a chat goes on with after this one. */
 export type Next = ChatPast.Rewound | Resumed
 
@@ -267,6 +246,27 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+const words =
+  "# One\n\nA *b* **c** `d` [e](f) <g>, h_i_.\n\n- j\n  1. k\n\n> l\n\n| m | n |\n|---|---|\n| o | p |\n\nq\n"
+const code = "```ts\n// a\nconst b = (c: number): string => `${c}`\n```\n"
+
+/**
+ * What the first answer needs, which takes Node as long to load as all of a prompt: while the person thinks of words, and
+ * not between them and the answer. In steps, between which keys are served. The name of a class is enough to have Node
+ * load all that it fetches with.
+ */
+const ahead = Effect.forEach(
+  [
+    () => import("../view/Speech.js"),
+    () => import("../view/Printed.js"),
+    async () => void globalThis.Headers,
+    // V8 makes code of an expression when it is used for the second time, and the parser has long ones.
+    ...[words, words, code, code].map((text) => async () => (await import("../view/Speech.js")).rowsOf(text, 80, true))
+  ],
+  (step) => Effect.delay(Effect.promise<unknown>(step), "50 millis"),
+  { discard: true }
+)
 
 const greet = (screen: Screen, agent: Agent.Agent) =>
   Effect.gen(function* () {
