@@ -46,9 +46,11 @@ const start = (args: ReadonlyArray<string>, cwd: string, says: string): Effect.E
     const began = performance.now()
     // State of its own, so that the person's is left alone.
     const env = { ...process.env, ASSENT_STATE_DIR: join(cwd, ".state"), ASSENT_CONFIG_DIR: join(cwd, ".config") }
-    execFile(process.execPath, args, { cwd, env }, (error, stdout, stderr) => {
+    const child = execFile(process.execPath, args, { cwd, env }, (error, stdout, stderr) => {
       const seconds = (performance.now() - began) / 1_000
       const wrong = error !== null || !stdout.includes(says)
       resume(wrong ? Effect.dieMessage(`${args.join(" ")} went wrong: ${stdout}${stderr}`) : Effect.succeed(seconds))
     })
+    // Who starts it has nothing more to say, as at a terminal; where that stays open, a run waits for words for a moment.
+    child.stdin?.end()
   })
