@@ -40,7 +40,7 @@ const stalledReader = () => {
 
 const settle = Effect.repeatN(Effect.yieldNow(), 5_000)
 
-const many = 10_000
+const many = 4_000
 
 /** As standard input gives lines: several at a time. */
 const together = 500

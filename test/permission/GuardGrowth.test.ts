@@ -55,17 +55,17 @@ const inWorkspace = (use: (guards: { readonly git: Measure; readonly paths: Meas
 
 /**
  * As in `Growth.test.ts`: eight times the text may take twenty-four times as long, but not sixty-four times. The longest
- * command is six times as long as the large one here.
+ * command is twelve times as long as the large one here.
  */
 const growth = (measure: Measure, shape: LongCommands.Shape) =>
   Effect.gen(function* () {
-    const [small, large] = [LongCommands.filled(shape, 2_000), LongCommands.filled(shape, 16_000)]
+    const [small, large] = [LongCommands.filled(shape, 1_000), LongCommands.filled(shape, 8_000)]
     let few = yield* measure(small)
     let many = Number.POSITIVE_INFINITY
     for (let round = 0; round < 10; round++) {
       few = Math.min(few, yield* measure(small))
       many = Math.min(many, yield* measure(large))
-      if (many < 24 * few || many < 20) return undefined
+      if (many < 24 * few || many < 5) return undefined
     }
     return `${shape.join("…")}: ${few.toFixed(1)} ms and ${many.toFixed(1)} ms`
   })
