@@ -13,7 +13,7 @@ const refused = (at: Program.Place, refusals: ReadonlyArray<Refusal>) =>
   Effect.forEach(
     refusals,
     ({ args, env = {}, says }) =>
-      Effect.map(at.run(args, { env, stdin: "task" }), ({ code, stdout, stderr }) => {
+      Effect.map(at.call(args, { env }), ({ code, stdout, stderr }) => {
         const what = args.join(" ")
         assert.strictEqual(code, 2, what)
         assert.strictEqual(stdout, "", what)

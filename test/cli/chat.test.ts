@@ -71,18 +71,18 @@ describe.concurrent("assent chat at a pipe", () => {
       const at = yield* Program.place
       const first = yield* at.run(["chat"], { stdin: "list\nread notes.txt\n" })
       assert.strictEqual(first.code, 0)
-      const id = (yield* at.run(["sessions"])).stdout.split(" ")[0] ?? ""
+      const id = (yield* at.call(["sessions"])).stdout.split(" ")[0] ?? ""
       const refused = yield* at.run(["chat", "--resume", id], { stdin: "/rewind 7\n/rewind two\n/rewind -1\n" })
       inOrder(refused.stdout, [
         "There are 2 turns. /rewind lists them.",
         '"two" is no number of a turn. /rewind lists them.',
         '"-1" is no number of a turn.'
       ])
-      assert.strictEqual((yield* at.run(["sessions"])).stdout.trim().split("\n").length, 1)
+      assert.strictEqual((yield* at.call(["sessions"])).stdout.trim().split("\n").length, 1)
       // Resumed once: from here on it is only gone back from.
       const lines = "/rewind 1\nread other.txt\n/rewind\n/rewind 0\n/rewind\nlist\n"
       const both = ["chat", "--continue"]
-      const before = yield* at.run(["sessions", "export", id])
+      const before = yield* at.call(["sessions", "export", id])
       const { code, stdout } = yield* at.run(both, { stdin: lines })
       assert.strictEqual(code, 0)
       inOrder(stdout, [
@@ -96,12 +96,12 @@ describe.concurrent("assent chat at a pipe", () => {
         "Nothing was said yet.",
         "● list_files"
       ])
-      const after = yield* at.run(["sessions", "export", id])
+      const after = yield* at.call(["sessions", "export", id])
       const entries = (text: string): ReadonlyArray<unknown> => JSON.parse(text).entries
       // It says that it was resumed, as it says without a rewind, and nothing else.
       assert.deepStrictEqual(entries(after.stdout).slice(0, -1), entries(before.stdout))
       assert.match(JSON.stringify(entries(after.stdout).at(-1)), /"SessionResumed"/)
-      const kept = (yield* at.run(["sessions"])).stdout
+      const kept = (yield* at.call(["sessions"])).stdout
       assert.match(kept, /\(fork of ses_\S+ at turn 0\)/)
       const nothing = yield* at.run(["chat", "--store", ":memory:"], { stdin: "list\n/rewind 0\n/rewind\n" })
       inOrder(nothing.stdout, ["● list_files", "Back at the beginning.", "Nothing was said yet."])
@@ -127,22 +127,22 @@ describe.concurrent("assent chat at a pipe", () => {
       assert.strictEqual(yield* at.read("workspace/a.txt"), "old a")
       assert.isFalse(yield* at.exists("workspace/made"))
       assert.isTrue(yield* at.exists("workspace/c.txt"))
-      const id = (yield* at.run(["sessions"])).stdout.split(" ")[0] ?? ""
+      const id = (yield* at.call(["sessions"])).stdout.split(" ")[0] ?? ""
       // Once, before the words that came next.
-      const transcript = (yield* at.run(["sessions", "show", id])).stdout
+      const transcript = (yield* at.call(["sessions", "show", id])).stdout
       assert.match(
         transcript,
         /\n> system: The user took back what file tools changed in turn 1\. .*before that turn: a\.txt\. .*gone: made\/b\.txt\.\n> list\n/
       )
       assert.lengthOf(transcript.match(/> system: /g) ?? [], 1)
-      assert.match((yield* at.run(["sessions", "turns", id])).stdout, /2 {2}\S+ \S+ {2}Completed {2}list\n/)
-      const audit = (yield* at.run(["audit", "show", id])).stdout
+      assert.match((yield* at.call(["sessions", "turns", id])).stdout, /2 {2}\S+ \S+ {2}Completed {2}list\n/)
+      const audit = (yield* at.call(["audit", "show", id])).stdout
       assert.strictEqual(audit.match(/ session undo /g)?.length, 1)
       assert.include(audit, "turn 1; put back a.txt; removed made/b.txt; not covered run_command echo x > c.txt")
-      assert.strictEqual((yield* at.run(["audit", "verify"])).code, 0)
+      assert.strictEqual((yield* at.call(["audit", "verify"])).code, 0)
       // What is kept goes with the session.
       const kept = `state/workspaces/${(yield* at.list("state/workspaces")).find((name) => !name.includes("/")) ?? ""}/checkpoints`
-      yield* at.run(["sessions", "delete", id])
+      yield* at.call(["sessions", "delete", id])
       assert.deepStrictEqual(yield* at.list(kept), [])
     })
   )

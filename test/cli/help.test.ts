@@ -13,17 +13,17 @@ describe("help", () => {
     Effect.scoped(
       Effect.gen(function* () {
         const place = yield* Program.place
-        const all = yield* place.run(["help"])
-        assert.deepStrictEqual(all, yield* place.run(["--help"]))
+        const all = yield* place.call(["help"])
+        assert.deepStrictEqual(all, yield* place.call(["--help"]))
         assert.strictEqual(all.code, 0)
         for (const command of commands) assert.match(all.stdout, new RegExp(`^  assent \\[?${command}`, "m"))
         for (const command of ["run", "sessions", "completion"]) {
-          const one = yield* place.run(["help", command])
-          assert.deepStrictEqual(one, yield* place.run([command, "--help"]))
+          const one = yield* place.call(["help", command])
+          assert.deepStrictEqual(one, yield* place.call([command, "--help"]))
           assert.isTrue(one.stdout.startsWith(`assent ${command}`))
           assert.include(one.stdout, "For example:")
         }
-        assert.notInclude((yield* place.run(["help", "run"])).stdout, "--speed")
+        assert.notInclude((yield* place.call(["help", "run"])).stdout, "--speed")
       })
     )
   )
@@ -39,11 +39,11 @@ describe("help", () => {
           [["run", "--contniue"], "Did you mean --continue?"]
         ]
         for (const [args, hint] of slips) {
-          const { code, stderr } = yield* place.run(args)
+          const { code, stderr } = yield* place.call(args)
           assert.strictEqual(code, 2)
           assert.include(stderr, hint)
         }
-        const { stderr } = yield* place.run(["frobnicate"])
+        const { stderr } = yield* place.call(["frobnicate"])
         assert.notInclude(stderr, "Did you mean")
       })
     )
@@ -55,7 +55,7 @@ describe("completion", () => {
     Effect.scoped(
       Effect.gen(function* () {
         const place = yield* Program.place
-        const script = yield* place.write("complete.bash", (yield* place.run(["completion", "bash"])).stdout)
+        const script = yield* place.write("complete.bash", (yield* place.call(["completion", "bash"])).stdout)
         const ask = `source ${script}; COMP_WORDS=(assent "$@"); COMP_CWORD=$#; _assent; printf '%s\\n' "\${COMPREPLY[@]}"`
         const completed = (...words: ReadonlyArray<string>) =>
           execFileSync("bash", ["--norc", "-c", ask, "bash", ...words], { encoding: "utf8" })
@@ -78,11 +78,11 @@ describe("completion", () => {
       Effect.gen(function* () {
         const place = yield* Program.place
         for (const shell of ["zsh", "fish"]) {
-          const { stdout } = yield* place.run(["completion", shell])
+          const { stdout } = yield* place.call(["completion", shell])
           for (const command of commands) assert.include(stdout, command)
           assert.match(stdout, /(?:--|-l )workspace/)
         }
-        const { code, stderr } = yield* place.run(["completion", "tcsh"])
+        const { code, stderr } = yield* place.call(["completion", "tcsh"])
         assert.deepStrictEqual([code, stderr], [2, "assent: assent completion takes bash, zsh, fish.\n"])
       })
     )
@@ -110,12 +110,12 @@ describe("doctor", () => {
           if (before.length > 0) assert.strictEqual((yield* place.run(before)).code, 0)
           const was = tree(place.path("."))
           for (const flags of [[], ["--trust"], ["--store", place.path("new", "store.db")], ["--store", ":memory:"]]) {
-            const { code, stdout } = yield* place.run(["doctor", ...flags])
+            const { code, stdout } = yield* place.call(["doctor", ...flags])
             assert.strictEqual(code, 0, stdout)
             assert.deepStrictEqual(tree(place.path(".")), was)
           }
         }
-        assert.match((yield* place.run(["doctor"])).stdout, /✓ store +\S+sessions\.db, \d+ kB/)
+        assert.match((yield* place.call(["doctor"])).stdout, /✓ store +\S+sessions\.db, \d+ kB/)
       })
     )
   )
@@ -127,7 +127,7 @@ describe("doctor", () => {
         const server = yield* ModelServer.make
         const look = (model: string, url = `${server.url}/v1`) =>
           Effect.map(
-            place.run(["doctor", "--model", model, "--base-url", url], {
+            place.call(["doctor", "--model", model, "--base-url", url], {
               env: { OPENAI_COMPATIBLE_API_KEY: "key", OPENAI_API_KEY: "key" }
             }),
             ({ code, stdout }) => `${code} ${/^. model +(.*)$/m.exec(stdout)?.[0]}`
@@ -157,20 +157,20 @@ describe("doctor", () => {
       Effect.gen(function* () {
         const place = yield* Program.place
         const secret = "sk-1234567890abcdefghij"
-        const well = yield* place.run(["doctor"], { env: { OPENAI_API_KEY: secret } })
+        const well = yield* place.call(["doctor"], { env: { OPENAI_API_KEY: secret } })
         assert.strictEqual(well.code, 0, well.stdout)
         assert.match(well.stdout, /✓ keys +there is one for openai/)
         assert.match(well.stdout, /✓ store +.*which the first session makes/)
         assert.notInclude(well.stdout, secret)
         assert.isFalse(yield* place.exists("state"))
-        const ill = yield* place.run(["doctor", "--model", "openai/gpt-5"], {
+        const ill = yield* place.call(["doctor", "--model", "openai/gpt-5"], {
           env: { ASSENT_STATE_DIR: "/proc/nowhere" }
         })
         assert.strictEqual(ill.code, 1)
         assert.match(ill.stdout, /✗ model +.*OPENAI_API_KEY/)
         assert.match(ill.stdout, /✗ store /)
         yield* place.write("config/permissions.json", "{")
-        const wrong = yield* place.run(["doctor"])
+        const wrong = yield* place.call(["doctor"])
         assert.strictEqual(wrong.code, 1)
         assert.match(wrong.stdout, /✗ settings +.*permissions\.json/)
       })

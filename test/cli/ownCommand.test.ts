@@ -70,7 +70,7 @@ describe("a command with ! before it", () => {
         assert.strictEqual(records.length, 1)
         assert.match(records[0] ?? "", /"by":"[^"]+","class":"session","kind":"command","outcome":"granted"/)
         assert.notInclude(records[0] ?? "", "echo one")
-        assert.strictEqual((yield* at.run(["audit", "verify"])).code, 0)
+        assert.strictEqual((yield* at.call(["audit", "verify"])).code, 0)
       })
     )
   )

@@ -30,8 +30,8 @@ const begin = Effect.gen(function* () {
       Effect.provide(Effect.orDie(FileExchange.respond(at.path("channel"), requestId, answer, by)), NodeContext.layer),
     /** The decisions of the one session, as a person reads them. */
     audit: Effect.gen(function* () {
-      const [session = ""] = (yield* at.run(["audit", "list"])).stdout.split(/\s/)
-      return (yield* at.run(["audit", "show", session])).stdout
+      const [session = ""] = (yield* at.call(["audit", "list"])).stdout.split(/\s/)
+      return (yield* at.call(["audit", "show", session])).stdout
     })
   }
 })
@@ -164,18 +164,18 @@ describe.concurrent("who is asked", () => {
         reviewer: { model: "offline", budget: { calls: 5 } },
         escalate: { after: "10m", to: ["console", "file:../ops", "webhook:https://ops.example/ask?key=secret"] }
       })
-      const { stdout } = yield* at.run(["permissions", "check", "run_command", "touch x"])
+      const { stdout } = yield* at.call(["permissions", "check", "run_command", "touch x"])
       assert.deepStrictEqual(stdout.trimEnd().split("\n"), [
         "ask (default): the default is ask",
         "a model may decide it first: touch *",
         "reviewer: offline decides what the policy delegates, or passes it on, within 5 calls",
         `asked: console, after 10m also file:${at.path("ops")}, after 10m also webhook:https://ops.example`
       ])
-      const other = yield* at.run(["permissions", "check", "run_command", "mkdir x", "--escalate", "none"])
+      const other = yield* at.call(["permissions", "check", "run_command", "mkdir x", "--escalate", "none"])
       assert.notInclude(other.stdout, "a model may decide it first")
       assert.include(other.stdout, "asked: console\n")
-      assert.include((yield* at.run(["permissions"])).stdout, "reviewer: offline")
-      assert.notInclude((yield* at.run(["permissions", "--reviewer", "none"])).stdout, "reviewer:")
+      assert.include((yield* at.call(["permissions"])).stdout, "reviewer: offline")
+      assert.notInclude((yield* at.call(["permissions", "--reviewer", "none"])).stdout, "reviewer:")
     })
   )
 
@@ -186,11 +186,11 @@ describe.concurrent("who is asked", () => {
         reviewer: "offline",
         escalate: { after: "1s", to: ["file:/ops"] }
       })
-      const untrusted = yield* at.run(["permissions"])
+      const untrusted = yield* at.call(["permissions"])
       assert.notInclude(untrusted.stdout, "reviewer:")
       assert.include(untrusted.stdout, "asked: console\n")
       assert.include(untrusted.stderr, 'the setting reviewer = "offline"')
-      assert.include((yield* at.run(["permissions", "--trust"])).stdout, "reviewer: offline")
+      assert.include((yield* at.call(["permissions", "--trust"])).stdout, "reviewer: offline")
     })
   )
 

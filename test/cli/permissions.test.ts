@@ -15,10 +15,10 @@ describe.concurrent("assent permissions", () => {
         defaultPolicy: "deny",
         blacklist: { tools: ["edit_file"] }
       })
-      const { code, stdout, stderr } = yield* at.run(["permissions"])
+      const { code, stdout, stderr } = yield* at.call(["permissions"])
       assert.strictEqual(code, 0)
       assert.strictEqual(stderr, "")
-      assert.deepStrictEqual(yield* at.run(["permissions", "show"]), { code, stdout, stderr })
+      assert.deepStrictEqual(yield* at.call(["permissions", "show"]), { code, stdout, stderr })
       const lines = Program.linesOf(stdout)
       const section = (title: string) => {
         const from = lines.indexOf(`${title}:`) + 1
@@ -33,7 +33,7 @@ describe.concurrent("assent permissions", () => {
       assert.include(section("allowed by policy"), "git status*")
       assert.include(section("never ask"), "read_file")
       assert.notInclude(section("never ask"), "write_file")
-      assert.strictEqual((yield* at.run(["permissions", "status"])).stdout, "mode: deny\nsuspended: no\n")
+      assert.strictEqual((yield* at.call(["permissions", "status"])).stdout, "mode: deny\nsuspended: no\n")
     })
   )
 
@@ -63,7 +63,7 @@ describe.concurrent("assent permissions", () => {
       yield* Effect.forEach(
         checks,
         ([words, said]) =>
-          Effect.map(at.run(["permissions", "--policy", policy, "check", ...words]), ({ code, stdout, stderr }) => {
+          Effect.map(at.call(["permissions", "--policy", policy, "check", ...words]), ({ code, stdout, stderr }) => {
             assert.match(stdout, said, words.join(" "))
             assert.strictEqual(code, 0)
             assert.strictEqual(stderr, "")

@@ -32,7 +32,7 @@ describe.concurrent("assent permissions try", () => {
         whitelist: { tools: ["write_file"] },
         guards: { deny: { patterns: ["echo t*"] } }
       })
-      const tried = yield* at.run(["permissions", "try", next])
+      const tried = yield* at.call(["permissions", "try", next])
       assert.strictEqual(tried.stderr, "")
       assert.strictEqual(tried.code, 0)
       const [first, ...lines] = Program.linesOf(tried.stdout)
@@ -46,12 +46,12 @@ describe.concurrent("assent permissions try", () => {
       ])
       assert.isTrue(lines.slice(5).every((line) => line.startsWith("Note: ")))
       // Without the journal only names are told.
-      const blind = yield* at.run(["permissions", "try", next, "--store", ":memory:"])
+      const blind = yield* at.call(["permissions", "try", next, "--store", ":memory:"])
       assert.match(blind.stdout, /^5 calls in the audit: 1 decided the same, 1 otherwise, 3 not told\.\n/)
       assert.match(blind.stdout, /not told {2}3x {2}its rules look at arguments/)
       // Nothing is changed by a trial.
-      assert.strictEqual((yield* at.run(["permissions", "try", next])).stdout, tried.stdout)
-      assert.include((yield* at.run(["audit", "verify"])).stdout, "whole and in order")
+      assert.strictEqual((yield* at.call(["permissions", "try", next])).stdout, tried.stdout)
+      assert.include((yield* at.call(["audit", "verify"])).stdout, "whole and in order")
     })
   )
 
@@ -59,7 +59,7 @@ describe.concurrent("assent permissions try", () => {
     Effect.gen(function* () {
       const at = yield* Program.place
       const policy = yield* at.write("policy.json", { defaultPolicy: "deny" })
-      const nothing = yield* at.run(["permissions", "try", policy])
+      const nothing = yield* at.call(["permissions", "try", policy])
       assert.deepStrictEqual([nothing.code, nothing.stderr], [0, ""])
       assert.strictEqual(nothing.stdout, "0 calls in the audit: 0 decided the same, 0 otherwise, 0 not told.\n")
       const wrong: ReadonlyArray<readonly [ReadonlyArray<string>, RegExp]> = [
@@ -70,11 +70,11 @@ describe.concurrent("assent permissions try", () => {
         [[yield* at.write("name.json", { blacklist: { tools: ["write_fil"] } })], /Did you mean write_file\?/]
       ]
       for (const [words, message] of wrong) {
-        const { code, stderr, stdout } = yield* at.run(["permissions", "try", ...words])
+        const { code, stderr, stdout } = yield* at.call(["permissions", "try", ...words])
         assert.strictEqual(code, 2, stdout)
         assert.match(stderr, message)
       }
-      const remark = yield* at.run([
+      const remark = yield* at.call([
         "permissions",
         "try",
         yield* at.write("allow.json", { whitelist: { tools: ["read_fil"] } })

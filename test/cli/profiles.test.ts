@@ -18,7 +18,7 @@ describe.concurrent("assent profiles", () => {
   it.scopedLive("lists the shipped ones where there are no files", () =>
     Effect.gen(function* () {
       const at = yield* Program.place
-      const { code, stdout, stderr } = yield* at.run(["profiles"])
+      const { code, stdout, stderr } = yield* at.call(["profiles"])
       assert.strictEqual(code, 0)
       assert.strictEqual(stderr, "")
       assert.notInclude(stdout, "\u001b")
@@ -28,8 +28,8 @@ describe.concurrent("assent profiles", () => {
         ["code_reviewer", "explore", "plan"]
       )
       assert.include(lines[1], "model as its parent (offline); tools files, grep, cli; from built-in")
-      assert.deepStrictEqual(yield* at.run(["profiles", "list"]), { code, stdout, stderr })
-      assert.deepStrictEqual(yield* at.run(["profiles", "check"]), {
+      assert.deepStrictEqual(yield* at.call(["profiles", "list"]), { code, stdout, stderr })
+      assert.deepStrictEqual(yield* at.call(["profiles", "check"]), {
         code: 0,
         stdout: "3 profiles, no problem\n",
         stderr
@@ -47,11 +47,11 @@ describe.concurrent("assent profiles", () => {
         yield* at.write("workspace/.jaato/profiles/two.yaml", "description: second\n")
         yield* at.write("config/profiles/two.yml", "description: third\n")
         yield* at.write("config/profiles/plan.json", { description: "third" })
-        const untrusted = yield* at.run(["profiles", "list"])
+        const untrusted = yield* at.call(["profiles", "list"])
         for (const line of ["one  first", "two  third", "plan  third"]) {
           assert.include(Program.linesOf(untrusted.stdout), line)
         }
-        const { code, stdout } = yield* at.run(["profiles", "list", "--trust"])
+        const { code, stdout } = yield* at.call(["profiles", "list", "--trust"])
         assert.strictEqual(code, 0)
         const lines = Program.linesOf(stdout)
         for (const line of ["one  first", "two  second", "plan  third"]) assert.include(lines, line)
@@ -64,7 +64,7 @@ describe.concurrent("assent profiles", () => {
       const at = yield* Program.place
       yield* at.write("workspace/.assent/profiles/reviewer.json", reviewer)
       const env = { TEAM: "us", OPENAI_API_KEY: "sk-secret" }
-      const before = yield* at.run(["profiles", "show", "reviewer"], { env })
+      const before = yield* at.call(["profiles", "show", "reviewer"], { env })
       assert.strictEqual(before.code, 0)
       assert.include(
         before.stdout,
@@ -73,7 +73,7 @@ describe.concurrent("assent profiles", () => {
       assert.match(before.stdout, /^asks +as the policy says$/m)
       assert.include(before.stderr, "$.auto_approved: it has no effect until the directory is trusted")
       assert.include(before.stderr, "${TEAM} stays as it is written")
-      const { stderr, stdout } = yield* at.run(["profiles", "--trust", "show", "reviewer"], { env })
+      const { stderr, stdout } = yield* at.call(["profiles", "--trust", "show", "reviewer"], { env })
       assert.strictEqual(stderr, "")
       assert.match(stdout, /^reviewer {2}Reviews code$/m)
       assert.match(stdout, /^model +google\/gemini-flash$/m)
@@ -92,7 +92,7 @@ describe.concurrent("assent profiles", () => {
     Effect.gen(function* () {
       const at = yield* Program.place
       for (const name of ["explore", "plan"]) {
-        const { stdout } = yield* at.run(["profiles", "show", name])
+        const { stdout } = yield* at.call(["profiles", "show", name])
         const tools = /^tools +(.*)$/m.exec(stdout)?.[1]?.split(", ").toSorted()
         assert.deepStrictEqual(tools, ["list_files", "read_file", "request_clarification", "search_files"])
       }
@@ -104,17 +104,17 @@ describe.concurrent("assent profiles", () => {
       const at = yield* Program.place
       const bad = yield* at.write("workspace/.assent/profiles/bad.yaml", "plugins: nothing\nmax_turns: 0\n")
       yield* at.write("workspace/.assent/profiles/good.json", { description: "good", plugins: ["fles"] })
-      const list = yield* at.run(["profiles"])
+      const list = yield* at.call(["profiles"])
       assert.strictEqual(list.code, 0)
       assert.include(list.stdout, "good  good")
       assert.strictEqual(list.stderr, "assent: 4 problems in profile files: assent profiles check tells.\n")
-      const check = yield* at.run(["profiles", "check"])
+      const check = yield* at.call(["profiles", "check"])
       assert.strictEqual(check.code, 2)
       const lines = Program.linesOf(check.stdout)
       assert.strictEqual(lines.length, 4)
       assert.strictEqual(lines.filter((line) => line.startsWith(`${bad}: $.`)).length, 3)
       assert.include(lines[3], '$.plugins[0]: "fles" is neither a tool nor a group; there are')
-      const shown = yield* at.run(["profiles", "show", "good"])
+      const shown = yield* at.call(["profiles", "show", "good"])
       assert.strictEqual(shown.code, 0)
       assert.include(shown.stderr, "fles")
     })
@@ -125,12 +125,12 @@ describe.concurrent("assent profiles", () => {
       const at = yield* Program.place
       const good = yield* at.write("elsewhere/good.yaml", "description: good\nauto_approved: true\n")
       const bad = yield* at.write("workspace/bad.json", "{")
-      assert.deepStrictEqual(yield* at.run(["profiles", "check", good]), {
+      assert.deepStrictEqual(yield* at.call(["profiles", "check", good]), {
         code: 0,
         stdout: "1 file, no problem\n",
         stderr: ""
       })
-      const { code, stdout } = yield* at.run(["profiles", "check", good, "bad.json", "missing.json"])
+      const { code, stdout } = yield* at.call(["profiles", "check", good, "bad.json", "missing.json"])
       assert.strictEqual(code, 2)
       const lines = Program.linesOf(stdout)
       assert.strictEqual(lines.length, 2)
@@ -142,18 +142,18 @@ describe.concurrent("assent profiles", () => {
   it.scopedLive("refuses other words, and names of no profile", () =>
     Effect.gen(function* () {
       const at = yield* Program.place
-      const unknown = yield* at.run(["profiles", "show", "reviewer"])
+      const unknown = yield* at.call(["profiles", "show", "reviewer"])
       assert.deepStrictEqual(unknown, {
         code: 2,
         stdout: "",
         stderr: 'assent: There is no profile "reviewer". There are: code_reviewer, explore, plan.\n'
       })
       for (const words of [["show"], ["show", "a", "b"], ["list", "x"], ["remove"]]) {
-        const { code, stderr } = yield* at.run(["profiles", ...words])
+        const { code, stderr } = yield* at.call(["profiles", ...words])
         assert.strictEqual(code, 2, words.join(" "))
         assert.strictEqual(stderr, "assent: assent profiles takes: list; show NAME; check [FILE…].\n")
       }
-      const mediator = yield* at.run(["profiles", "--mediator", "nobody"])
+      const mediator = yield* at.call(["profiles", "--mediator", "nobody"])
       assert.strictEqual(mediator.code, 2)
       assert.strictEqual(mediator.stderr, 'assent: --mediator takes forward or agent, not "nobody".\n')
     })
@@ -168,7 +168,7 @@ describe.concurrent("assent profiles", () => {
         icon_name: "\u202e"
       })
       for (const words of [["list"], ["show", "x"]]) {
-        const { stdout } = yield* at.run(["profiles", ...words])
+        const { stdout } = yield* at.call(["profiles", ...words])
         assert.notMatch(stdout, /[\u001b\u0007\u202e]/)
         assert.notInclude(Program.linesOf(stdout), "explore  fake")
       }

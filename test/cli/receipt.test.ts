@@ -7,7 +7,7 @@ const ask = { tools: [{ name: "ask_user", id: "asked", params: { prompt: "Which?
 
 /** The messages that a user sent to a session, by id, as the store has them. */
 const kept = (at: Program.Place, sessionId: string) =>
-  Effect.map(at.run(["sessions", "export", sessionId]), ({ code, stdout }) => {
+  Effect.map(at.call(["sessions", "export", sessionId]), ({ code, stdout }) => {
     assert.strictEqual(code, 0)
     const { entries } = JSON.parse(stdout) as { readonly entries: ReadonlyArray<{ readonly entry: any }> }
     return entries.flatMap(({ entry }) =>
@@ -138,7 +138,7 @@ describe.concurrent("a receipt for words on a line", () => {
       assert.deepInclude(yield* tell("while it rests", "c2"), { again: true })
       yield* program.endInput
       assert.strictEqual((yield* program.exit).code, 0)
-      const { stdout } = yield* at.run(["sessions", "list", "--json"])
+      const { stdout } = yield* at.call(["sessions", "list", "--json"])
       assert.deepStrictEqual((yield* kept(at, JSON.parse(stdout).rootSessionId)).slice(1), [
         ["c1", "while it asks"],
         ["c2", "while it rests"]

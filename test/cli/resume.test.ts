@@ -15,7 +15,7 @@ const said = (place: Program.Place, words: string, answer: string) =>
     const script = yield* place.script({ text: answer }, { text: "Again." }, { text: "And again." })
     const { code, stderr } = yield* place.run(["run", "--model", script, words])
     assert.strictEqual(code, 0, stderr)
-    const { stdout } = yield* place.run(["sessions", "list", "--json"])
+    const { stdout } = yield* place.call(["sessions", "list", "--json"])
     return String(JSON.parse(Program.linesOf(stdout)[0] ?? "{}").rootSessionId)
   })
 
@@ -101,7 +101,7 @@ describe("going on with a session", () => {
           const several = yield* place.run(["run", "--resume", "ses_", "more"])
           assert.strictEqual(several.code, 2)
           assert.include(several.stderr, "2 sessions begin with ses_")
-          const shown = yield* place.run(["sessions", "show", id.slice(0, -3)])
+          const shown = yield* place.call(["sessions", "show", id.slice(0, -3)])
           assert.strictEqual(shown.code, 0, shown.stderr)
           for (const args of [["run", "--resume"], ["run", "--resume", "--json", "x"], ["--resume"]]) {
             const { code, stderr } = yield* place.run(args)

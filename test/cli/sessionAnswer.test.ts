@@ -12,7 +12,7 @@ const run = (id: string, command: string) => ({ name: "run_command", id, params:
 
 /** The requests that a session waits for, by what is asked. */
 const open = (at: Program.Place, sessionId: string) =>
-  Effect.map(at.run(["sessions", "answer", sessionId, "--json"]), ({ code, stdout }) => {
+  Effect.map(at.call(["sessions", "answer", sessionId, "--json"]), ({ code, stdout }) => {
     assert.strictEqual(code, 0)
     const requests = Program.linesOf(stdout).map((line) => JSON.parse(line).request)
     return new Map<string, string>(
@@ -23,7 +23,7 @@ const open = (at: Program.Place, sessionId: string) =>
 /** Answers, and expects it to be kept. */
 const answer = (at: Program.Place, ...words: ReadonlyArray<string>) =>
   Effect.map(
-    at.run(["sessions", "answer", ...words], { env: { USER: "mallory", LOGNAME: "mallory" } }),
+    at.call(["sessions", "answer", ...words], { env: { USER: "mallory", LOGNAME: "mallory" } }),
     ({ code, stderr, stdout }) => {
       assert.deepStrictEqual([code, stdout], [0, ""], stderr)
       return stderr
@@ -31,7 +31,7 @@ const answer = (at: Program.Place, ...words: ReadonlyArray<string>) =>
   )
 
 const sessionOf = (at: Program.Place) =>
-  Effect.map(at.run(["sessions", "list", "--json"]), ({ stdout }): string => JSON.parse(stdout).rootSessionId)
+  Effect.map(at.call(["sessions", "list", "--json"]), ({ stdout }): string => JSON.parse(stdout).rootSessionId)
 
 describe.concurrent("a session that nobody runs", () => {
   it.scopedLive("halts, is answered, and does what was allowed once", () =>
@@ -55,11 +55,11 @@ describe.concurrent("a session that nobody runs", () => {
       const end = yield* at.run(["run", "--resume", id])
       assert.deepStrictEqual([end.code, end.stdout], [0, "One of two.\n"])
       assert.strictEqual(yield* at.read("workspace/effects"), "one\n")
-      const audit = yield* at.run(["audit", "show", id])
+      const audit = yield* at.call(["audit", "show", id])
       assert.strictEqual(audit.code, 0)
       assert.match(audit.stdout, new RegExp(`granted .* by ${user}\\b`))
       assert.match(audit.stdout, new RegExp(`denied .* by ${user}\\b`))
-      assert.strictEqual((yield* at.run(["sessions", "answer", id, next, "y"])).code, 2)
+      assert.strictEqual((yield* at.call(["sessions", "answer", id, next, "y"])).code, 2)
     })
   )
 
@@ -82,11 +82,11 @@ describe.concurrent("a session that nobody runs", () => {
       // A peer is shown one dialog at a time; the events tell of all.
       for (let raised = 0; raised < 3; raised++) yield* first.json("InteractionRequested")
       const id = yield* sessionOf(at)
-      const refused = yield* at.run(["sessions", "answer", id, "req_any", "x"])
+      const refused = yield* at.call(["sessions", "answer", id, "req_any", "x"])
       assert.strictEqual(refused.code, 2)
       const requests = yield* open(at, id)
       assert.deepStrictEqual([...requests.keys()].sort(), ["What of a?", "What of b?", "What of c?"])
-      const early = yield* at.run(["sessions", "answer", id, requests.get("What of a?") ?? "", "x"])
+      const early = yield* at.call(["sessions", "answer", id, requests.get("What of a?") ?? "", "x"])
       assert.strictEqual(early.code, 2)
       assert.include(early.stderr, `is run by process ${first.pid}`)
       yield* first.signal("SIGKILL")
@@ -94,7 +94,7 @@ describe.concurrent("a session that nobody runs", () => {
       for (const [prompt, requestId] of requests) {
         yield* answer(at, id, requestId, `for ${prompt.replace("What of ", "").replace("?", "")}`)
       }
-      const again = yield* at.run(["sessions", "answer", id, requests.get("What of a?") ?? "", "other"])
+      const again = yield* at.call(["sessions", "answer", id, requests.get("What of a?") ?? "", "other"])
       assert.strictEqual(again.code, 2)
       assert.include(again.stderr, `${user} has answered it`)
       const end = yield* at.run(["run", "--json", "--policy", policy, "--resume", id])
@@ -106,14 +106,14 @@ describe.concurrent("a session that nobody runs", () => {
         answers.sort(),
         ["a", "b", "c"].map((name) => [`for ${name}`, user])
       )
-      assert.strictEqual((yield* at.run(["audit", "verify"])).code, 0)
+      assert.strictEqual((yield* at.call(["audit", "verify"])).code, 0)
     })
   )
 
   it.scopedLive("is listed with what it waits for, and answered, wherever one is", () =>
     Effect.gen(function* () {
       const at = yield* Program.place
-      const none = yield* at.run(["sessions", "waiting"])
+      const none = yield* at.call(["sessions", "waiting"])
       assert.deepStrictEqual([none.code, none.stdout], [0, ""])
       assert.include(none.stderr, "nobody waits for an answer")
       const model = yield* at.script(
@@ -124,7 +124,7 @@ describe.concurrent("a session that nobody runs", () => {
       const id = yield* sessionOf(at)
       yield* at.makeDirectory("other")
       const there = { cwd: at.path("other") }
-      const { code, stdout } = yield* at.run(["sessions", "waiting"], there)
+      const { code, stdout } = yield* at.call(["sessions", "waiting"], there)
       assert.strictEqual(code, 0)
       assert.match(
         stdout,
@@ -132,25 +132,25 @@ describe.concurrent("a session that nobody runs", () => {
           `^${at.path("workspace")}\n {2}(req_\\S+) {2}since \\d{4}-[^\n]*\\(\\d+[^\n]*\\) {2}main {2}Approve: run_command[^\n]*\n {4}in ${id} {2}do it\n {4}assent sessions --workspace ${at.path("workspace")} answer ${id} \\1 ANSWER\n`
         )
       )
-      const json = yield* at.run(["sessions", "waiting", "--json"], there)
+      const json = yield* at.call(["sessions", "waiting", "--json"], there)
       const lines = Program.linesOf(json.stdout).map((line) => JSON.parse(line))
       const { request, rootSessionId, workspace } = lines[0] ?? {}
       assert.deepStrictEqual([rootSessionId, workspace], [id, at.path("workspace")])
       assert.strictEqual(request.interaction.tool, "run_command")
-      const kept = yield* at.run(["sessions", "answer", id, request.requestId, "y"], there)
+      const kept = yield* at.call(["sessions", "answer", id, request.requestId, "y"], there)
       assert.strictEqual(kept.code, 0, kept.stderr)
       assert.include(kept.stderr, `assent run --workspace ${at.path("workspace")} --resume ${id}`)
-      assert.include((yield* at.run(["sessions", "waiting"], there)).stdout, `answered by ${user}; counts when`)
+      assert.include((yield* at.call(["sessions", "waiting"], there)).stdout, `answered by ${user}; counts when`)
       assert.strictEqual((yield* at.run(["run", "--resume", id])).code, 3)
       assert.isTrue(yield* at.exists("workspace/made"))
-      const next = yield* at.run(["sessions", "waiting"], there)
+      const next = yield* at.call(["sessions", "waiting"], there)
       assert.include(next.stdout, "What of it")
       assert.notInclude(next.stdout, "\u001b")
       const [[, last = ""] = []] = yield* open(at, id)
       yield* answer(at, id, last, "the left one")
       assert.deepStrictEqual((yield* at.run(["run", "--resume", id])).stdout, "Done.\n")
-      assert.strictEqual((yield* at.run(["sessions", "waiting"], there)).stdout, "")
-      assert.strictEqual((yield* at.run(["sessions", "waiting", id])).code, 2)
+      assert.strictEqual((yield* at.call(["sessions", "waiting"], there)).stdout, "")
+      assert.strictEqual((yield* at.call(["sessions", "waiting", id])).code, 2)
     })
   )
 
@@ -169,7 +169,7 @@ describe.concurrent("a session that nobody runs", () => {
         [id, request, "--yes"],
         [id, "y"]
       ]) {
-        const { code, stderr, stdout } = yield* at.run(["sessions", "answer", ...words])
+        const { code, stderr, stdout } = yield* at.call(["sessions", "answer", ...words])
         assert.deepStrictEqual([code, stdout], [2, ""], words.join(" "))
         assert.match(stderr, /^assent: \S/)
       }

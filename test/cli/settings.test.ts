@@ -93,7 +93,7 @@ describe.concurrent("settings", () => {
       assert.include(untrusted.stderr, at.path("workspace"))
       assert.isFalse(yield* at.exists("workspace/made"))
       assert.deepStrictEqual(yield* at.list("config"), [])
-      const shown = yield* at.run(["permissions", "show"])
+      const shown = yield* at.call(["permissions", "show"])
       assert.include(shown.stdout, "mode: ask")
       assert.notInclude(shown.stdout, "allowed by policy")
       assert.include(shown.stderr, "--trust")

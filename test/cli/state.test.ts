@@ -30,9 +30,9 @@ describe("the state of a workspace", () => {
       ])
       // By whatever name one comes.
       fs.symlinkSync(at.path("workspace"), at.path("alias"))
-      const listed = yield* at.run(["sessions", "list"], { cwd: at.path("alias") })
+      const listed = yield* at.call(["sessions", "list"], { cwd: at.path("alias") })
       assert.strictEqual(sessionIn(listed.stdout), sessionIn(halted.stderr))
-      assert.strictEqual((yield* at.run(["sessions", "list"], { cwd: at.path("home") })).stdout, "")
+      assert.strictEqual((yield* at.call(["sessions", "list"], { cwd: at.path("home") })).stdout, "")
     })
   )
 
@@ -92,30 +92,30 @@ describe("a session", () => {
       const id = sessionIn(halted.stderr)
       yield* at.makeDirectory("other")
       const there = { cwd: at.path("other") }
-      const all = yield* at.run(["sessions", "list", "--all"], there)
+      const all = yield* at.call(["sessions", "list", "--all"], there)
       assert.match(all.stdout, new RegExp(`^${at.path("workspace")}\n {2}${id}`))
       assert.strictEqual(
-        JSON.parse((yield* at.run(["sessions", "list", "--all", "--json"])).stdout).workspace,
+        JSON.parse((yield* at.call(["sessions", "list", "--all", "--json"])).stdout).workspace,
         at.path("workspace")
       )
       // Still there: nothing is taken away from it.
-      const early = yield* at.run(["sessions", "adopt", at.path("workspace")], there)
+      const early = yield* at.call(["sessions", "adopt", at.path("workspace")], there)
       assert.strictEqual(early.code, 2)
       assert.include(early.stderr, "is still there")
 
       fs.renameSync(at.path("workspace"), at.path("moved"))
       const here = { cwd: at.path("moved") }
       assert.strictEqual((yield* at.run(["run", "--resume", id], here)).code, 2)
-      const unnamed = yield* at.run(["sessions", "adopt"], here)
+      const unnamed = yield* at.call(["sessions", "adopt"], here)
       assert.include(unnamed.stderr, `which are gone: ${at.path("workspace")}`)
-      const adopted = yield* at.run(["sessions", "adopt", at.path("workspace")], here)
+      const adopted = yield* at.call(["sessions", "adopt", at.path("workspace")], here)
       assert.strictEqual(adopted.code, 0)
       assert.include(adopted.stderr, `1 session of ${at.path("workspace")} works in ${at.path("moved")}`)
       // Its question is open as it was, and its audit is whole.
-      const answered = yield* at.run(["sessions", "answer", id], here)
+      const answered = yield* at.call(["sessions", "answer", id], here)
       assert.include(answered.stdout, "touch made")
       assert.strictEqual((yield* at.run(["run", "--resume", id], here)).code, 3)
-      const verified = yield* at.run(["audit", "verify"], here)
+      const verified = yield* at.call(["audit", "verify"], here)
       assert.strictEqual(verified.code, 0)
       assert.include(verified.stdout, id)
     })
@@ -134,7 +134,7 @@ describe("a session", () => {
       // The last one of this workspace is not the last one of all.
       assert.include((yield* at.run(["run", ...store, "--continue"], there)).stderr, "There are no sessions")
       fs.rmSync(at.path("workspace"), { recursive: true })
-      const adopted = yield* at.run(["sessions", "adopt", id, ...store], there)
+      const adopted = yield* at.call(["sessions", "adopt", id, ...store], there)
       assert.strictEqual(adopted.code, 0, adopted.stderr)
       assert.strictEqual((yield* at.run(["run", ...store, "--resume", id], there)).code, 3)
     })
@@ -167,7 +167,7 @@ describe("a store that is taken over", () => {
         [at.path("workspace"), "is not a regular file"],
         [at.path("none"), "There is no store"]
       ] as const) {
-        const { code, stderr } = yield* at.run(["sessions", "import", file])
+        const { code, stderr } = yield* at.call(["sessions", "import", file])
         assert.strictEqual(code, 2)
         assert.include(stderr, file)
         assert.include(stderr, words)

@@ -56,7 +56,7 @@ describe("assent with a store that is a database", () => {
         const at = yield* Program.place
         for (const result of [
           yield* at.run(["run", "list", "--store", address]),
-          yield* at.run(["sessions"], { env: { ASSENT_STORE: address } })
+          yield* at.call(["sessions"], { env: { ASSENT_STORE: address } })
         ]) {
           assert.strictEqual(result.code, 2, result.stderr)
           assert.match(result.stderr, says)
@@ -77,7 +77,7 @@ describe("assent with a store that is a database", () => {
       const trusted = yield* at.run(["run", "list", "--trust"], { env })
       assert.include(trusted.stderr, '"store" in the config.json of a workspace does not count')
       assert.isTrue(yield* at.exists("config/other.db"))
-      const nothing = yield* at.run(["sessions", "waiting"], { env })
+      const nothing = yield* at.call(["sessions", "waiting"], { env })
       assert.include(nothing.stderr, "nobody waits")
     })
   )
