@@ -146,7 +146,7 @@ describe("the house", () => {
     assert.deepStrictEqual(wrong, [])
   })
 
-  it("loads no database, telemetry, command line or server with the library alone", () => {
+  it("loads no database, telemetry, command line, server or work of tools with the library alone", () => {
     /** What is loaded with a file at once: imports of types are gone by then, and `import()` comes later. */
     const loadedBy = (file: string): ReadonlyArray<string> =>
       Array.from(
@@ -170,8 +170,13 @@ describe("the house", () => {
       ["store", "cli", "testing"].filter((folder) => folders.has(folder)),
       []
     )
+    const late = ["builtin/WorkspaceWork", "builtin/Job", "permission/PathScope", "sandbox/HostSandbox"]
+    assert.deepStrictEqual(
+      late.filter((name) => seen.has(join(src, `${name}.ts`))),
+      []
+    )
     const heavy =
-      /^(?:@effect\/(?:sql|opentelemetry|platform-node|cluster|workflow|ai-)|@libsql|@opentelemetry|yaml$)|\/Http/
+      /^(?:@effect\/(?:sql|opentelemetry|platform-node|cluster|workflow|ai-)|@libsql|@opentelemetry|yaml$|diff\/)|\/Http|\/Command/
     assert.deepStrictEqual(
       [...packages].filter((specifier) => heavy.test(specifier)),
       []

@@ -35,6 +35,8 @@ export interface Ended {
   readonly signal?: string
   /** Who stopped it. */
   readonly by?: string
+  /** In words: `ended with exit code 1`. */
+  readonly outcome: string
   /** What was moved away after it, and why it may have failed. */
   readonly notices: ReadonlyArray<string>
   /** Milliseconds since the epoch. */
@@ -94,6 +96,12 @@ export class Job {
     return this.options.id
   }
 
+  /** Its command on one line, not too long. */
+  line(limit = 80): string {
+    const line = this.command.trim().replace(/\s+/g, " ")
+    return line.length <= limit ? line : `${line.slice(0, limit - 1)}…`
+  }
+
   /** Takes over a process that runs, and the scope that it runs in. */
   begin(shell: ShellProcess.ShellProcess, scope: Scope.CloseableScope): Effect.Effect<void> {
     return Effect.map(DetachedFiber.here, (here) => {
@@ -124,7 +132,7 @@ export class Job {
     const { hold, toolCallId } = this.options
     this.isLeft = true
     if (toolCallId !== undefined) {
-      hold.tell({ _tag: "JobStarted", jobId: this.id, toolCallId, command: clipped(this.command) })
+      hold.tell({ _tag: "JobStarted", jobId: this.id, toolCallId, command: this.line() })
     }
   }
 
@@ -202,7 +210,7 @@ export class Job {
     const explained = failed && confined !== undefined ? [Sandbox.explain(confined)] : []
     const notices = [...(Either.isLeft(how) ? [how.left] : []), ...settled, ...explained]
     const by = why?.by
-    this.ended = {
+    const ended = {
       reason: why?.reason ?? "exited",
       exitCode,
       ...(signal === undefined ? {} : { signal }),
@@ -210,6 +218,7 @@ export class Job {
       notices,
       at
     }
+    this.ended = { ...ended, outcome: outcome(ended) }
     if (this.isLeft) this.report(this.ended, why?.silent === true)
   }
 
@@ -219,7 +228,7 @@ export class Job {
     hold.tell({
       _tag: "JobEnded",
       jobId: this.id,
-      command: clipped(this.command),
+      command: this.line(),
       reason,
       ...(exitCode === null ? {} : { exitCode }),
       ...(signal === undefined ? {} : { signal }),
@@ -228,13 +237,22 @@ export class Job {
     })
     if (silent) return
     this.takeBack = hold.note(
-      `[Background job ${this.id} (${clipped(this.command)}) ${outcome(ended)}. job_output shows what it printed last.]`
+      `[Background job ${this.id} (${this.line()}) ${ended.outcome}. job_output shows what it printed last.]`
     )
   }
 }
 
-/** How it ended, in words: `ended with exit code 1`. */
-export const outcome = ({ by, exitCode, reason, signal }: Ended): string => {
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+interface Over {
+  readonly notices: ReadonlyArray<string>
+  readonly shell: ShellProcess.ShellProcess
+  readonly at: number
+}
+
+const outcome = ({ by, exitCode, reason, signal }: Omit<Ended, "outcome">): string => {
   const who = by === undefined ? "" : ` by ${by}`
   switch (reason) {
     case "exited":
@@ -246,22 +264,6 @@ export const outcome = ({ by, exitCode, reason, signal }: Ended): string => {
     case "session_ended":
       return "was stopped with its session"
   }
-}
-
-/** A command on one line, not too long. */
-export const clipped = (command: string, limit = 80): string => {
-  const line = command.trim().replace(/\s+/g, " ")
-  return line.length <= limit ? line : `${line.slice(0, limit - 1)}…`
-}
-
-// -----------------------------------------------------------------------------------------------------------------
-// internal
-// -----------------------------------------------------------------------------------------------------------------
-
-interface Over {
-  readonly notices: ReadonlyArray<string>
-  readonly shell: ShellProcess.ShellProcess
-  readonly at: number
 }
 
 /** Characters that are kept of what it prints. */

@@ -17,12 +17,13 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import type { SessionId } from "../core/Id.js"
+import * as LateModule from "../core/LateModule.js"
 import * as Origin from "../core/Origin.js"
 import * as Hold from "../session/Hold.js"
 import * as ToolOutput from "../tool/ToolOutput.js"
-import * as Job from "./Job.js"
+import type { Job } from "./Job.js"
 import type * as ShellProcess from "./ShellProcess.js"
-import * as ShellRun from "./ShellRun.js"
+import type * as ShellRun from "./ShellRun.js"
 import { WorkspaceRoot } from "./WorkspaceRoot.js"
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -239,18 +240,28 @@ export class Jobs extends Context.Tag("assent/builtin/Jobs")<Jobs, Service>() {}
  * @since 0.1.0
  * @category layers
  */
-export const layer: Layer.Layer<Jobs> = Layer.sync(Jobs, () => new AllJobs())
+export const layer: Layer.Layer<Jobs> = Layer.effect(
+  Jobs,
+  Effect.suspend(() => Effect.map(loaded, (work) => new AllJobs(work)))
+)
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** What runs a job: most programs have none. */
+const loaded = LateModule.make(() =>
+  Promise.all([import("./Job.js"), import("./ShellRun.js")]).then(([{ Job }, { check }]) => ({ Job, check }))
+)
+
+type Work = Effect.Effect.Success<typeof loaded>
 
 /** How many jobs that have ended are kept for a look. */
 const mostEnded = 16
 
 /** The jobs of one tree. */
 interface Tree {
-  readonly jobs: Map<string, Job.Job>
+  readonly jobs: Map<string, Job>
   /** The sessions that have had some, and have not ended. */
   readonly sessions: Set<SessionId>
   last: number
@@ -258,6 +269,8 @@ interface Tree {
 
 class AllJobs implements Service {
   private readonly trees = new Map<SessionId, Tree>()
+
+  constructor(private readonly work: Work) {}
 
   list(root: SessionId): ReadonlyArray<Listed> {
     return Array.from(this.trees.get(root)?.jobs.values() ?? [], listed)
@@ -288,7 +301,7 @@ class AllJobs implements Service {
     return Effect.uninterruptibleMask((restore) =>
       Effect.gen(this, function* () {
         const { maxOutput } = yield* WorkspaceRoot
-        const { absolute: directory } = yield* restore(ShellRun.check(params))
+        const { absolute: directory } = yield* restore(this.work.check(params))
         const hold = yield* Effect.mapError(held, ({ message }) => message)
         const { toolCallId } = yield* Origin.current
         const startedAt = yield* Clock.currentTimeMillis
@@ -298,7 +311,7 @@ class AllJobs implements Service {
         // In one step with taking the place.
         const full = this.fullFor(hold)
         if (full !== undefined) return yield* Effect.fail(full.message)
-        const job = new Job.Job({
+        const job = new this.work.Job({
           id: `job_${++tree.last}`,
           hold,
           toolCallId,
@@ -365,11 +378,11 @@ class AllJobs implements Service {
     const jobs = [...(this.trees.get(hold.origin.rootSessionId)?.jobs.values() ?? [])]
     const running = jobs.filter(({ ended }) => ended === undefined)
     if (running.length < most) return undefined
-    const own = (job: Job.Job) => job.options.hold.origin.sessionId === hold.origin.sessionId
+    const own = (job: Job) => job.options.hold.origin.sessionId === hold.origin.sessionId
     return new TooManyJobs({
       running: running.map((job) => {
         const whose = own(job) ? "" : ` of ${job.options.hold.origin.agent}`
-        return `${job.id}${whose} (${Job.clipped(job.command, 40)})`
+        return `${job.id}${whose} (${job.line(40)})`
       })
     })
   }
@@ -408,7 +421,7 @@ class AllJobs implements Service {
     })
   }
 
-  private own(hold: Hold.Service, id: string): Effect.Effect<Job.Job, JobUnknown | JobOfAnother> {
+  private own(hold: Hold.Service, id: string): Effect.Effect<Job, JobUnknown | JobOfAnother> {
     const { rootSessionId, sessionId } = hold.origin
     const found = this.trees.get(rootSessionId)?.jobs.get(id)
     const owner = found?.options.hold.origin
@@ -419,7 +432,7 @@ class AllJobs implements Service {
       : Effect.succeed(found)
   }
 
-  private job(root: SessionId, id: string, isResumed: boolean): Effect.Effect<Job.Job, JobUnknown> {
+  private job(root: SessionId, id: string, isResumed: boolean): Effect.Effect<Job, JobUnknown> {
     const found = this.trees.get(root)?.jobs.get(id)
     return found === undefined ? Effect.fail(this.unknown(root, id, isResumed)) : Effect.succeed(found)
   }
@@ -452,12 +465,12 @@ const forgetOldest = ({ jobs }: Tree): void => {
   for (const { id } of ended.slice(0, Math.max(0, ended.length - mostEnded))) jobs.delete(id)
 }
 
-const seen = (job: Job.Job): Seen => {
+const seen = (job: Job): Seen => {
   const output = job.look()
   const { ended } = job
   if (ended === undefined) return { job_id: job.id, state: "running", output }
   const { exitCode, notices, reason, signal } = ended
-  const told = reason === "exited" ? notices : [`[It ${Job.outcome(ended)}.]`, ...notices]
+  const told = reason === "exited" ? notices : [`[It ${ended.outcome}.]`, ...notices]
   return {
     job_id: job.id,
     state: "ended",
@@ -467,12 +480,12 @@ const seen = (job: Job.Job): Seen => {
   }
 }
 
-const listed = (job: Job.Job): Listed => {
+const listed = (job: Job): Listed => {
   const { command, ended, id, options, printed } = job
   const { agent, sessionId } = options.hold.origin
   const { directory, startedAt } = options
   const base = { id, sessionId, agent, command, directory, startedAt, lastLine: printed.lastLine }
   if (ended === undefined) return base
   const { at, exitCode, signal } = ended
-  return { ...base, ended: { exitCode, ...(signal === undefined ? {} : { signal }), outcome: Job.outcome(ended), at } }
+  return { ...base, ended: { exitCode, ...(signal === undefined ? {} : { signal }), outcome: ended.outcome, at } }
 }

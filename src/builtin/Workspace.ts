@@ -20,22 +20,19 @@
  */
 import * as Tool from "@effect/ai/Tool"
 import * as Toolkit from "@effect/ai/Toolkit"
-import * as CommandExecutor from "@effect/platform/CommandExecutor"
+import type * as CommandExecutor from "@effect/platform/CommandExecutor"
 import type * as FileSystem from "@effect/platform/FileSystem"
 import type * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
-import * as HostSandbox from "../sandbox/HostSandbox.js"
+import * as LateModule from "../core/LateModule.js"
+import type * as HostSandbox from "../sandbox/HostSandbox.js"
 import * as Sandbox from "../sandbox/Sandbox.js"
 import * as ToolTrait from "../tool/ToolTrait.js"
-import * as ChangePreview from "./ChangePreview.js"
 import * as Jobs from "./Jobs.js"
-import * as ShellProcess from "./ShellProcess.js"
-import * as ShellRun from "./ShellRun.js"
-import * as WorkspaceFile from "./WorkspaceFile.js"
+import type * as ShellProcess from "./ShellProcess.js"
 import * as WorkspaceRoot from "./WorkspaceRoot.js"
-import * as WorkspaceSearch from "./WorkspaceSearch.js"
 
 export type { Options as SandboxOptions } from "../sandbox/HostSandbox.js"
 export type { Options as CommandOptions } from "./ShellProcess.js"
@@ -134,15 +131,17 @@ export const RunCommand = Tool.make("run_command", {
     ToolTrait.editable(["command"]),
     ToolTrait.validate((params) =>
       Effect.zipRight(
-        ShellRun.check(params),
+        Effect.flatMap(work(), ({ ShellRun }) => ShellRun.check(params)),
         params.background === true
           ? Effect.flatMap(Jobs.Jobs, ({ room }) => Effect.mapError(room, ({ message }) => message))
           : Effect.void
       )
     ),
     ToolTrait.preview((params) =>
-      Effect.map(ShellRun.check(params), ({ absolute }) =>
-        ChangePreview.ofCommand(params.command, absolute, params.background)
+      Effect.flatMap(work(), ({ ChangePreview, ShellRun }) =>
+        Effect.map(ShellRun.check(params), ({ absolute }) =>
+          ChangePreview.ofCommand(params.command, absolute, params.background)
+        )
       )
     )
   )
@@ -286,7 +285,9 @@ export const SearchFiles = Tool.make("search_files", {
   .annotate(ToolTrait.Groups, ["files", "grep", "grep_content"])
   .annotate(ToolTrait.AutoApproved, true)
   .annotate(ToolTrait.Paths, ["path"])
-  .pipe(ToolTrait.validate(WorkspaceSearch.checkSearch))
+  .pipe(
+    ToolTrait.validate((params) => Effect.flatMap(work(), ({ WorkspaceSearch }) => WorkspaceSearch.checkSearch(params)))
+  )
 
 /**
  * Writes a whole file.
@@ -308,9 +309,13 @@ export const WriteFile = Tool.make("write_file", {
   .annotate(ToolTrait.Paths, ["path"])
   .pipe(
     ToolTrait.editable(["content"]),
-    ToolTrait.validate((params) => Effect.asVoid(WorkspaceFile.planWrite(params))),
+    ToolTrait.validate((params) =>
+      Effect.flatMap(work(), ({ WorkspaceFile }) => Effect.asVoid(WorkspaceFile.planWrite(params)))
+    ),
     ToolTrait.preview((params) =>
-      Effect.map(WorkspaceFile.planWrite(params), (change) => ChangePreview.ofChange(change, "replace"))
+      Effect.flatMap(work(), ({ ChangePreview, WorkspaceFile }) =>
+        Effect.map(WorkspaceFile.planWrite(params), (change) => ChangePreview.ofChange(change, "replace"))
+      )
     )
   )
 
@@ -339,9 +344,13 @@ export const EditFile = Tool.make("edit_file", {
   .annotate(ToolTrait.Paths, ["path"])
   .pipe(
     ToolTrait.editable(["new_text"]),
-    ToolTrait.validate((params) => Effect.asVoid(WorkspaceFile.planEdit(params))),
+    ToolTrait.validate((params) =>
+      Effect.flatMap(work(), ({ WorkspaceFile }) => Effect.asVoid(WorkspaceFile.planEdit(params)))
+    ),
     ToolTrait.preview((params) =>
-      Effect.map(WorkspaceFile.planEdit(params), (change) => ChangePreview.ofChange(change, "edit"))
+      Effect.flatMap(work(), ({ ChangePreview, WorkspaceFile }) =>
+        Effect.map(WorkspaceFile.planEdit(params), (change) => ChangePreview.ofChange(change, "edit"))
+      )
     )
   )
 
@@ -376,34 +385,44 @@ export const layer = (
   never,
   FileSystem.FileSystem | Path.Path | CommandExecutor.CommandExecutor
 > =>
-  Layer.provideMerge(
-    toolkit.toLayer(
-      Effect.map(Effect.all([CommandExecutor.CommandExecutor, Sandbox.Sandbox, Jobs.Jobs]), (services) => {
-        const [executor, sandbox, jobs] = services
-        const start = ShellProcess.starter(executor, options, sandbox)
-        const run = ShellRun.run(start, options)
-        return toolkit.of({
-          run_command: (params) => (params.background === true ? jobs.begin(start, params) : run(params)),
-          job_output: ({ job_id }) => Effect.mapError(jobs.look(job_id), ({ message }) => message),
-          job_stop: ({ job_id }) => Effect.mapError(jobs.end(job_id), ({ message }) => message),
-          read_file: WorkspaceFile.read,
-          list_files: WorkspaceSearch.list,
-          search_files: WorkspaceSearch.search,
-          write_file: WorkspaceFile.write,
-          edit_file: WorkspaceFile.edit
-        })
-      })
-    ),
-    Layer.mergeAll(
-      WorkspaceRoot.layer(options),
-      Jobs.layer,
-      options.sandbox === undefined
-        ? Sandbox.layerNone
-        : HostSandbox.layer({
-            hidden: options.protectedPaths,
-            ...options.sandbox,
-            root: options.root,
-            writable: [...(options.sandbox.writable ?? []), ...(options.added ?? [])]
+  Layer.unwrapEffect(
+    Effect.map(work(), ({ CommandExecutor, HostSandbox, ShellProcess, ShellRun, WorkspaceFile, WorkspaceSearch }) =>
+      Layer.provideMerge(
+        toolkit.toLayer(
+          Effect.map(Effect.all([CommandExecutor, Sandbox.Sandbox, Jobs.Jobs]), ([executor, sandbox, jobs]) => {
+            const start = ShellProcess.starter(executor, options, sandbox)
+            const run = ShellRun.run(start, options)
+            return toolkit.of({
+              run_command: (params) => (params.background === true ? jobs.begin(start, params) : run(params)),
+              job_output: ({ job_id }) => Effect.mapError(jobs.look(job_id), ({ message }) => message),
+              job_stop: ({ job_id }) => Effect.mapError(jobs.end(job_id), ({ message }) => message),
+              read_file: WorkspaceFile.read,
+              list_files: WorkspaceSearch.list,
+              search_files: WorkspaceSearch.search,
+              write_file: WorkspaceFile.write,
+              edit_file: WorkspaceFile.edit
+            })
           })
+        ),
+        Layer.mergeAll(
+          WorkspaceRoot.layer(options),
+          Jobs.layer,
+          options.sandbox === undefined
+            ? Sandbox.layerNone
+            : HostSandbox.layer({
+                hidden: options.protectedPaths,
+                ...options.sandbox,
+                root: options.root,
+                writable: [...(options.sandbox.writable ?? []), ...(options.added ?? [])]
+              })
+        )
+      )
     )
   )
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** What the tools do: many programs have none of them. It is at hand from the first {@link layer} on. */
+const work = LateModule.getter(() => import("./WorkspaceWork.js"))

@@ -12,10 +12,10 @@ import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import type { Policy } from "./CompiledPolicy.js"
 import * as CompiledPolicy from "./CompiledPolicy.js"
 import * as Approvals from "./Approvals.js"
+import * as CommandScope from "./CommandScope.js"
 import * as Needs from "../interaction/Needs.js"
 import * as PermissionRule from "./PermissionRule.js"
 import { PermissionState } from "./PermissionState.js"
-import * as Sanitizer from "./Sanitizer.js"
 
 // -----------------------------------------------------------------------------------------------------------------
 // models
@@ -288,8 +288,8 @@ class Call {
     const { dangerousCommands, metacharacters } = this.policy.sanitize
     if (!metacharacters && dangerousCommands === false) return undefined
     if (this.subject === undefined) return this.isCommand ? maybe : undefined
-    const found = Sanitizer.ofCommand(this.subject, this.policy.sanitize)
-    return found.length === 0 ? undefined : Sanitizer.reason(found)
+    const found = CommandScope.violations(this.subject, this.policy.sanitize)
+    return found.length === 0 ? undefined : CommandScope.reason(found)
   }
 
   /** What people allowed holds, unless it cannot be told what a command runs: then its very text may be covered. */

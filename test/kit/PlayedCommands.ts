@@ -18,7 +18,6 @@ import * as Jobs from "../../src/builtin/Jobs.js"
 import * as ShellProcess from "../../src/builtin/ShellProcess.js"
 import * as ShellRun from "../../src/builtin/ShellRun.js"
 import * as Workspace from "../../src/builtin/Workspace.js"
-import * as WorkspaceRoot from "../../src/builtin/WorkspaceRoot.js"
 import * as Sandbox from "../../src/sandbox/Sandbox.js"
 import { settle } from "./Recorder.js"
 
@@ -75,24 +74,26 @@ export const make = (): Stage => {
   return stage
 }
 
-/** The handlers over this stage, as `Workspace.layer` has them. */
+/** The handlers of `Workspace.layer`, those that run commands over this stage. */
 export const layer = (stage: Stage, maxOutput?: number) =>
   Layer.provideMerge(
-    toolkit.toLayer(
-      Effect.map(Jobs.Jobs, (jobs) => {
-        const start = ShellProcess.starter(noProcesses, {}, stage.sandbox)
-        const run = ShellRun.run(start, {})
-        return toolkit.of({
-          run_command: (params) => (params.background === true ? jobs.begin(start, params) : run(params)),
-          job_output: ({ job_id }) => Effect.mapError(jobs.look(job_id), ({ message }) => message),
-          job_stop: ({ job_id }) => Effect.mapError(jobs.end(job_id), ({ message }) => message)
+    Layer.merge(
+      toolkit.toLayer(
+        Effect.map(Jobs.Jobs, (jobs) => {
+          const start = ShellProcess.starter(noProcesses, {}, stage.sandbox)
+          const run = ShellRun.run(start, {})
+          return toolkit.of({
+            run_command: (params) => (params.background === true ? jobs.begin(start, params) : run(params)),
+            job_output: ({ job_id }) => Effect.mapError(jobs.look(job_id), ({ message }) => message),
+            job_stop: ({ job_id }) => Effect.mapError(jobs.end(job_id), ({ message }) => message)
+          })
         })
-      })
+      ),
+      Layer.succeed(Sandbox.Sandbox, stage.sandbox)
     ),
-    Layer.mergeAll(
-      Jobs.layer,
-      Layer.succeed(Sandbox.Sandbox, stage.sandbox),
-      Layer.provide(WorkspaceRoot.layer({ root: "/ws", maxOutput }), Layer.merge(directories, Path.layer))
+    Layer.provide(
+      Workspace.layer({ root: "/ws", maxOutput }),
+      Layer.mergeAll(directories, Path.layer, Layer.succeed(CommandExecutor.CommandExecutor, noProcesses))
     )
   )
 
