@@ -181,28 +181,17 @@ export const start = (
       fileSystem.makeTempDirectoryScoped({ prefix: "assent-output-" }),
       (error) => ConfigurationInvalid.make(`No temporary directory can be made: ${error.message}`)
     )
-    const protectedPaths = [
-      ...[settings.workspace, ...settings.sandbox.writable].flatMap((directory) =>
-        [".assent", ".jaato"].map((name) => path.join(directory, name))
-      ),
-      ...directories,
-      ...(settings.auditKeyFile === undefined ? [] : [path.resolve(settings.auditKeyFile)]),
-      // Always, also where the workspace (such as a home directory) contains it.
-      settings.stateDirectory,
-      // Not when the workspace lies inside of it: then the whole workspace would be out of reach.
-      ...(within(path, settings.configDirectory, settings.workspace) ? [] : [settings.configDirectory])
-    ]
-    const files = { root: settings.workspace, added: settings.sandbox.writable, protectedPaths }
+    const files = filesOf(settings, directories, path)
     const redactor = Redaction.make(Settings.secretsOf(settings))
     // Opened before the agent, so that it closes after the agent and gets its last spans.
     const spans = yield* Traces.open(redactor)
     const runtime = AgentRuntime.layer({
       toolkit: Tools.toolkit,
-      policy: readable(settings.policy, [spillDirectory, ...settings.sandbox.writable]),
+      policy: readable(settings.policy, [spillDirectory, ...files.added]),
       instructions: [role, chosen?.systemInstructions ?? ""].filter((part) => part !== "").join("\n\n"),
       baseInstructions: baseInstructions(settings),
       workspace: settings.workspace,
-      protectedPaths,
+      protectedPaths: files.protectedPaths,
       home: settings.home,
       redactor,
       spans,
@@ -258,9 +247,52 @@ export const start = (
     return { agent, review: reviewed, trail: Context.get(context, AuditTrail.AuditTrail), jobs, files }
   })
 
+/** The tools, guards and rules by which the calls of such an agent are decided. None is started, and nothing is left behind. */
+export const judgement = (
+  settings: Settings.Settings
+): Effect.Effect<
+  Pick<AgentRuntime.Service, "guards" | "policy" | "redactor" | "tools">,
+  ConfigurationInvalid.ConfigurationInvalid,
+  Platform | Scope.Scope
+> =>
+  Effect.gen(function* () {
+    const files = filesOf(settings, [], yield* Path.Path)
+    const runtime = AgentRuntime.make({
+      toolkit: Tools.toolkit,
+      policy: readable(settings.policy, files.added),
+      workspace: settings.workspace,
+      protectedPaths: files.protectedPaths,
+      home: settings.home,
+      redactor: Redaction.make(Settings.secretsOf(settings))
+    })
+    const sandbox = { ...settings.sandbox, directory: undefined }
+    const { make } = yield* Effect.promise(() => import("../model/OfflineModel.js"))
+    const services = yield* Layer.build(Layer.merge(Tools.layer({ ...files, sandbox }), Model.layer(make())))
+    return yield* Effect.mapError(Effect.provide(runtime, services), ({ message }) =>
+      ConfigurationInvalid.make(message)
+    )
+  })
+
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** What the tools of an agent may touch, and what is out of their reach: `directories` too. */
+const filesOf = (settings: Settings.Settings, directories: ReadonlyArray<string>, path: Path.Path) => ({
+  root: settings.workspace,
+  added: settings.sandbox.writable,
+  protectedPaths: [
+    ...[settings.workspace, ...settings.sandbox.writable].flatMap((directory) =>
+      [".assent", ".jaato"].map((name) => path.join(directory, name))
+    ),
+    ...directories,
+    ...(settings.auditKeyFile === undefined ? [] : [path.resolve(settings.auditKeyFile)]),
+    // Always, also where the workspace (such as a home directory) contains it.
+    settings.stateDirectory,
+    // Not when the workspace lies inside of it: then the whole workspace would be out of reach.
+    ...(within(path, settings.configDirectory, settings.workspace) ? [] : [settings.configDirectory])
+  ]
+})
 
 const loadRegistry = Effect.promise(async () => ({
   FetchHttpClient: await import("@effect/platform/FetchHttpClient"),

@@ -10,11 +10,13 @@ import type { Redactor } from "../core/Redaction.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as ApprovalForm from "./ApprovalForm.js"
 import * as Approvals from "./Approvals.js"
+import { noWarnings, ownQuestion } from "./CheckState.js"
 import * as Guard from "./Guard.js"
 import * as CompiledPolicy from "./CompiledPolicy.js"
 import * as PermissionRule from "./PermissionRule.js"
 import * as PlanMode from "./PlanMode.js"
 import type { PermissionState } from "./PermissionState.js"
+import * as Ruling from "./Ruling.js"
 
 export interface Options {
   readonly policy: CompiledPolicy.Policy
@@ -63,34 +65,26 @@ export const foresee = (
     }
     const plain = CompiledPolicy.subject(policy, entry, params)
     const subject = yield* CompiledPolicy.led(policy, state, plain) ?? Effect.succeed(plain)
-    if (entry.kind === "switch_mode") {
-      const rule = PlanMode.refusalToEnd(state.isPlanning, 0)
-      return rule === undefined
-        ? (state.denial(policy, subject) ??
-            ({ decision: "ask", method: "guard", rule: PlanMode.question.reason } as const))
-        : denied("mode", rule)
-    }
-    const beyond = state.isPlanning ? PlanMode.refusal(entry, subject) : undefined
+    const now = { call: { params }, entry, check: { origin: { sessionId, depth: 0 } } }
+    const beyond = PlanMode.beyond(state, now, subject)
     if (beyond !== undefined) return denied("mode", beyond)
     const found = yield* Guard.objection(policy.deny, guards, { tool: entry.name, params, subject, entry }, redactor)
     if (typeof found === "string") return denied("guard", found)
+    const isSilent = PlanMode.isSilent(state, entry)
     const needs = policy.approvals && Approvals.needsOf(policy.approvals, subject)
     if (needs !== undefined) {
       const rule = Approvals.describe(needs)
-      if (state.asksNobody) return denied("mode", rule)
-      return state.denial(policy, subject) ?? ({ decision: "ask", method: "approvals", rule } as const)
+      const otherwise: Foreseen = isSilent ? denied("mode", rule) : { decision: "ask", method: "approvals", rule }
+      return state.denial(policy, subject) ?? otherwise
     }
-    const decision = state.evaluate(policy, subject, entry, sessionId)
-    if (state.asksNobody && decision.decision === "ask") return denied("mode", PlanMode.nobodyAsked)
-    if (found === undefined) {
-      if (decision.decision !== "ask" || decision.doubt !== undefined) return decision
-      const delegated = state.delegation(policy, subject)
-      return delegated === undefined ? decision : { ...decision, delegated }
-    }
-    if (decision.decision !== "allow") return decision
-    const covering = found.coveredBy === "all" ? state.blanket : undefined
-    if (covering === undefined && state.asksNobody) return denied("mode", PlanMode.nobodyAsked)
-    return covering ?? ({ decision: "ask", method: "guard", rule: found.reason } as const)
+    const own = PlanMode.questionOf(entry, found)
+    const decision = Ruling.evaluate({ policy, state }, { ...now, own, warnings: noWarnings }, subject)
+    if (decision.decision !== "ask") return decision
+    if (isSilent) return denied("mode", PlanMode.nobodyAsked)
+    if (own !== undefined && decision === ownQuestion) return { ...decision, method: "guard", rule: own.reason }
+    if (own !== undefined || decision.doubt !== undefined) return decision
+    const delegated = state.delegation(policy, subject)
+    return delegated === undefined ? decision : { ...decision, delegated }
   })
   return Effect.catchAllCause(looked, () => Effect.succeed(denied("check_failed", "Permission check failed")))
 }

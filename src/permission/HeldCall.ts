@@ -7,23 +7,25 @@ import * as Region from "../internal/Region.js"
 import { allowedOf, type CheckState } from "./CheckState.js"
 import * as CompiledPolicy from "./CompiledPolicy.js"
 import * as PermissionCheck from "./PermissionCheck.js"
-import type * as PermissionRule from "./PermissionRule.js"
-import type { Decision, PermissionState } from "./PermissionState.js"
+import type { PermissionState } from "./PermissionState.js"
+import * as Ruling from "./Ruling.js"
 import type { Resolution, Verdict } from "./Verdict.js"
 
 /** What this needs of a gate. */
 export interface Gate {
   readonly options: { readonly policy: CompiledPolicy.Policy; readonly state: PermissionState }
-  readonly evaluate: (now: CheckState, subject: PermissionRule.Subject) => Decision
   readonly allow: (now: CheckState, resolution: Resolution) => Effect.Effect<Verdict>
   readonly deny: (now: CheckState, resolution: Resolution) => Effect.Effect<Verdict>
 }
 
-export const make = (gate: Gate, now: CheckState, resolution: Resolution): Verdict => {
+/** `byRules`: a rule decided, or a mode or suspension that holds where no rule says otherwise. */
+export const make = (gate: Gate, now: CheckState, resolution: Resolution, byRules: boolean): Verdict => {
   const { check } = now
   const settle = Effect.withFiberRuntime<Verdict>((fiber, status) => {
     check.moveTo(fiber, status.runtimeFlags)
-    return Effect.uninterruptible(Region.once(check.step(() => settled(gate, { ...now, held: false }, resolution))))
+    return Effect.uninterruptible(
+      Region.once(check.step(() => settled(gate, { ...now, held: false }, resolution, byRules)))
+    )
   })
   const breakOff = Effect.suspend(() =>
     check.resolved === undefined ? Effect.asVoid(check.breakOff(PermissionCheck.cancelled)) : Effect.void
@@ -36,24 +38,16 @@ export const make = (gate: Gate, now: CheckState, resolution: Resolution): Verdi
 // -----------------------------------------------------------------------------------------------------------------
 
 /** It has room now. */
-const settled = (gate: Gate, now: CheckState, resolution: Resolution): Effect.Effect<Verdict> => {
+const settled = (gate: Gate, now: CheckState, resolution: Resolution, byRules: boolean): Effect.Effect<Verdict> => {
   const { policy, state } = gate.options
   const subject = CompiledPolicy.subject(policy, now.entry, now.call.params)
-  const led = byRules.has(resolution.method) ? CompiledPolicy.led(policy, state, subject) : undefined
+  const led = byRules ? CompiledPolicy.led(policy, state, subject) : undefined
   if (led === undefined) return gate.allow(now, resolution)
   return now.check.after(led, (subject) =>
-    gate.evaluate(now, subject).decision === "allow"
+    Ruling.evaluate(gate.options, now, subject).decision === "allow"
       ? gate.allow(now, resolution)
       : gate.deny(now, { ...resolution, granted: false, method: "guard", reason: elsewhere })
   )
 }
-
-/** Their rules are compared with the arguments of calls, or hold where no such rule denies. */
-const byRules: ReadonlySet<Resolution["method"]> = new Set([
-  "session_whitelist",
-  "whitelist",
-  "auto_approved",
-  "default"
-])
 
 const elsewhere = "what allowed it does not hold any more, now that it would run; propose the call again"

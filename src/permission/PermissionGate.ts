@@ -45,13 +45,14 @@ import type { Authority, Proposal } from "./Authority.js"
 import * as HeldCall from "./HeldCall.js"
 import type * as ReservedCall from "./ReservedCall.js"
 import type * as Upcoming from "./Upcoming.js"
-import { askAgain, decides, noWarnings, ownQuestion, verdictOf, type CheckState } from "./CheckState.js"
+import { decides, noWarnings, verdictOf, type CheckState } from "./CheckState.js"
 import * as PermissionCheck from "./PermissionCheck.js"
 import * as Guard from "./Guard.js"
 import * as CompiledPolicy from "./CompiledPolicy.js"
 import * as PermissionRule from "./PermissionRule.js"
 import * as PlanMode from "./PlanMode.js"
 import type { Decision, PermissionState } from "./PermissionState.js"
+import * as Ruling from "./Ruling.js"
 import { answered, denied, spanOf, unanswered, type Allowed, type Resolution, type Verdict } from "./Verdict.js"
 
 export type { Allowed, Denied, Pending, Resolution, Verdict } from "./Verdict.js"
@@ -293,7 +294,7 @@ class Gate implements Service, HeldCall.Gate, ReservedCall.Gate, Upcoming.Gate {
   }
 
   private ruled(now: CheckState, subject: PermissionRule.Subject): Deciding {
-    const decision = this.evaluate(now, subject)
+    const decision = Ruling.evaluate(this.options, now, subject)
     if (decision.decision !== "ask") return this.byRule(now, decision)
     const { insteadOfAsking, state } = this.options
     const { doubt } = decision
@@ -314,25 +315,9 @@ class Gate implements Service, HeldCall.Gate, ReservedCall.Gate, Upcoming.Gate {
     return doubt === undefined ? this.resolve(now, resolution) : this.ask(now, subject, doubt)
   }
 
-  evaluate(now: CheckState, subject: PermissionRule.Subject): Decision {
-    const { policy, state } = this.options
-    const { entry } = now
-    const confined = policy.whitelistSandboxed && entry.runs?.(now.call.params) === "confined"
-    const { autoApproved, readonly } = entry
-    const traits = confined ? { autoApproved, readonly, confined } : entry
-    const planned = PlanMode.ruled(this.options, now, subject)
-    if (planned !== undefined) return planned
-    const decision = state.evaluate(policy, subject, traits, now.check.origin.sessionId)
-    if (decision.decision !== "allow") return decision
-    // The person wanted other arguments, so no later rule allows the present ones.
-    if (now.warnings.length > 0) return askAgain
-    if (now.own === undefined) return decision
-    return (now.own.coveredBy === "all" ? state.blanket : undefined) ?? ownQuestion
-  }
-
   byRule(now: CheckState, { decision, method, rule }: Decision): Effect.Effect<Verdict> {
     return decision === "allow"
-      ? this.allow(now, { granted: true, method, reason: rule })
+      ? this.allow(now, { granted: true, method, reason: rule }, true)
       : this.deny(now, { granted: false, method, reason: PlanMode.blockedBy(method, rule) })
   }
 
@@ -353,7 +338,7 @@ class Gate implements Service, HeldCall.Gate, ReservedCall.Gate, Upcoming.Gate {
       // While this request waited in line, an earlier answer may have decided the call; then that decision is reported.
       let known: Decision | undefined
       const recheck = Recheck.make((): Option.Option<ApproveAnswer> => {
-        const found = this.evaluate(now, subject)
+        const found = Ruling.evaluate(this.options, now, subject)
         if (found.decision === "ask") {
           now.check.asked = asked
           return Option.none()
@@ -367,7 +352,7 @@ class Gate implements Service, HeldCall.Gate, ReservedCall.Gate, Upcoming.Gate {
           // An earlier answer to another request decided it: this request was never shown.
           if (how === "recheck") {
             now.check.asked = before
-            return this.byRule(now, known ?? this.evaluate(now, subject))
+            return this.byRule(now, known ?? Ruling.evaluate(this.options, now, subject))
           }
           const to = { requestId: asked.requestId, askedAt: asked.askedAt, by, how }
           return this.answered(now, subject, to, form.onceOnly === true ? PermissionOption.once(answer) : answer)
@@ -468,8 +453,8 @@ class Gate implements Service, HeldCall.Gate, ReservedCall.Gate, Upcoming.Gate {
   }
 
   /** The guards look at the arguments that will run, after any delay. */
-  allow(now: CheckState, resolution: Resolution): Effect.Effect<Verdict> {
-    if (now.held) return Effect.succeed(HeldCall.make(this, now, resolution))
+  allow(now: CheckState, resolution: Resolution, byRules = false): Effect.Effect<Verdict> {
+    if (now.held) return Effect.succeed(HeldCall.make(this, now, resolution, byRules))
     const objection = this.guard(now.entry, now.call.params, now.own)
     return objection === Guard.none
       ? this.grant(now, resolution)

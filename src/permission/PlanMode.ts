@@ -10,6 +10,7 @@
  */
 import * as Tool from "@effect/ai/Tool"
 import * as Context from "effect/Context"
+import type { Origin } from "../core/Origin.js"
 import type { ApproveAnswer } from "../interaction/Interaction.js"
 import type * as Interactor from "../interaction/Interactor.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
@@ -19,10 +20,15 @@ import * as Guard from "./Guard.js"
 import * as PermissionRule from "./PermissionRule.js"
 import type { Decision, PermissionState } from "./PermissionState.js"
 
+/** A call, and how deep in the tree the agent stands that makes it. */
+interface Called extends Pick<CheckState, "entry"> {
+  readonly check: { readonly origin: Pick<Origin, "depth"> }
+}
+
 /** Why a call is not run, nor asked about, in this mode; nothing for one that may be. */
 export const beyond = (
   { isPlanning }: Pick<PermissionState, "isPlanning">,
-  { check, entry }: Pick<CheckState, "check" | "entry">,
+  { check, entry }: Called,
   subject: PermissionRule.Subject
 ): string | undefined =>
   entry.kind === "switch_mode"
@@ -33,8 +39,9 @@ export const beyond = (
 
 /** What the mode says before all rules, at any moment of a call: it may have changed while the call waited. */
 export const ruled = (
-  { policy, state }: { readonly policy: Policy; readonly state: PermissionState },
-  now: Pick<CheckState, "check" | "entry">,
+  policy: Policy,
+  state: PermissionState,
+  now: Called,
   subject: PermissionRule.Subject
 ): Decision | undefined => {
   const rule = beyond(state, now, subject)
@@ -53,7 +60,7 @@ export const refusal = (entry: ToolRegistry.Entry, subject: PermissionRule.Subje
 }
 
 /** Why a call does not even ask to end plan mode; nothing for one that asks. */
-export const refusalToEnd = (isPlanning: boolean, depth: number): string | undefined =>
+const refusalToEnd = (isPlanning: boolean, depth: number): string | undefined =>
   !isPlanning
     ? "there is no plan mode to end: do the work; what needs approval is asked about by itself"
     : depth > 0

@@ -18,7 +18,8 @@ import { noWarnings, type CheckState } from "./CheckState.js"
 import * as CompiledPolicy from "./CompiledPolicy.js"
 import * as Guard from "./Guard.js"
 import * as PermissionRule from "./PermissionRule.js"
-import type { Decision, PermissionState } from "./PermissionState.js"
+import type { PermissionState } from "./PermissionState.js"
+import * as Ruling from "./Ruling.js"
 
 /** What this needs of a gate. */
 export interface Gate {
@@ -28,7 +29,6 @@ export interface Gate {
     params: unknown,
     subject: PermissionRule.Subject
   ) => Effect.Effect<Guard.Objection | undefined>
-  readonly evaluate: (now: CheckState, subject: PermissionRule.Subject) => Decision
   readonly formOf: (
     now: CheckState,
     subject: PermissionRule.Subject,
@@ -96,6 +96,6 @@ const formOf = (gate: Gate, one: CheckState): Effect.Effect<Option.Option<Approv
     if (policy.approvals !== undefined && Approvals.needsOf(policy.approvals, subject) !== undefined)
       return Option.none()
     const asked = { ...one, own: found }
-    const { decision, doubt } = gate.evaluate(asked, subject)
+    const { decision, doubt } = Ruling.evaluate(gate.options, asked, subject)
     return decision === "ask" ? Option.some(yield* gate.formOf(asked, subject, doubt)) : Option.none()
   })

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Confined from "../kit/Confined.js"
 import * as Program from "../kit/Program.js"
 
 describe.concurrent("assent permissions", () => {
@@ -70,6 +71,64 @@ describe.concurrent("assent permissions", () => {
           }),
         { concurrency: 2, discard: true }
       )
+    })
+  )
+
+  it.scopedLive("judges a call as an agent started with the same flags would be judged", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      const notes = yield* at.write("added/notes", "x")
+      const policy = yield* at.write("policy.json", { whitelist: { tools: ["run_command"] } })
+      const directory = notes.replace(/\/notes$/, "")
+      const added = ["--add-dir", directory]
+      const inAdded = `{"path":"${notes}","content":"y"}`
+      const checks: ReadonlyArray<readonly [ReadonlyArray<string>, RegExp]> = [
+        [["write_file", inAdded], /^deny \(pre_validation\): .*outside the workspace/],
+        [["write_file", inAdded, ...added], /^ask \(default\)/],
+        [["read_file", `{"path":"${notes}"}`, ...added], /^allow \(auto_approved\)/],
+        [["write_file", `{"path":"${directory}/.assent/x","content":""}`, ...added], /^deny \(pre_validation\): /],
+        [["run_command", "touch x"], /^allow \(whitelist\): run_command/],
+        [["run_command", "touch x", "--mode", "plan"], /^deny \(mode\): plan mode/],
+        [["run_command", "ls", "--mode", "plan"], /^allow \(whitelist\)/],
+        [["write_file", '{"path":"x","content":""}', "--mode", "deny"], /^deny \(mode\)/],
+        [["propose_plan", '{"plan":"x"}', "--mode", "plan"], /^ask \(guard\)/],
+        ...(Confined.isWanted
+          ? ([
+              [
+                ["run_command", '{"command":"ls","sandbox":"off","reason":"why"}', "--sandbox", "auto"],
+                /^ask \(guard\): .*outside.*why/
+              ]
+            ] as const)
+          : [])
+      ]
+      yield* Effect.forEach(
+        checks,
+        ([words, said]) =>
+          Effect.map(at.run(["permissions", "--policy", policy, "check", ...words]), ({ stdout }) => {
+            assert.match(stdout, said, words.join(" "))
+          }),
+        { concurrency: 2, discard: true }
+      )
+      const sandboxed = yield* at.write("sandboxed.json", { whitelist: { sandboxed: true } })
+      for (const [sandbox, said] of [
+        [Confined.isWanted ? "auto" : "off", Confined.isWanted ? "allow (whitelist)" : "ask (default)"],
+        ["off", "ask (default)"]
+      ] as const) {
+        const check = ["permissions", "check", "run_command", "touch x", "--policy", sandboxed, "--sandbox", sandbox]
+        assert.include((yield* at.run(check)).stdout, said)
+      }
+    })
+  )
+
+  it.scopedLive("changes nothing without a session, and does not say that it did", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      for (const words of ["allow git *", "deny x *", "mode deny", "default allow", "suspend", "resume", "clear"]) {
+        const { code, stderr, stdout } = yield* at.run(["permissions", ...words.split(" ")])
+        assert.deepStrictEqual([code, stdout], [2, ""], words)
+        assert.include(stderr, "changes a running session", words)
+      }
+      assert.strictEqual((yield* at.run(["permissions", "mode", "--mode", "plan"])).stdout, "mode: plan\n")
     })
   )
 })

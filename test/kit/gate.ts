@@ -34,6 +34,12 @@ export const Write = Tool.make("write", {
 export const Shell = Tool.make("shell", { parameters: { command: Schema.String }, success: Schema.String })
   .pipe(ToolTrait.editable(["command"]))
   .annotate(ToolTrait.ShellCommand, "command")
+/** The same, and every call of it runs in a sandbox. */
+export const Boxed = Tool.make("boxed", { parameters: { command: Schema.String }, success: Schema.String })
+  .annotate(ToolTrait.ShellCommand, "command")
+  .annotate(ToolTrait.Sandboxed, true)
+/** Ends plan mode. */
+export const Finish = Tool.make("finish", { success: Schema.String }).annotate(ToolTrait.Kind, "switch_mode")
 export const Shown = Tool.make("shown", { parameters: { how: Schema.String }, success: Schema.String }).pipe(
   ToolTrait.preview(({ how }) => {
     switch (how) {
@@ -53,16 +59,21 @@ export const Broken = Tool.make("broken", { success: Schema.String }).pipe(
   ToolTrait.validate(() => Effect.dieMessage("the check is broken"))
 )
 
-const toolkit = Toolkit.make(Deploy, Note, Look, Write, Shell, Shown, Brief, Broken)
+const toolkit = Toolkit.make(Deploy, Note, Look, Write, Shell, Boxed, Finish, Shown, Brief, Broken)
+
+const confined = (entry: ToolRegistry.Entry): ToolRegistry.Entry =>
+  entry.sandboxed ? { ...entry, runs: () => "confined" } : entry
 
 export const registry = Effect.provide(
-  ToolRegistry.make(toolkit),
+  Effect.map(ToolRegistry.make(toolkit), ({ entries }) => ToolRegistry.fromEntries(entries.map(confined))),
   toolkit.toLayer({
     deploy: () => Effect.succeed(""),
     note: () => Effect.succeed(""),
     look: () => Effect.succeed(""),
     write: () => Effect.succeed(""),
     shell: () => Effect.succeed(""),
+    boxed: () => Effect.succeed(""),
+    finish: () => Effect.succeed(""),
     shown: () => Effect.succeed(""),
     brief: () => Effect.succeed(""),
     broken: () => Effect.succeed("")

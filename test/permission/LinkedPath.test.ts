@@ -218,29 +218,39 @@ describe("a pattern over a path that allows", () => {
     }).pipe(Effect.provide(NodeContext.layer))
   )
 
-  it.scoped("does not count when a link was changed while the call waited for room", () =>
-    Effect.gen(function* () {
-      const { fs, make, root } = yield* inWorkspace
-      const { asOne, gate, proposal } = yield* make({ policy: { whitelist: { patterns: [srcOnly] } } })
-      const held = (path: string) =>
-        asOne(
-          Effect.withFiberRuntime<Verdict, never, Interactor.Interactor>((fiber, status) => {
-            const one = proposal(...write(path))
-            return gate.checkIn(gate.open(one.call, fiber, status.runtimeFlags), one, undefined, true)
-          })
+  const denied = { blacklist: { patterns: ["write_file(*path=secret*)"] } }
+  const held: ReadonlyArray<readonly [string, PolicySource, (state: PermissionState) => void]> = [
+    ["a rule", { whitelist: { patterns: [srcOnly] } }, () => undefined],
+    ["a rule of the session", {}, (state) => state.allow(srcOnly)],
+    ["a default that holds where no rule denies", { ...denied, defaultPolicy: "allow" }, () => undefined],
+    ["a mode that holds where no rule denies", denied, (state) => state.setMode("allow")]
+  ]
+  for (const [what, policy, prepare] of held) {
+    it.scoped(`does not count when a link was changed while the call waited for room: it was allowed by ${what}`, () =>
+      Effect.gen(function* () {
+        const { fs, make, root } = yield* inWorkspace
+        const { asOne, gate, proposal, state } = yield* make({ policy })
+        prepare(state)
+        const held = (path: string) =>
+          asOne(
+            Effect.withFiberRuntime<Verdict, never, Interactor.Interactor>((fiber, status) => {
+              const one = proposal(...write(path))
+              return gate.checkIn(gate.open(one.call, fiber, status.runtimeFlags), one, undefined, true)
+            })
+          )
+        const [kept, changed] = [yield* held("src/a.ts"), yield* held("src/here")]
+        yield* fs.remove(`${root}/src/here`)
+        yield* fs.symlink("../secret.txt", `${root}/src/here`)
+        const settled = [kept, changed].map((verdict) =>
+          verdict._tag === "Allowed" && verdict.pending !== undefined ? verdict.pending.settle : Effect.succeed(verdict)
         )
-      const [kept, changed] = [yield* held("src/a.ts"), yield* held("src/here")]
-      yield* fs.remove(`${root}/src/here`)
-      yield* fs.symlink("../secret.txt", `${root}/src/here`)
-      const settled = [kept, changed].map((verdict) =>
-        verdict._tag === "Allowed" && verdict.pending !== undefined ? verdict.pending.settle : Effect.succeed(verdict)
-      )
-      assert.deepStrictEqual(
-        (yield* Effect.all(settled)).map(({ _tag }) => _tag),
-        ["Allowed", "Denied"]
-      )
-    }).pipe(Effect.provide(NodeContext.layer))
-  )
+        assert.deepStrictEqual(
+          (yield* Effect.all(settled)).map(({ _tag }) => _tag),
+          ["Allowed", "Denied"]
+        )
+      }).pipe(Effect.provide(NodeContext.layer))
+    )
+  }
 })
 
 describe("a pattern over a path that denies", () => {

@@ -16,7 +16,7 @@ import * as Interactor from "../../src/interaction/Interactor.js"
 import * as Foresight from "../../src/permission/Foresight.js"
 import * as Guard from "../../src/permission/Guard.js"
 import type * as PermissionGate from "../../src/permission/PermissionGate.js"
-import { PermissionState } from "../../src/permission/PermissionState.js"
+import { PermissionState, type Mode } from "../../src/permission/PermissionState.js"
 import type { PolicySource } from "../../src/permission/PolicySource.js"
 import * as TestInteractor from "../../src/testing/TestInteractor.js"
 import * as Kit from "../kit/gate.js"
@@ -710,49 +710,63 @@ describe("what is foreseen", () => {
       return text.includes("9") ? Effect.succeed(Guard.ask({ reason: "nines too", coveredBy: "all" })) : Effect.void
     }
   ]
-  const calls = fc.oneof(
-    fc.tuple(fc.constantFrom("deploy", "note", "look"), fc.record({ n: fc.constantFrom(-1, 1, 7, 8, 9) })),
-    fc.tuple(
-      fc.constant("shell"),
-      fc.record({ command: fc.constantFrom("ls", "git status", "rm 8", "ls; rm x", "echo $'x'", "", "ls 9") })
-    ),
-    fc.tuple(fc.constant("broken"), fc.constant({}))
-  )
+  const commands = ["ls", "git status", "rm 8", "ls; rm x", "echo $'x'", "", "ls 9"]
+  const calls = [
+    ...["deploy", "note", "look"].flatMap((tool) => [-1, 1, 7, 8, 9].map((n) => [tool, { n }] as const)),
+    ...["shell", "boxed"].flatMap((tool) => commands.map((command) => [tool, { command }] as const)),
+    ["broken", {}] as const,
+    ["finish", {}] as const
+  ]
   const list = fc.record({
-    tools: fc.subarray(["deploy", "note", "shell"], { maxLength: 1 }),
+    tools: fc.subarray(["deploy", "note", "shell", "finish"], { maxLength: 1 }),
     patterns: fc.subarray(["*(n=1)", "git *", "rm *", "ls"], { maxLength: 2 })
   })
   const policies = fc.record({
     defaultPolicy: fc.constantFrom("allow", "deny", "ask"),
-    guards: fc.record({ deny: fc.record({ patterns: fc.subarray(["rm *", "*(n=1)"], { maxLength: 1 }) }) }),
-    whitelist: list,
-    blacklist: list
+    guards: fc.record({
+      deny: fc.record({ patterns: fc.subarray(["rm *", "*(n=1)", "finish()"], { maxLength: 1 }) })
+    }),
+    whitelist: fc.tuple(list, fc.boolean(), fc.boolean()).map(([rules, readonly, sandboxed]) => ({
+      ...rules,
+      readonly,
+      sandboxed
+    })),
+    blacklist: list,
+    approvals: fc.subarray([{ patterns: ["git *", "*(n=8)"] }, { tools: ["finish"] }], { maxLength: 1 })
   })
+  const modes = fc.constantFrom<Mode | undefined>(undefined, "ask", "plan", "deny", "allow")
   const suspensions = fc.constantFrom(undefined, "turn", "idle", "all")
 
   it.effect.prop(
     "is what the gate does",
     {
-      call: calls,
       policy: policies,
       suspension: suspensions,
-      remembered: fc.subarray(["ls", "deploy", "(reading) git *", "touch *"])
+      mode: modes,
+      remembered: fc.subarray(["ls", "deploy", "(reading) git *", "touch *"]),
+      forbidden: fc.subarray(["finish", "(reading) git *", "note"], { maxLength: 1 })
     },
-    ({ call: [tool, params], policy, remembered, suspension }) =>
+    ({ forbidden, mode, policy, remembered, suspension }) =>
       Effect.gen(function* () {
         const kit = yield* Kit.make({ policy: policy as PolicySource, guards, person: () => "n" })
-        if (suspension !== undefined) kit.state.suspend(suspension as "turn", Kit.ses("root"))
-        for (const entry of remembered) kit.state.allow(entry)
         const { policy: rules, state } = kit
+        if (mode !== undefined) state.setMode(mode)
+        if (suspension !== undefined) state.suspend(suspension as "turn", Kit.ses("root"))
+        for (const entry of remembered) state.allow(entry)
+        for (const entry of forbidden) state.deny(entry)
         const options = { guards, policy: rules, state, sessionId: Kit.ses("root") }
-        const foreseen = yield* Foresight.foresee(options, kit.entryOf(tool), params)
-        yield* kit.check(tool, params)
-        const asked = (yield* kit.person.shown).length > 0
-        const done = kit.resolved()[0]
-        assert.deepStrictEqual(
-          [foreseen.decision, asked ? "" : foreseen.method],
-          [asked ? "ask" : done?.granted === true ? "allow" : "deny", asked ? "" : done?.method]
-        )
+        for (const [tool, params] of calls) {
+          const foreseen = yield* Foresight.foresee(options, kit.entryOf(tool), params)
+          const before = (yield* kit.person.shown).length
+          yield* kit.check(tool, params)
+          const asked = (yield* kit.person.shown).length > before
+          const done = kit.resolved().at(-1)
+          assert.deepStrictEqual(
+            [foreseen.decision, asked ? "" : foreseen.method],
+            [asked ? "ask" : done?.granted === true ? "allow" : "deny", asked ? "" : done?.method],
+            `${tool} ${JSON.stringify(params)}`
+          )
+        }
       })
   )
 })

@@ -1,12 +1,9 @@
 /** `assent permissions`: what the policy says, without an agent. */
-import type * as FileSystem from "@effect/platform/FileSystem"
-import * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Origin from "../../core/Origin.js"
 import * as PermissionCommand from "../../permission/PermissionCommand.js"
 import { PermissionState } from "../../permission/PermissionState.js"
-import * as AgentRuntime from "../../runtime/AgentRuntime.js"
 import * as Arguments from "../config/Arguments.js"
 import * as Arrangement from "../config/Arrangement.js"
 import * as Channels from "../config/Channels.js"
@@ -14,7 +11,6 @@ import * as ExitCode from "../ExitCode.js"
 import * as Launch from "../Launch.js"
 import * as Output from "../terminal/Output.js"
 import * as Settings from "../config/Settings.js"
-import * as Tools from "../config/Tools.js"
 import * as TrustQuestion from "../config/TrustQuestion.js"
 
 const describe = ({ sandbox, workspace }: Settings.Settings) =>
@@ -33,9 +29,6 @@ const asked = (flags: Arguments.Flags, settings: Settings.Settings) =>
     ]
   })
 
-/** Verbs that change a running session; without one there is nothing to change. */
-const changing = new Set(["allow", "deny", "default", "suspend", "resume", "clear"])
-
 export const run = ({ flags, words }: Arguments.Invocation) =>
   Effect.gen(function* () {
     const settings = yield* Settings.load(flags)
@@ -49,28 +42,25 @@ export const run = ({ flags, words }: Arguments.Invocation) =>
       const PolicyTry = yield* Effect.promise(() => import("./PolicyTry.js"))
       return yield* PolicyTry.run(flags, settings, file)
     }
-    if (verb !== undefined && changing.has(verb)) {
-      return yield* new Arguments.UsageError({
-        message: `permissions ${verb} changes a running session: type /permissions ${words.join(" ")} in assent chat. To change the policy itself, edit ${settings.configDirectory}/permissions.json or .assent/permissions.json.`
-      })
-    }
     const remarks = yield* Launch.unknownTools(settings)
-    const tools = yield* Tools.registry(settings.workspace)
-    const path = yield* Path.Path
-    const protectedPaths = [
-      ...[".assent", ".jaato"].map((name) => path.join(settings.workspace, name)),
-      settings.stateDirectory
-    ]
-    const platform = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
-    const policy = AgentRuntime.placed(settings.policy, settings.workspace, platform)
+    const { guards, policy, redactor, tools } = yield* Launch.judgement(settings)
+    const state = new PermissionState()
+    if (settings.mode !== undefined) state.begin(settings.mode)
     const outcome = yield* PermissionCommand.answer(words.join(" "), {
-      guards: AgentRuntime.builtInGuards({ ...settings, policy, protectedPaths }, platform),
-      state: new PermissionState(),
+      guards,
+      state,
       policy,
+      redactor,
       tools,
       sessionId: Origin.outside.sessionId
     })
     if (Either.isLeft(outcome)) return yield* new Arguments.UsageError({ message: outcome.left })
+    // There is no session here that it could hold for.
+    if (outcome.right.changed) {
+      return yield* new Arguments.UsageError({
+        message: `permissions ${verb} changes a running session: type /permissions ${words.join(" ")} in assent chat. To change the policy itself, edit ${settings.configDirectory}/permissions.json or .assent/permissions.json.`
+      })
+    }
     if (settings.wantsTrust) {
       for (const line of yield* TrustQuestion.notice(settings)) yield* Output.write("stderr", `assent: ${line}\n`)
     }
@@ -82,4 +72,4 @@ export const run = ({ flags, words }: Arguments.Invocation) =>
     const people = isShown || first.startsWith("ask (") ? yield* asked(flags, settings) : []
     yield* Output.write("stdout", `${[...lines, ...people, ...sandbox].join("\n")}\n`)
     return ExitCode.completed
-  })
+  }).pipe(Effect.scoped)
