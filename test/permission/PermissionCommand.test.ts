@@ -195,8 +195,14 @@ describe("permissions", () => {
         ["default maybe", "permissions default takes ask, plan, deny, allow."],
         ["default", "permissions default takes ask, plan, deny, allow."],
         ["suspend now", "permissions suspend takes turn, idle or all."],
-        ["check", "permissions check needs a tool: deploy, note, look, write, shell, shown, brief, broken."],
-        ["check nothing", "permissions check needs a tool: deploy, note, look, write, shell, shown, brief, broken."],
+        [
+          "check",
+          "permissions check needs a tool: deploy, note, look, write, shell, boxed, finish, shown, brief, broken."
+        ],
+        [
+          "check nothing",
+          "permissions check needs a tool: deploy, note, look, write, shell, boxed, finish, shown, brief, broken."
+        ],
         ["check write {oops", "Those arguments are not JSON: {oops"]
       ]
       for (const [line, expected] of table) assert.strictEqual(left(line), expected, line)
