@@ -23,6 +23,7 @@ const following = 2_000
 
 /** Keys that answer by themselves, with the words that they stand for. */
 export type Keys = ReadonlyMap<string, ReadonlyArray<string>>
+export const noKeys: Keys = new Map()
 
 /** What a key is to an answer that counts already, or whose question is gone. */
 export type Part =

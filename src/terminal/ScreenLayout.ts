@@ -89,6 +89,8 @@ export interface Open {
   run: boolean
   /** Whether keys still belong to a run that went on, without a look, behind a key that turned out to answer. */
   blind: boolean
+  /** Whether the key that was typed last came too soon after the question to answer by itself. */
+  early: boolean
   /** Whether something was half typed when the question was drawn. */
   composing: boolean
   /** Whether title and lines were printed for good, because they did not fit. */
@@ -108,6 +110,7 @@ export const open = (title: string | undefined, question: Question, reply: Defer
   seenAt: Infinity,
   run: false,
   blind: false,
+  early: false,
   composing: false,
   printed: false
 })
@@ -170,12 +173,25 @@ export const dialogRows = (
   return [...title, style.dim(more), ...kept]
 }
 
+/** What a key waits for that would answer by itself at another time, and why. */
+const waitingKey = ({ early, editor: { text }, question }: Open, draft: string): ReadonlyArray<string> => {
+  if (question.keys?.has(text.toLowerCase()) !== true) return []
+  return [`${text} waits for Enter${early ? ": it came early" : draft === "" ? "" : ": a draft is kept"}`]
+}
+
 /** A dialog with the time that is left for it, the draft that waits behind it, and its answer. */
 export const dialogView = (
   style: Display.Style,
   dialog: Open,
   size: { readonly columns: number; readonly rows: number },
-  around: { readonly rows: ReadonlyArray<string>; readonly now: number; readonly usual: string; readonly draft: string }
+  around: {
+    readonly rows: ReadonlyArray<string>
+    readonly now: number
+    readonly usual: string
+    readonly draft: string
+    /** Whether what stands there will count, or go, without an Enter. */
+    readonly isDue: boolean
+  }
 ): View => {
   const { columns } = size
   const { hidden, label, until } = dialog.question
@@ -183,6 +199,8 @@ export const dialogView = (
   if (until !== undefined) rows.push(style.yellow(Display.truncate(timeLeft(until - around.now), columns - 1)))
   if (around.draft !== "")
     rows.push(style.dim(Display.truncate(`draft kept: ${Display.oneLine(around.draft)}`, columns - 1)))
+  if (!around.isDue)
+    rows.push(...waitingKey(dialog, around.draft).map((row) => style.dim(Display.truncate(row, columns - 1))))
   // A label that leaves no room for an answer gets rows of its own.
   const long = Display.width(label) > columns / 2
   if (long) rows.push(...Display.wrap(label.trimEnd(), columns).map(style.bold))

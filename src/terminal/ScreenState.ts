@@ -45,8 +45,6 @@ const shortcuts: ReadonlySet<string> = new Set(["o", "t"])
 /** Milliseconds after which a single key may answer. */
 const alone = 500
 
-const noKeys: AnswerKey.Keys = new Map()
-
 /** Where keys go: to a dialog, or to the prompt. */
 type Target = Open | "draft"
 /** A key that waits keeps its time, so that pauses count as they were. */
@@ -105,11 +103,12 @@ export const make = (options: Options) => {
     const { columns } = size
     const rows: Array<string> = status === undefined ? [] : [ScreenLayout.statusRow(style, status, frame, now, columns)]
     if (dialog !== undefined)
-      return ScreenLayout.dialogView(style, dialog, size, { rows, now, usual, draft: draft.shown() })
+      return ScreenLayout.dialogView(style, dialog, size, { rows, now, usual, draft: draft.shown(), isDue: isDue() })
     const view = draft.below(rows, prompt, style, size)
     return footer === undefined || draft.takesEscape() ? view : ScreenLayout.withFooter(style, view, footer, size)
   }
   const isCovered = (): boolean => pager !== undefined || door.departure() !== undefined
+  const isDue = (): boolean => answerKey.due() !== undefined || word !== undefined
   const paint = (now: number): string => (closed || isCovered() ? "" : region.paint(view(now)))
   const drawPager = (): string =>
     pager?.draw(
@@ -170,9 +169,10 @@ export const make = (options: Options) => {
         // Somebody who has words to send, or has hardly seen the question, does not answer it with their first letter.
         // Nor does a letter that is left of a word when the others were deleted.
         const isFirst = current.editor.text === "" && LineEditor.isTyped(input)
-        const isMeant = isFirst && part === "none" && draft.isEmpty() && now - current.seenAt >= alone
+        current.early = isFirst && now - current.seenAt < alone
+        const isMeant = isFirst && part === "none" && draft.isEmpty() && !current.early
         current.editor = editor
-        answerKey.typed(editor.text, isMeant ? (question.keys ?? noKeys) : noKeys, now)
+        answerKey.typed(editor.text, isMeant ? (question.keys ?? AnswerKey.noKeys) : AnswerKey.noKeys, now)
         return ""
       },
       Submitted: ({ shown, text }) => {
@@ -465,7 +465,7 @@ export const make = (options: Options) => {
       // An answer was half typed. The rest of a "yes" is no message for an agent, and the rest of a password even less.
       // Words that are neither may have been meant for the prompt, or can be used there.
       const text = LineEditor.whole(current.editor)
-      const { hidden, initial = "", keys = noKeys } = current.question
+      const { hidden, initial = "", keys = AnswerKey.noKeys } = current.question
       const isWord = word?.at === current
       if (text !== initial) {
         pace.cutOff(hidden === true)

@@ -83,6 +83,34 @@ describe("an answer of one key", () => {
     })
   )
 
+  for (const columns of [120, 80, 40])
+    it.scoped(`says that it waits for Enter where it came too soon, or words are kept, in ${columns} columns`, () =>
+      Effect.gen(function* () {
+        const { screen, terminal } = yield* setup({}, { columns, rows: 14 })
+        const asking = yield* Effect.fork(
+          screen.dialog("Allow x?", (put) => put({ lines: [], label: "answer> ", keys }))
+        )
+        yield* Effect.repeatN(Effect.yieldNow(), 50)
+        yield* TestClock.adjust("400 millis")
+        yield* terminal.type("y")
+        assert.include(terminal.screen(), "y waits for Enter: it came early")
+        yield* TestClock.adjust("1 minute")
+        yield* terminal.press("backspace")
+        assert.notInclude(terminal.screen().join("\n"), "waits for Enter")
+        yield* terminal.type("n")
+        assert.notInclude(terminal.screen().join("\n"), "waits for Enter")
+        yield* TestClock.adjust("300 millis")
+        assert.strictEqual(yield* Fiber.join(asking), "n")
+        yield* terminal.type("my draft")
+        const another = yield* ask(screen)
+        yield* terminal.type("y")
+        assert.include(terminal.screen(), "y waits for Enter: a draft is kept")
+        yield* terminal.type("e")
+        assert.notInclude(terminal.screen().join("\n"), "waits for Enter")
+        yield* Fiber.interrupt(another)
+      })
+    )
+
   it.scoped("is taken back by escape", () =>
     Effect.gen(function* () {
       const { screen, terminal } = yield* setup()
