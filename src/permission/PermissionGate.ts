@@ -312,12 +312,12 @@ class Gate implements Service, HeldCall.Gate, ReservedCall.Gate, Upcoming.Gate {
     const { granted, method, requestId } = resolution
     const isSeen = !granted || requestId !== undefined || method === "stage_grant"
     const doubt = isSeen ? undefined : this.options.state.doubt(this.options.policy, subject)
-    return doubt === undefined ? this.resolve(now, resolution) : this.ask(now, subject, doubt)
+    return doubt === undefined ? this.resolve(now, resolution, "authority") : this.ask(now, subject, doubt)
   }
 
   byRule(now: CheckState, { decision, method, rule }: Decision): Effect.Effect<Verdict> {
     return decision === "allow"
-      ? this.allow(now, { granted: true, method, reason: rule }, true)
+      ? this.allow(now, { granted: true, method, reason: rule }, "rule")
       : this.deny(now, { granted: false, method, reason: PlanMode.blockedBy(method, rule) })
   }
 
@@ -400,7 +400,7 @@ class Gate implements Service, HeldCall.Gate, ReservedCall.Gate, Upcoming.Gate {
     const { granted, method, reason } = answered(answer, by, how)
     // Members are named one by one: members behind a spread give every resolution a shape of its own, which outlives
     // many collections.
-    return this.resolve(now, { granted, method, reason, requestId, askedAt, by, how })
+    return this.resolve(now, { granted, method, reason, requestId, askedAt, by, how }, "answer")
   }
 
   remember(now: CheckState, answer: ApproveAnswer, key: string): void {
@@ -448,13 +448,13 @@ class Gate implements Service, HeldCall.Gate, ReservedCall.Gate, Upcoming.Gate {
     return Guard.objection(policy.deny, guards, { tool: entry.name, params, subject, entry }, redactor)
   }
 
-  resolve(now: CheckState, resolution: Resolution): Effect.Effect<Verdict> {
-    return resolution.granted ? this.allow(now, resolution) : this.deny(now, resolution)
+  resolve(now: CheckState, resolution: Resolution, by: HeldCall.AllowedBy): Effect.Effect<Verdict> {
+    return resolution.granted ? this.allow(now, resolution, by) : this.deny(now, resolution)
   }
 
   /** The guards look at the arguments that will run, after any delay. */
-  allow(now: CheckState, resolution: Resolution, byRules = false): Effect.Effect<Verdict> {
-    if (now.held) return Effect.succeed(HeldCall.make(this, now, resolution, byRules))
+  allow(now: CheckState, resolution: Resolution, by: HeldCall.AllowedBy): Effect.Effect<Verdict> {
+    if (now.held) return Effect.succeed(HeldCall.make(this, now, resolution, by))
     const objection = this.guard(now.entry, now.call.params, now.own)
     return objection === Guard.none
       ? this.grant(now, resolution)

@@ -25,6 +25,7 @@ import * as ApprovalForm from "./ApprovalForm.js"
 import * as Approvals from "./Approvals.js"
 import type { Authority } from "./Authority.js"
 import type { CheckState } from "./CheckState.js"
+import type * as HeldCall from "./HeldCall.js"
 import type * as PermissionCheck from "./PermissionCheck.js"
 import type * as CompiledPolicy from "./CompiledPolicy.js"
 import * as PermissionRule from "./PermissionRule.js"
@@ -41,7 +42,7 @@ export interface Gate {
     readonly insteadOfAsking?: Authority | undefined
   }
   readonly byRule: (now: CheckState, decision: Decision) => Effect.Effect<Verdict>
-  readonly resolve: (now: CheckState, resolution: Resolution) => Effect.Effect<Verdict>
+  readonly resolve: (now: CheckState, resolution: Resolution, by: HeldCall.AllowedBy) => Effect.Effect<Verdict>
   readonly deny: (now: CheckState, resolution: Resolution) => Effect.Effect<Verdict>
   readonly remember: (now: CheckState, answer: Interaction.ApproveAnswer, key: string) => void
   readonly withEdits: (
@@ -152,7 +153,7 @@ const apply = (
   }
   const allowed: Resolution = { granted: true, method: "user_approved", reason: `allowed (once) by ${by}`, ...who }
   return unlessDenied(gate, now, now.authority, () =>
-    unlessDenied(gate, now, gate.options.insteadOfAsking, () => gate.resolve(now, allowed))
+    unlessDenied(gate, now, gate.options.insteadOfAsking, () => gate.resolve(now, allowed, "answer"))
   )
 }
 

@@ -1,0 +1,102 @@
+/** Calls that are allowed and wait for room, while a person changes what allowed them. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Option from "effect/Option"
+import type { ToolCallId } from "../../src/core/Id.js"
+import * as Interactor from "../../src/interaction/Interactor.js"
+import * as Origin from "../../src/core/Origin.js"
+import type * as PermissionGate from "../../src/permission/PermissionGate.js"
+import type { PermissionState } from "../../src/permission/PermissionState.js"
+import type { Verdict } from "../../src/permission/Verdict.js"
+import * as Kit from "../kit/gate.js"
+
+const origin = { sessionId: Kit.ses("root"), rootSessionId: Kit.ses("root"), agent: "main", depth: 0 }
+
+/** What becomes of a call of the shell that is allowed, and has room when the state was changed. */
+const outcome = (
+  { authority, before, person, policy }: Case,
+  meanwhile: (state: PermissionState) => void
+): Effect.Effect<string> =>
+  Effect.gen(function* () {
+    const kit = yield* Kit.make({ policy, person: person ?? {} })
+    before?.(kit.state)
+    const params = { command: "touch a" }
+    const entry = kit.entryOf("shell")
+    const proposal = {
+      call: { id: "call_1" as ToolCallId, name: "shell", params },
+      entry,
+      params: Either.getOrThrow(entry.decode(params))
+    }
+    const held = yield* Effect.withFiberRuntime<Verdict, never, Interactor.Interactor>((fiber, status) =>
+      kit.gate.checkIn(kit.gate.open(proposal.call, fiber, status.runtimeFlags), proposal, authority, true)
+    ).pipe(Interactor.withInteractor(kit.person.interactor), Origin.withOrigin(origin))
+    if (held._tag === "Denied" || held.pending === undefined) return `not held: ${held._tag}`
+    meanwhile(kit.state)
+    const settled = yield* held.pending.settle.pipe(Origin.withOrigin(origin))
+    const resolved = kit.resolved()
+    assert.lengthOf(resolved, 1)
+    assert.strictEqual(resolved[0]?.granted, settled._tag === "Allowed")
+    return settled._tag
+  })
+
+interface Case {
+  readonly policy: NonNullable<Parameters<typeof Kit.make>[0]>["policy"]
+  readonly before?: (state: PermissionState) => void
+  readonly person?: ReadonlyArray<string>
+  readonly authority?: PermissionGate.Authority
+}
+
+const envelope: PermissionGate.Authority = () =>
+  Effect.succeed(Option.some({ granted: true, method: "envelope", reason: "it may" } as const))
+
+const allowed: Readonly<Record<string, Case>> = {
+  "by a suspension": { policy: {}, before: (state) => state.suspend("idle", Kit.ses("root")) },
+  "by a suspension of everything": { policy: {}, before: (state) => state.suspend("all", Kit.ses("root")) },
+  "by the mode": { policy: {}, before: (state) => state.setMode("allow") },
+  "by an entry of the session": { policy: {}, before: (state) => state.allow("touch *") },
+  "by the policy": { policy: { whitelist: { patterns: ["touch *"] } } },
+  "by a person": { policy: {}, person: ["y"] },
+  "by a person, as somebody it is reserved for": {
+    policy: { defaultPolicy: "deny", approvals: [{ patterns: ["touch *"] }] },
+    person: ["y"]
+  },
+  "by an envelope": { policy: {}, authority: envelope }
+}
+
+const changes: Readonly<Record<string, (state: PermissionState) => void>> = {
+  nothing: () => undefined,
+  resumed: (state) => state.resume(),
+  "mode ask": (state) => state.setMode("ask"),
+  "mode plan": (state) => state.setMode("plan"),
+  removed: (state) => void state.remove("touch *"),
+  denied: (state) => state.deny("touch *")
+}
+
+/** The changes after which it does not run any more. */
+const ends: Readonly<Record<string, ReadonlyArray<string>>> = {
+  "by a suspension": ["resumed", "mode plan"],
+  "by a suspension of everything": ["resumed", "mode plan"],
+  "by the mode": ["mode ask", "mode plan", "denied"],
+  "by an entry of the session": ["mode plan", "removed", "denied"],
+  "by the policy": ["mode plan", "denied"],
+  "by a person": ["mode plan", "denied"],
+  "by a person, as somebody it is reserved for": ["mode plan", "denied"],
+  "by an envelope": ["mode plan"]
+}
+
+describe("a call that waits for room", () => {
+  for (const [what, one] of Object.entries(allowed)) {
+    it.effect(`runs as long as what allowed it holds: ${what}`, () =>
+      Effect.gen(function* () {
+        const found: Array<string> = []
+        for (const [name, meanwhile] of Object.entries(changes)) {
+          const settled = yield* outcome(one, meanwhile)
+          assert.match(settled, /^(?:Allowed|Denied)$/, name)
+          if (settled === "Denied") found.push(name)
+        }
+        assert.deepStrictEqual(found, ends[what])
+      })
+    )
+  }
+})
