@@ -7,8 +7,8 @@
  *  fork     opened ─ turn 1 ─ turn 2 ─ resumed ─ other words ─ …
  * ```
  *
- * A fork has the history, the counters, the profile and the model of its parent there. It has nothing that was allowed,
- * nothing that is open, no subagents, and ids of its own for messages: words with an id of the parent are new to it.
+ * A fork has the history, the counters, the profile and the model of its parent there. It has what was denied, nothing that was
+ * allowed, nothing that is open, no subagents, and ids of its own for messages: words with an id of the parent are new to it.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -257,6 +257,20 @@ export const told = (
   )
 }
 
+/**
+ * The permissions of a fork: nothing that was allowed; what was denied, and a mode that only takes away. Undefined: there is none
+ * of that.
+ */
+export const bounds = ({
+  default: chosen,
+  deny,
+  plan
+}: JournalEntry.Permissions): JournalEntry.Permissions | undefined => {
+  if (plan !== true && chosen !== "deny" && deny.length === 0) return undefined
+  const mode = { ...(chosen === "deny" ? { default: chosen } : {}), ...(plan && { plan }) }
+  return { allow: [], deny, all: false, turn: [], idle: [], told: true, ...mode }
+}
+
 /** The workspace of a session: where a person moved it last. */
 export const workspaceIn = ({
   entries,
@@ -345,14 +359,10 @@ const notesIn = (
   )
 }
 
-/** Nothing that was allowed goes on; a mode that only takes away does. */
 const boundsIn = ({ entries }: SessionStore.Loaded): JournalEntry.EntryOf<"PermissionsChanged"> | undefined => {
   const last = entries.findLast(({ entry }) => entry._tag === "PermissionsChanged")?.entry
-  if (last?._tag !== "PermissionsChanged") return undefined
-  const { default: chosen, plan } = last.permissions
-  if (plan !== true && chosen !== "deny") return undefined
-  const mode = { ...(chosen === "deny" ? { default: chosen } : {}), ...(plan && { plan }) }
-  return { _tag: "PermissionsChanged", permissions: { allow: [], deny: [], all: false, turn: [], idle: [], ...mode } }
+  const permissions = last?._tag === "PermissionsChanged" ? bounds(last.permissions) : undefined
+  return permissions && { _tag: "PermissionsChanged", permissions }
 }
 
 const withIds = (

@@ -8,7 +8,7 @@ import type * as AuditTrail from "../audit/AuditTrail.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
 import type { JournalFailure } from "../journal/JournalWriter.js"
 import type * as PermissionCommand from "../permission/PermissionCommand.js"
-import type { Mode, Status, Suspension } from "../permission/PermissionState.js"
+import type { Mode, Snapshot, Status, Suspension } from "../permission/PermissionState.js"
 import type * as SessionRule from "../permission/SessionRule.js"
 import type { AgentTree } from "../subagent/AgentTree.js"
 import * as ToolRegistry from "../tool/ToolRegistry.js"
@@ -59,6 +59,12 @@ export interface Permissions {
   /** Forgets what was allowed and denied here; the mode is the one that it began with, except plan, which stays. */
   readonly clear: Effect.Effect<void, AgentStopped | JournalFailure>
   readonly status: Effect.Effect<Status>
+  /**
+   * The whole state, for a fork.
+   *
+   * @internal
+   */
+  readonly snapshot: Effect.Effect<Snapshot>
   /** What would become of a call with these arguments, as a model writes them. Asks nobody. */
   readonly check: (
     tool: string,
@@ -169,6 +175,7 @@ export const make = (
       const { allow, deny, ...status } = state.status(policy, sessionId)
       return { ...status, allow: allow.map(redactor.text), deny: deny.map(redactor.text) }
     }),
+    snapshot: Effect.sync(() => state.snapshot()),
     check: (tool: string, params: unknown = {}) => {
       const entry = tools.get(tool)
       return entry === undefined

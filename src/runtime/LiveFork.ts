@@ -9,11 +9,11 @@ import * as Todo from "../core/Todo.js"
 import type * as Origin from "../core/Origin.js"
 import * as History from "../conversation/History.js"
 import * as JournalEntry from "../journal/JournalEntry.js"
-import type { Forked } from "../journal/SessionFork.js"
+import * as SessionFork from "../journal/SessionFork.js"
 import * as SessionSnapshot from "../journal/SessionSnapshot.js"
 import * as StoreError from "../journal/StoreError.js"
 import type * as Model from "../model/Model.js"
-import type { Mode, Status } from "../permission/PermissionState.js"
+import type { Snapshot } from "../permission/PermissionState.js"
 import type * as Interjection from "../session/Interjection.js"
 import type * as TokenLedger from "../model/TokenLedger.js"
 import * as TokenUsage from "../model/TokenUsage.js"
@@ -32,7 +32,8 @@ export interface Live {
   readonly ledger: Pick<TokenLedger.Service, "totals">
   readonly agents: Effect.Effect<ReadonlyArray<Node>>
   readonly model: Effect.Effect<Model.Service>
-  readonly permissions: { readonly status: Effect.Effect<Pick<Status, "mode">> }
+  /** @internal */
+  readonly permissions: { readonly snapshot: Effect.Effect<Snapshot> }
   readonly todos: () => Effect.Effect<ReadonlyArray<Todo.Todo>, Interjection.AgentUnknown>
 }
 
@@ -81,17 +82,17 @@ export const snapshot = (
     forked: { parent, rootSessionId, turn },
     ids,
     messages,
-    mode,
     model,
+    permissions,
     profile,
     todos
   }: {
-    readonly forked: Forked
+    readonly forked: SessionFork.Forked
     readonly ids: Id.Generator
     readonly messages: ReadonlyArray<Prompt.Message>
-    /** The mode that the agent has. */
-    readonly mode: Mode
     readonly model: string
+    /** Those that the agent has. */
+    readonly permissions: Snapshot
     readonly profile: string | undefined
     readonly todos: ReadonlyArray<Todo.Todo>
   }
@@ -108,13 +109,9 @@ export const snapshot = (
     ...(profile === undefined ? {} : { profile })
   }
   const history = messages.map((message) => History.withMessageId(message, idOf))
-  const bounds = { ...(mode === "deny" ? { default: mode } : {}), ...(mode === "plan" ? { plan: true as const } : {}) }
-  // Nothing that was allowed goes on; a mode that only takes away does.
-  const permissions =
-    mode === "plan" || mode === "deny" ? { allow: [], deny: [], all: false, turn: [], idle: [], ...bounds } : undefined
   return {
     seq: 0,
-    permissions,
+    permissions: SessionFork.bounds(permissions),
     sessions: [{ ...SessionSnapshot.begun(opened), history, todos, turns: turn }]
   }
 }

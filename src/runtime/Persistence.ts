@@ -257,8 +257,8 @@ export const forkAgent = (
         forked,
         ids,
         messages: place.messages,
-        mode: (yield* agent.permissions.status).mode,
         model: model.id,
+        permissions: yield* agent.permissions.snapshot,
         profile: root?.profile,
         todos: written ?? (place.turn < begun ? [] : yield* Effect.orDie(agent.todos()))
       }),

@@ -93,6 +93,35 @@ describe("a fork of a kept session", () => {
   )
 })
 
+describe("a fork, kept or in memory", () => {
+  for (const where of ["kept", "in memory"]) {
+    it.scoped(`has what was denied and nothing that was allowed: ${where}`, () =>
+      Effect.gen(function* () {
+        const kept = yield* store
+        const persistence = where === "kept" ? yield* Persistence.begin(kept) : undefined
+        const { agent } = yield* TestAgent.start({ ...(persistence && { persistence }) })
+        yield* agent.run("first")
+        const { permissions } = agent
+        yield* permissions.allow("touch *")
+        yield* permissions.deny("rm *")
+        yield* permissions.setMode("deny")
+        yield* permissions.setMode("plan")
+        yield* permissions.suspend("all")
+        const forked = yield* TestAgent.start({
+          persistence: yield* persistence === undefined
+            ? Persistence.forkAgent(agent, { at: 0 })
+            : Persistence.fork(kept, agent.id, { at: 0 })
+        })
+        const own = forked.agent.permissions
+        assert.deepStrictEqual(yield* own.status, { mode: "plan", suspension: undefined, allow: [], deny: ["rm *"] })
+        // What it was before plan mode is not lost either.
+        const again = yield* TestAgent.start({ persistence: yield* Persistence.forkAgent(forked.agent) })
+        assert.deepInclude(yield* again.agent.permissions.snapshot, { default: "deny", plan: true, deny: ["rm *"] })
+      }).pipe(Effect.provide(runtime()))
+    )
+  }
+})
+
 describe("a fork of an agent in memory", () => {
   it.scoped("begins at the end of a turn, and both go on", () =>
     Effect.gen(function* () {
