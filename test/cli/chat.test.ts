@@ -284,13 +284,34 @@ describe.concurrent("assent chat at a pipe", () => {
         { text: "Written." },
         { expect: { contains: "Name the linter." }, text: "Named." }
       )
-      const lines = ["/init", "/init", "y", "/init Name the linter."]
+      const lines = ["/init", "y", "/init Name the linter."]
       const { code, stdout } = yield* at.run(["chat", "--model", model], {
         stdin: lines.map((line) => `${line}\n`).join("")
       })
       assert.strictEqual(code, 0)
-      inOrder(stdout, ["Allow write_file?", "type it again when the question is answered", "Written.", "Named."])
+      inOrder(stdout, ["Allow write_file?", "Written.", "Named."])
       assert.strictEqual(yield* at.read("workspace/AGENTS.md"), content)
+    })
+  )
+
+  it.scopedLive("sends the words of a command that is typed in a question, which the model reads after it", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      const model = yield* at.script(
+        { tools: [{ name: "write_file", params: { path: "a", content: "a" } }] },
+        { expect: { contains: "Look at the tests first." }, text: "A plan." }
+      )
+      const { code, stdout } = yield* at.run(["chat", "--model", model], {
+        stdin: "begin\n/plan Look at the tests first.\nn\n"
+      })
+      assert.strictEqual(code, 0)
+      inOrder(stdout, [
+        "Allow write_file?",
+        "mode: plan",
+        "Look at the tests first.",
+        "It is read after this",
+        "A plan."
+      ])
     })
   )
 

@@ -119,8 +119,6 @@ export const run = (line: string, options: Options): Effect.Effect<void> =>
       case "plan":
         yield* setMode("plan", options)
         return
-      case "init":
-        return yield* screen.printLine("That is a message for the agent: type it again when the question is answered.")
       case "todos":
         return yield* todos(argument, options)
       case "status":

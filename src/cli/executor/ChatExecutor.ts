@@ -151,6 +151,11 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
       yield* Fiber.await(shown)
       return exit
     })
+    /** Yields whether anybody got the words. */
+    const tell = ({ plans, text }: ChatCommand.Message): Effect.Effect<boolean> =>
+      Effect.flatMap(plans ? ChatCommand.setMode("plan", commands) : Effect.succeed(true), (isSet) =>
+        isSet ? send(text, { agent, files, outline, screen }) : Effect.succeed(false)
+      )
     // Completed by a command in a dialog; the loop may be waiting for the turn that asks.
     const quitting = yield* Deferred.make<void>()
     yield* screen.setCommands((line) => {
@@ -159,7 +164,10 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
       return isQuit(text)
         ? Effect.asVoid(Deferred.succeed(quitting, undefined))
         : Effect.gen(function* () {
-            yield* ChatCommand.run(text.slice(1), { ...commands, asks: false })
+            const message = ChatCommand.messageIn(text)
+            if (message === undefined) yield* ChatCommand.run(text.slice(1), { ...commands, asks: false })
+            else if ((yield* tell(message)) && !(yield* agent.isIdle))
+              yield* screen.printLine(Display.style(screen.color).dim("  It is read after this question."))
             status.touched()
             yield* next === undefined ? prompt : Deferred.succeed(quitting, undefined)
           })
@@ -227,8 +235,7 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
             yield* prompt
             break
           }
-          if (message?.plans === true && !(yield* ChatCommand.setMode("plan", commands))) break
-          const sent = yield* send(message?.text ?? submitted.text, { agent, files, outline, screen })
+          const sent = yield* tell(message ?? { text: submitted.text, plans: false })
           yield* prompt
           if (!interactive && sent) {
             const ended = yield* orQuit(agent.awaitIdle)
