@@ -4,6 +4,7 @@
  * Packages beside the library are not counted, and neither is what `import()` loads later.
  */
 import { assert, describe, it } from "@effect/vitest"
+import { execFileSync } from "node:child_process"
 import { isBuiltin } from "node:module"
 import { relative, resolve } from "node:path"
 import { rolldown, type OutputChunk, type RolldownOptions } from "rolldown"
@@ -40,6 +41,14 @@ const smallestAgent = async () =>
       treeshake: { moduleSideEffects: false }
     })
   )
+
+/** What Node loads of itself for the built library. Its parts for CommonJS are among them. */
+const loadedByTheIndex = `
+  await import("effect")
+  await import("@effect/ai")
+  const before = new Set(process.moduleLoadList)
+  await import("./dist/node/index.js")
+  console.log(JSON.stringify(process.moduleLoadList.filter((name) => !before.has(name))))`
 
 describe("what is loaded", () => {
   /** In bytes, minified. It is to go down: the goal is 120,000. */
@@ -80,6 +89,11 @@ describe("what is loaded", () => {
       [...late, ...guards].filter((name) => files.has(name)),
       []
     )
+  })
+
+  it("is no module of Node's and no CommonJS, beyond what Effect and `@effect/ai` load", () => {
+    const told = execFileSync(process.execPath, ["--input-type=module", "-e", loadedByTheIndex], { encoding: "utf8" })
+    assert.deepStrictEqual(JSON.parse(told), [])
   })
 
   it("is loaded by a browser, with all packages it needs", async () => {

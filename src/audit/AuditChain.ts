@@ -18,7 +18,7 @@
 import * as Either from "effect/Either"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
-import * as Lazy from "../internal/Lazy.js"
+import * as Lazy from "../core/Lazy.js"
 import * as Digest from "../core/Digest.js"
 import { SessionId } from "../core/Id.js"
 import { AuditBroken } from "./AuditBroken.js"

@@ -5,6 +5,7 @@
  * An {@link AuditEntry} is handed in by the code that decides; an {@link AuditRecord} is the line in the trail.
  */
 import * as Schema from "effect/Schema"
+import * as Lazy from "../core/Lazy.js"
 import { CorrelationId, RequestId, SessionId, ToolCallId } from "../core/Id.js"
 import * as Digest from "../core/Digest.js"
 import type { Origin } from "../core/Origin.js"
@@ -61,7 +62,7 @@ const described = {
   toolCallId: Schema.optional(ToolCallId)
 }
 
-const Description = Schema.Struct(described)
+const Description = /* @__PURE__ */ Lazy.schema(() => Schema.Struct(described))
 
 /**
  * One decision, as the deciding code hands it in.
@@ -77,24 +78,28 @@ export interface AuditEntry extends Schema.Schema.Type<typeof Description> {
 }
 
 /** The first record of a trail. */
-export const Opened = Schema.TaggedStruct("Opened", {
-  /** Version of this format. */
-  version: Schema.Number,
-  /** The root session. */
-  sessionId: SessionId,
-  at: Schema.Number,
-  /** Identifies the key; absent when the trail is chained without one. */
-  key: Schema.optional(Schema.String)
-})
+export const Opened = /* @__PURE__ */ Lazy.schema(() =>
+  Schema.TaggedStruct("Opened", {
+    /** Version of this format. */
+    version: Schema.Number,
+    /** The root session. */
+    sessionId: SessionId,
+    at: Schema.Number,
+    /** Identifies the key; absent when the trail is chained without one. */
+    key: Schema.optional(Schema.String)
+  })
+)
 
 /** A later process continued the trail. */
-export const Reopened = Schema.TaggedStruct("Reopened", {
-  at: Schema.Number,
-  /** Records just before this one that no head had counted. */
-  unsealed: Schema.Number,
-  /** Bytes of a half-written record that were cut off. */
-  torn: Schema.Number
-})
+export const Reopened = /* @__PURE__ */ Lazy.schema(() =>
+  Schema.TaggedStruct("Reopened", {
+    at: Schema.Number,
+    /** Records just before this one that no head had counted. */
+    unsealed: Schema.Number,
+    /** Bytes of a half-written record that were cut off. */
+    torn: Schema.Number
+  })
+)
 
 /**
  * One decision as it is recorded. Of the arguments it keeps the digest.
@@ -102,15 +107,17 @@ export const Reopened = Schema.TaggedStruct("Reopened", {
  * @since 0.1.0
  * @category schemas
  */
-export const Decided = Schema.TaggedStruct("Decided", {
-  ...described,
-  /** SHA-256 of the arguments' canonical JSON. */
-  argsDigest: Schema.optional(Schema.String)
-})
+export const Decided = /* @__PURE__ */ Lazy.schema(() =>
+  Schema.TaggedStruct("Decided", {
+    ...described,
+    /** SHA-256 of the arguments' canonical JSON. */
+    argsDigest: Schema.optional(Schema.String)
+  })
+)
 export type Decided = typeof Decided.Type
 
 /** What a record says. */
-export const Content = Schema.Union(Opened, Reopened, Decided)
+export const Content = /* @__PURE__ */ Lazy.schema(() => Schema.Union(Opened, Reopened, Decided))
 export type Content = typeof Content.Type
 
 const chained = {
@@ -122,10 +129,12 @@ const chained = {
 }
 
 /** A record's content, and its place in the chain. */
-export const AuditRecord = Schema.Union(
-  Schema.Struct({ ...Opened.fields, ...chained }),
-  Schema.Struct({ ...Reopened.fields, ...chained }),
-  Schema.Struct({ ...Decided.fields, ...chained })
+export const AuditRecord = /* @__PURE__ */ Lazy.schema(() =>
+  Schema.Union(
+    Schema.Struct({ ...Opened.fields, ...chained }),
+    Schema.Struct({ ...Reopened.fields, ...chained }),
+    Schema.Struct({ ...Decided.fields, ...chained })
+  )
 )
 export type AuditRecord = typeof AuditRecord.Type
 

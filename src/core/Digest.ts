@@ -30,9 +30,8 @@ export const digest = (value: unknown): string => sha256(canonicalJson(value))
  * @category conversions
  */
 export const sha256 = (text: string | Uint8Array): string =>
-  nodeCrypto === undefined
-    ? Sha256.hex(Sha256.digest(typeof text === "string" ? bytesOf(text) : text))
-    : nodeCrypto.createHash("sha256").update(text).digest("hex")
+  nodeCrypto()?.createHash("sha256").update(text).digest("hex") ??
+  Sha256.hex(Sha256.digest(typeof text === "string" ? bytesOf(text) : text))
 
 /**
  * Lower-case hexadecimal HMAC-SHA-256 of a text's UTF-8 bytes.
@@ -41,9 +40,8 @@ export const sha256 = (text: string | Uint8Array): string =>
  * @category conversions
  */
 export const hmacSha256 = (key: string, text: string): string =>
-  nodeCrypto === undefined
-    ? Sha256.hex(Sha256.hmac(bytesOf(key), bytesOf(text)))
-    : nodeCrypto.createHmac("sha256", key).update(text).digest("hex")
+  nodeCrypto()?.createHmac("sha256", key).update(text).digest("hex") ??
+  Sha256.hex(Sha256.hmac(bytesOf(key), bytesOf(text)))
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal

@@ -9,6 +9,7 @@
 import * as Schema from "effect/Schema"
 import { Attachment } from "../core/Attachment.js"
 import { CorrelationId, MessageId, RequestId, SessionId, ToolCallId } from "../core/Id.js"
+import * as Lazy from "../core/Lazy.js"
 import { Todo } from "../core/Todo.js"
 import { ToolKind } from "../core/ToolKind.js"
 import { ToolOutcome } from "../core/ToolOutcome.js"
@@ -127,7 +128,7 @@ const settled = { requestId: RequestId, kind: Schema.String }
 /** One person's answer where several have to agree. */
 const Vote = Schema.Struct({ by: Schema.String, vote: Schema.Literal("allow", "deny", "edit") })
 
-const all = () =>
+export const AgentEvent = /* @__PURE__ */ Lazy.schema(() =>
   Schema.Union(
     // agent
     event("AgentCreated", {
@@ -323,9 +324,7 @@ const all = () =>
     // observers
     event("Lagged", { missed: Schema.Number })
   )
-
-// One call for all of them, so that a bundler can leave them out of a program that decodes no events.
-export const AgentEvent = /* @__PURE__ */ all()
+)
 
 /**
  * One event.

@@ -6,6 +6,7 @@
 import * as Data from "effect/Data"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import * as Lazy from "../core/Lazy.js"
 import { CancelReason } from "../core/Interruption.js"
 import type * as AgentEvent from "./AgentEvent.js"
 
@@ -15,18 +16,20 @@ import type * as AgentEvent from "./AgentEvent.js"
  * @since 0.1.0
  * @category schemas
  */
-export const TurnEnd = Schema.Union(
-  /** The model had nothing more to do; `text` is its last answer. */
-  Schema.TaggedStruct("Completed", { text: Schema.String, steps: Schema.Number }),
-  Schema.TaggedStruct("Cancelled", { reason: CancelReason, steps: Schema.Number }),
-  /** The limit of model calls was reached; `text` is what there is so far. */
-  Schema.TaggedStruct("TurnLimit", { text: Schema.String, steps: Schema.Number }),
-  /** Nobody was there to answer a question. */
-  Schema.TaggedStruct("Halted", { detail: Schema.String, steps: Schema.Number }),
-  /** The model repeated a call that somebody had refused, again and again. */
-  Schema.TaggedStruct("Denied", { detail: Schema.String, steps: Schema.Number }),
-  /** The model or the loop failed; the session stays usable. */
-  Schema.TaggedStruct("Failed", { error: Schema.String, steps: Schema.Number })
+export const TurnEnd = /* @__PURE__ */ Lazy.schema(() =>
+  Schema.Union(
+    /** The model had nothing more to do; `text` is its last answer. */
+    Schema.TaggedStruct("Completed", { text: Schema.String, steps: Schema.Number }),
+    Schema.TaggedStruct("Cancelled", { reason: CancelReason, steps: Schema.Number }),
+    /** The limit of model calls was reached; `text` is what there is so far. */
+    Schema.TaggedStruct("TurnLimit", { text: Schema.String, steps: Schema.Number }),
+    /** Nobody was there to answer a question. */
+    Schema.TaggedStruct("Halted", { detail: Schema.String, steps: Schema.Number }),
+    /** The model repeated a call that somebody had refused, again and again. */
+    Schema.TaggedStruct("Denied", { detail: Schema.String, steps: Schema.Number }),
+    /** The model or the loop failed; the session stays usable. */
+    Schema.TaggedStruct("Failed", { error: Schema.String, steps: Schema.Number })
+  )
 )
 export type TurnEnd = typeof TurnEnd.Type
 /**

@@ -12,7 +12,7 @@ import type * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as AST from "effect/SchemaAST"
 import * as ForeignJson from "../core/ForeignJson.js"
-import * as Lazy from "../internal/Lazy.js"
+import * as Lazy from "../core/Lazy.js"
 import * as Field from "./Field.js"
 
 /**

@@ -8,6 +8,7 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
+import * as Lazy from "../core/Lazy.js"
 import * as ForeignJson from "../core/ForeignJson.js"
 import { SessionId, ToolCallId } from "../core/Id.js"
 import { ToolDisplay } from "../tool/ToolCall.js"
@@ -286,17 +287,19 @@ export type Interaction<K extends Kind = Kind> = InstanceType<(typeof kinds)[K]>
  */
 export type Answer<I extends Interaction> = Schema.WithResult.Success<I>
 
-export const Interaction = Schema.Union(
-  Approve,
-  GrantStageTool,
-  ApproveSubagentEnvelope,
-  Clarify,
-  Ask,
-  Select,
-  Confirm,
-  Elicit,
-  AuthDeviceCode,
-  AuthPassword
+export const Interaction = /* @__PURE__ */ Lazy.schema(() =>
+  Schema.Union(
+    Approve,
+    GrantStageTool,
+    ApproveSubagentEnvelope,
+    Clarify,
+    Ask,
+    Select,
+    Confirm,
+    Elicit,
+    AuthDeviceCode,
+    AuthPassword
+  )
 )
 
 /**

@@ -7,6 +7,7 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
+import * as Lazy from "../core/Lazy.js"
 import * as ForeignJson from "../core/ForeignJson.js"
 import { RequestId } from "../core/Id.js"
 import { Problem } from "./Field.js"
@@ -78,11 +79,8 @@ export class NoInteractor extends Schema.TaggedError<NoInteractor>("assent/inter
  * @since 0.1.0
  * @category errors
  */
-export const InteractionError = Schema.Union(
-  InteractionCancelled,
-  InteractionTimedOut,
-  InteractorUnavailable,
-  NoInteractor
+export const InteractionError = /* @__PURE__ */ Lazy.schema(() =>
+  Schema.Union(InteractionCancelled, InteractionTimedOut, InteractorUnavailable, NoInteractor)
 )
 export type InteractionError = typeof InteractionError.Type
 

@@ -19,7 +19,7 @@ import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
-import * as Lazy from "../internal/Lazy.js"
+import * as Lazy from "../core/Lazy.js"
 import { Attachment, digestIn } from "../core/Attachment.js"
 import * as Digest from "../core/Digest.js"
 import * as ForeignJson from "../core/ForeignJson.js"
@@ -50,25 +50,27 @@ export const version = 1
  * @since 0.1.0
  * @category schemas
  */
-export const Received = Schema.Struct({
-  id: MessageId,
-  source: Schema.Literal("user", "parent", "child", "system"),
-  delivery: Schema.Literal("steer", "queue", "along"),
-  text: Schema.String,
-  /** Present on words with files: the words and the files in their order. */
-  parts: Schema.optional(
-    Schema.Array(
-      Schema.Union(
-        Schema.Struct({ type: Schema.Literal("text"), text: Schema.String }),
-        Schema.Struct({ type: Schema.Literal("file"), file: Attachment })
+export const Received = /* @__PURE__ */ Lazy.schema(() =>
+  Schema.Struct({
+    id: MessageId,
+    source: Schema.Literal("user", "parent", "child", "system"),
+    delivery: Schema.Literal("steer", "queue", "along"),
+    text: Schema.String,
+    /** Present on words with files: the words and the files in their order. */
+    parts: Schema.optional(
+      Schema.Array(
+        Schema.Union(
+          Schema.Struct({ type: Schema.Literal("text"), text: Schema.String }),
+          Schema.Struct({ type: Schema.Literal("file"), file: Attachment })
+        )
       )
-    )
-  ),
-  /** Milliseconds since the epoch. */
-  at: Schema.Number,
-  /** Present on words that came while the agent worked. */
-  interjection: Schema.optional(Schema.Struct({ parentId: Schema.String }))
-})
+    ),
+    /** Milliseconds since the epoch. */
+    at: Schema.Number,
+    /** Present on words that came while the agent worked. */
+    interjection: Schema.optional(Schema.Struct({ parentId: Schema.String }))
+  })
+)
 
 /**
  * One call of a batch: the arguments as the model wrote them.
@@ -84,22 +86,24 @@ export const Proposed = Schema.Struct({ id: ToolCallId, name: Schema.String, par
  * @since 0.1.0
  * @category schemas
  */
-export const Permissions = Schema.Struct({
-  allow: Schema.Array(Schema.String),
-  deny: Schema.Array(Schema.String),
-  /** The mode, as far as somebody chose one; beneath plan mode the one before. */
-  default: Schema.optional(Schema.Literal("allow", "deny", "ask")),
-  /** It is in plan mode. */
-  plan: Schema.optional(Schema.Literal(true)),
-  /** Everything is allowed until resumed. */
-  all: Schema.Boolean,
-  /** Sessions that may do everything until their turn ends. */
-  turn: Schema.Array(SessionId),
-  /** Sessions that may do everything until they are idle. */
-  idle: Schema.Array(SessionId),
-  /** Present when entries that were remembered by name differ from what a person wrote. */
-  told: Schema.optional(Schema.Literal(true))
-})
+export const Permissions = /* @__PURE__ */ Lazy.schema(() =>
+  Schema.Struct({
+    allow: Schema.Array(Schema.String),
+    deny: Schema.Array(Schema.String),
+    /** The mode, as far as somebody chose one; beneath plan mode the one before. */
+    default: Schema.optional(Schema.Literal("allow", "deny", "ask")),
+    /** It is in plan mode. */
+    plan: Schema.optional(Schema.Literal(true)),
+    /** Everything is allowed until resumed. */
+    all: Schema.Boolean,
+    /** Sessions that may do everything until their turn ends. */
+    turn: Schema.Array(SessionId),
+    /** Sessions that may do everything until they are idle. */
+    idle: Schema.Array(SessionId),
+    /** Present when entries that were remembered by name differ from what a person wrote. */
+    told: Schema.optional(Schema.Literal(true))
+  })
+)
 export type Permissions = typeof Permissions.Type
 
 /**
@@ -108,17 +112,21 @@ export type Permissions = typeof Permissions.Type
  * @since 0.1.0
  * @category schemas
  */
-export const ForkOf = Schema.Struct({
-  rootSessionId: SessionId,
-  /** The last turn that was taken; 0: none. */
-  turn: Schema.Number,
-  /** The last entry that was taken; 0: none. */
-  entry: Schema.Number,
-  /** The highest number of a subagent. */
-  subagents: Schema.Number,
-  /** The usage of subagents, call by call. */
-  spent: Schema.Array(Schema.Struct({ sessionId: SessionId, agent: Schema.String, model: Schema.String, usage: Usage }))
-})
+export const ForkOf = /* @__PURE__ */ Lazy.schema(() =>
+  Schema.Struct({
+    rootSessionId: SessionId,
+    /** The last turn that was taken; 0: none. */
+    turn: Schema.Number,
+    /** The last entry that was taken; 0: none. */
+    entry: Schema.Number,
+    /** The highest number of a subagent. */
+    subagents: Schema.Number,
+    /** The usage of subagents, call by call. */
+    spent: Schema.Array(
+      Schema.Struct({ sessionId: SessionId, agent: Schema.String, model: Schema.String, usage: Usage })
+    )
+  })
+)
 export type ForkOf = typeof ForkOf.Type
 
 /**
@@ -127,148 +135,152 @@ export type ForkOf = typeof ForkOf.Type
  * @since 0.1.0
  * @category schemas
  */
-export const SessionOpened = Schema.TaggedStruct("SessionOpened", {
-  /** Version of the following entries. */
-  version: Schema.Int,
-  sessionId: SessionId,
-  rootSessionId: SessionId,
-  /** Such as `main/code_reviewer`. */
-  agent: Schema.String,
-  /** 0 for a root. */
-  depth: Schema.Number,
-  parentSessionId: Schema.optional(SessionId),
-  /** The call that made a child. */
-  parentToolCallId: Schema.optional(ToolCallId),
-  subagentId: Schema.optional(Schema.String),
-  profile: Schema.optional(Schema.String),
-  /** The model's reference. */
-  model: Schema.String,
-  /** SHA-256 of the instructions, to detect changes. */
-  instructions: Schema.String,
-  /** For a root: the real path of its workspace, if it has one. It is resumed only there. */
-  workspace: Schema.optional(Schema.String),
-  /** For a root that was forked. */
-  forkOf: Schema.optional(ForkOf),
-  maxSteps: Schema.optional(Schema.Number),
-  /** For a child: the data to make it again. */
-  child: Schema.optional(
-    Schema.Struct({
-      name: Schema.String,
-      /** Names. */
-      tools: Schema.Array(Schema.String),
-      instructions: Schema.String,
-      /** Names of the tools it may use without asking, for its life. */
-      allowed: Schema.optional(Schema.Array(Schema.String)),
-      settings: Schema.Record({
-        key: Schema.String,
-        value: Schema.Record({ key: Schema.String, value: Schema.Unknown })
+export const SessionOpened = /* @__PURE__ */ Lazy.schema(() =>
+  Schema.TaggedStruct("SessionOpened", {
+    /** Version of the following entries. */
+    version: Schema.Int,
+    sessionId: SessionId,
+    rootSessionId: SessionId,
+    /** Such as `main/code_reviewer`. */
+    agent: Schema.String,
+    /** 0 for a root. */
+    depth: Schema.Number,
+    parentSessionId: Schema.optional(SessionId),
+    /** The call that made a child. */
+    parentToolCallId: Schema.optional(ToolCallId),
+    subagentId: Schema.optional(Schema.String),
+    profile: Schema.optional(Schema.String),
+    /** The model's reference. */
+    model: Schema.String,
+    /** SHA-256 of the instructions, to detect changes. */
+    instructions: Schema.String,
+    /** For a root: the real path of its workspace, if it has one. It is resumed only there. */
+    workspace: Schema.optional(Schema.String),
+    /** For a root that was forked. */
+    forkOf: Schema.optional(ForkOf),
+    maxSteps: Schema.optional(Schema.Number),
+    /** For a child: the data to make it again. */
+    child: Schema.optional(
+      Schema.Struct({
+        name: Schema.String,
+        /** Names. */
+        tools: Schema.Array(Schema.String),
+        instructions: Schema.String,
+        /** Names of the tools it may use without asking, for its life. */
+        allowed: Schema.optional(Schema.Array(Schema.String)),
+        settings: Schema.Record({
+          key: Schema.String,
+          value: Schema.Record({ key: Schema.String, value: Schema.Unknown })
+        })
       })
-    })
-  )
-})
+    )
+  })
+)
 export type SessionOpened = typeof SessionOpened.Type
 
-export const JournalEntry = Schema.Union(
-  SessionOpened,
-  // messages
-  Schema.TaggedStruct("MessageReceived", { message: Received }),
-  /**
-   * The messages entered the history in this order: they began a turn, or a running turn read them before a model call.
-   */
-  Schema.TaggedStruct("MessageTaken", {
-    messageIds: Schema.Array(MessageId),
-    correlationId: CorrelationId,
-    /** The first model call that sees them; 1 for a turn's beginning. */
-    step: Schema.Number
-  }),
-  Schema.TaggedStruct("MessageWithdrawn", { messageId: MessageId }),
-  // tasks of a child
-  /**
-   * The message is a task. Its end is reported to the parent: as the result of the parent's call, else as a message.
-   */
-  Schema.TaggedStruct("TaskGiven", {
-    messageId: MessageId,
-    toolCallId: Schema.optional(ToolCallId),
-    /** It was requested with an authority that ends with the process, such as a stage. */
-    bound: Schema.optional(Schema.Literal(true))
-  }),
-  /** The message with the task's end was filed with the parent. */
-  Schema.TaggedStruct("TaskTold", { messageId: MessageId }),
-  // turns
-  /** An answer without calls entered the history. */
-  Schema.TaggedStruct("AssistantAppended", {
-    content: Schema.Array(PromptJson.AssistantPart),
-    /** The generation was stopped before its end. */
-    partial: Schema.optional(Schema.Literal(true))
-  }),
-  Schema.TaggedStruct("UsageRecorded", {
-    correlationId: CorrelationId,
-    step: Schema.Number,
-    model: Schema.String,
-    finishReason: Schema.String,
-    usage: Usage,
-    /** The tokens of the model's context window, when known. */
-    window: Schema.optional(Schema.Number),
-    remark: Schema.optional(Schema.String)
-  }),
-  Schema.TaggedStruct("TurnEnded", { correlationId: CorrelationId, end: TurnEnd }),
-  // calls
-  /** The model's reply with calls; it enters the history together with their results. */
-  Schema.TaggedStruct("CallsProposed", {
-    correlationId: CorrelationId,
-    step: Schema.Number,
-    content: Schema.Array(PromptJson.AssistantPart),
-    calls: Schema.Array(Proposed)
-  }),
-  Schema.TaggedStruct("CallDecided", {
-    toolCallId: ToolCallId,
-    granted: Schema.Boolean,
-    method: PermissionMethod,
-    /** The rule or sentence of the decision. */
-    reason: Schema.String,
-    /** Present when a person was asked. */
-    requestId: Schema.optional(RequestId),
-    /** The arguments as a person edited them. */
-    params: Schema.optional(Schema.Unknown)
-  }),
-  /** Durable before the tool begins. */
-  Schema.TaggedStruct("ToolStarted", { toolCallId: ToolCallId, tool: Schema.String, params: Schema.Unknown }),
-  Schema.TaggedStruct("ToolEnded", { toolCallId: ToolCallId, outcome: ToolOutcome, result: Schema.Unknown }),
-  /** The batch is complete: the proposal and all results entered the history. */
-  Schema.TaggedStruct("ResultsAppended", { correlationId: CorrelationId }),
-  // interactions
-  Schema.TaggedStruct("InteractionRaised", {
-    request: InteractionRequest,
-    /** The asking call, if any. */
-    toolCallId: Schema.optional(ToolCallId)
-  }),
-  Schema.TaggedStruct("InteractionSettled", {
-    requestId: RequestId,
-    status: Schema.Literal("answered", "cancelled", "timed_out", "unavailable"),
-    /** Encoded; absent for `Auth.*`. */
-    answer: Schema.optional(Schema.Unknown),
-    by: Schema.optional(Schema.String),
-    /** Present when an opted-in rule decided, and no person. */
-    how: Schema.optional(Schema.Literal("timeout", "yolo"))
-  }),
-  /** One person's answer to a request on which several have to agree; durable before they are told that it counts. */
-  Schema.TaggedStruct("VoteGiven", {
-    requestId: RequestId,
-    by: Schema.String,
-    /** Those that the channel knew of. */
-    roles: Schema.optional(Schema.Array(Schema.String)),
-    answer: Interaction.ApproveAnswer,
-    /** SHA-256 of the tool and the arguments that the vote is about. */
-    digest: Schema.String
-  }),
-  // state
-  Schema.TaggedStruct("PermissionsChanged", { permissions: Permissions }),
-  /** The history, except the system message, was replaced with this: it was shortened, or cleared. */
-  Schema.TaggedStruct("HistoryReplaced", { reason: Schema.String, messages: Schema.Array(PromptJson.Message) }),
-  /** Another process resumes it here; with a workspace when a person moved it there. */
-  Schema.TaggedStruct("SessionResumed", { workspace: Schema.optional(Schema.String) }),
-  /** The session ended by itself; nothing is left to resume. */
-  Schema.TaggedStruct("SessionClosed", { reason: Schema.optional(Schema.String) })
+export const JournalEntry = /* @__PURE__ */ Lazy.schema(() =>
+  Schema.Union(
+    SessionOpened,
+    // messages
+    Schema.TaggedStruct("MessageReceived", { message: Received }),
+    /**
+     * The messages entered the history in this order: they began a turn, or a running turn read them before a model call.
+     */
+    Schema.TaggedStruct("MessageTaken", {
+      messageIds: Schema.Array(MessageId),
+      correlationId: CorrelationId,
+      /** The first model call that sees them; 1 for a turn's beginning. */
+      step: Schema.Number
+    }),
+    Schema.TaggedStruct("MessageWithdrawn", { messageId: MessageId }),
+    // tasks of a child
+    /**
+     * The message is a task. Its end is reported to the parent: as the result of the parent's call, else as a message.
+     */
+    Schema.TaggedStruct("TaskGiven", {
+      messageId: MessageId,
+      toolCallId: Schema.optional(ToolCallId),
+      /** It was requested with an authority that ends with the process, such as a stage. */
+      bound: Schema.optional(Schema.Literal(true))
+    }),
+    /** The message with the task's end was filed with the parent. */
+    Schema.TaggedStruct("TaskTold", { messageId: MessageId }),
+    // turns
+    /** An answer without calls entered the history. */
+    Schema.TaggedStruct("AssistantAppended", {
+      content: Schema.Array(PromptJson.AssistantPart),
+      /** The generation was stopped before its end. */
+      partial: Schema.optional(Schema.Literal(true))
+    }),
+    Schema.TaggedStruct("UsageRecorded", {
+      correlationId: CorrelationId,
+      step: Schema.Number,
+      model: Schema.String,
+      finishReason: Schema.String,
+      usage: Usage,
+      /** The tokens of the model's context window, when known. */
+      window: Schema.optional(Schema.Number),
+      remark: Schema.optional(Schema.String)
+    }),
+    Schema.TaggedStruct("TurnEnded", { correlationId: CorrelationId, end: TurnEnd }),
+    // calls
+    /** The model's reply with calls; it enters the history together with their results. */
+    Schema.TaggedStruct("CallsProposed", {
+      correlationId: CorrelationId,
+      step: Schema.Number,
+      content: Schema.Array(PromptJson.AssistantPart),
+      calls: Schema.Array(Proposed)
+    }),
+    Schema.TaggedStruct("CallDecided", {
+      toolCallId: ToolCallId,
+      granted: Schema.Boolean,
+      method: PermissionMethod,
+      /** The rule or sentence of the decision. */
+      reason: Schema.String,
+      /** Present when a person was asked. */
+      requestId: Schema.optional(RequestId),
+      /** The arguments as a person edited them. */
+      params: Schema.optional(Schema.Unknown)
+    }),
+    /** Durable before the tool begins. */
+    Schema.TaggedStruct("ToolStarted", { toolCallId: ToolCallId, tool: Schema.String, params: Schema.Unknown }),
+    Schema.TaggedStruct("ToolEnded", { toolCallId: ToolCallId, outcome: ToolOutcome, result: Schema.Unknown }),
+    /** The batch is complete: the proposal and all results entered the history. */
+    Schema.TaggedStruct("ResultsAppended", { correlationId: CorrelationId }),
+    // interactions
+    Schema.TaggedStruct("InteractionRaised", {
+      request: InteractionRequest,
+      /** The asking call, if any. */
+      toolCallId: Schema.optional(ToolCallId)
+    }),
+    Schema.TaggedStruct("InteractionSettled", {
+      requestId: RequestId,
+      status: Schema.Literal("answered", "cancelled", "timed_out", "unavailable"),
+      /** Encoded; absent for `Auth.*`. */
+      answer: Schema.optional(Schema.Unknown),
+      by: Schema.optional(Schema.String),
+      /** Present when an opted-in rule decided, and no person. */
+      how: Schema.optional(Schema.Literal("timeout", "yolo"))
+    }),
+    /** One person's answer to a request on which several have to agree; durable before they are told that it counts. */
+    Schema.TaggedStruct("VoteGiven", {
+      requestId: RequestId,
+      by: Schema.String,
+      /** Those that the channel knew of. */
+      roles: Schema.optional(Schema.Array(Schema.String)),
+      answer: Interaction.ApproveAnswer,
+      /** SHA-256 of the tool and the arguments that the vote is about. */
+      digest: Schema.String
+    }),
+    // state
+    Schema.TaggedStruct("PermissionsChanged", { permissions: Permissions }),
+    /** The history, except the system message, was replaced with this: it was shortened, or cleared. */
+    Schema.TaggedStruct("HistoryReplaced", { reason: Schema.String, messages: Schema.Array(PromptJson.Message) }),
+    /** Another process resumes it here; with a workspace when a person moved it there. */
+    Schema.TaggedStruct("SessionResumed", { workspace: Schema.optional(Schema.String) }),
+    /** The session ended by itself; nothing is left to resume. */
+    Schema.TaggedStruct("SessionClosed", { reason: Schema.optional(Schema.String) })
+  )
 )
 
 /**
@@ -431,20 +443,16 @@ export const decode = (input: unknown): Either.Either<JournalEntry, string> =>
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-const isRaised = Schema.is(
-  Schema.Struct({
-    _tag: Schema.Literal("InteractionRaised"),
-    request: Schema.Struct({ interaction: Schema.Struct({ _tag: Schema.String }) })
-  })
-)
-
-const isTagged = Schema.is(Schema.Struct({ _tag: Schema.String }))
-
 /**
  * A later contract has more kinds, and a later version more entries; what a question of such a kind allows or asks, and
  * what follows from such an entry, nobody here can tell.
  */
 const unknownKind = (input: unknown): string | undefined => {
+  const Tagged = Schema.Struct({ _tag: Schema.String })
+  const isTagged = Schema.is(Tagged)
+  const isRaised = Schema.is(
+    Schema.Struct({ _tag: Schema.Literal("InteractionRaised"), request: Schema.Struct({ interaction: Tagged }) })
+  )
   if (isTagged(input) && !isKnown(input._tag)) {
     const tag = JSON.stringify(ForeignJson.echo(input._tag))
     return `it holds an entry of the kind ${tag}, which a later version wrote; open it with that`

@@ -1,6 +1,7 @@
 /** Why a generation failed: errors of a provider or of the connection. None has a field that could hold a key. */
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
+import * as Lazy from "../core/Lazy.js"
 
 const fields = {
   /** `provider/model`. */
@@ -93,15 +94,8 @@ export class Refused extends Schema.TaggedError<Refused>("assent/model/Refused")
  * @since 0.1.0
  * @category errors
  */
-export const ModelError = Schema.Union(
-  RateLimited,
-  Overloaded,
-  Network,
-  Unreachable,
-  Unauthorized,
-  ContextTooLong,
-  BadOutput,
-  Refused
+export const ModelError = /* @__PURE__ */ Lazy.schema(() =>
+  Schema.Union(RateLimited, Overloaded, Network, Unreachable, Unauthorized, ContextTooLong, BadOutput, Refused)
 )
 export type ModelError = typeof ModelError.Type
 

@@ -6,7 +6,7 @@
 import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
-import * as Lazy from "../internal/Lazy.js"
+import * as Lazy from "../core/Lazy.js"
 import * as Nearest from "../core/Nearest.js"
 import * as CommandText from "../shell/CommandText.js"
 import * as PermissionRule from "./PermissionRule.js"
@@ -36,25 +36,27 @@ const Name = Schema.String.pipe(
 const Names = Schema.Array(Name)
 
 /** Calls that are reserved: they are asked of several people, of those in a role, or just of a person, and nothing else allows them. */
-const Approval = Schema.Struct({
-  ...list,
-  /** How many different people have to allow it. Default: 1. */
-  quorum: Schema.optional(
-    Schema.Int.pipe(
-      Schema.between(1, 100, {
-        message: () => ({ message: "a quorum is a whole number from 1 to 100", override: true })
-      })
+const Approval = /* @__PURE__ */ Lazy.schema(() =>
+  Schema.Struct({
+    ...list,
+    /** How many different people have to allow it. Default: 1. */
+    quorum: Schema.optional(
+      Schema.Int.pipe(
+        Schema.between(1, 100, {
+          message: () => ({ message: "a quorum is a whole number from 1 to 100", override: true })
+        })
+      )
+    ),
+    /** They have one of these roles. Default: anybody. */
+    roles: Schema.optional(Schema.NonEmptyArray(Name)),
+    /** Whether one of them denies it alone, or as many as have to allow it. Default: one. */
+    deny: Schema.optional(oneOf("one", "quorum"))
+  }).pipe(
+    Schema.filter(({ arguments: words, patterns, tools }) =>
+      [words, patterns, tools].some((rules) => rules !== undefined && rules.length > 0)
+        ? undefined
+        : "an approval names the calls that it is about: tools, patterns or arguments"
     )
-  ),
-  /** They have one of these roles. Default: anybody. */
-  roles: Schema.optional(Schema.NonEmptyArray(Name)),
-  /** Whether one of them denies it alone, or as many as have to allow it. Default: one. */
-  deny: Schema.optional(oneOf("one", "quorum"))
-}).pipe(
-  Schema.filter(({ arguments: words, patterns, tools }) =>
-    [words, patterns, tools].some((rules) => rules !== undefined && rules.length > 0)
-      ? undefined
-      : "an approval names the calls that it is about: tools, patterns or arguments"
   )
 )
 
@@ -66,30 +68,32 @@ const Approval = Schema.Struct({
  */
 export type Approval = typeof Approval.Type
 
-const Channel = Schema.Struct({
-  type: oneOf("console", "queue", "webhook", "file", "auto", "halt"),
-  /** Where a webhook posts to. */
-  endpoint: Schema.optional(
-    Schema.String.pipe(
-      Schema.filter((url) => /^https?:\/\/\S+$/.test(url) || "an endpoint starts with http:// or https://")
+const Channel = /* @__PURE__ */ Lazy.schema(() =>
+  Schema.Struct({
+    type: oneOf("console", "queue", "webhook", "file", "auto", "halt"),
+    /** Where a webhook posts to. */
+    endpoint: Schema.optional(
+      Schema.String.pipe(
+        Schema.filter((url) => /^https?:\/\/\S+$/.test(url) || "an endpoint starts with http:// or https://")
+      )
+    ),
+    /** Where a file channel keeps its requests. */
+    directory: Schema.optional(Schema.NonEmptyString),
+    /** Seconds; zero or less waits for ever. */
+    timeout: Schema.optional(Schema.Finite),
+    /**
+     * For a file channel and a webhook: what an answer says of its author counts, because whoever writes the answers there
+     * knows people for themselves.
+     */
+    vouches: Flag
+  }).pipe(
+    Schema.filter(({ type, endpoint, directory }) =>
+      type === "webhook" && endpoint === undefined
+        ? { path: ["endpoint"], message: "a webhook needs an endpoint" }
+        : type === "file" && directory === undefined
+          ? { path: ["directory"], message: "a file channel needs a directory" }
+          : undefined
     )
-  ),
-  /** Where a file channel keeps its requests. */
-  directory: Schema.optional(Schema.NonEmptyString),
-  /** Seconds; zero or less waits for ever. */
-  timeout: Schema.optional(Schema.Finite),
-  /**
-   * For a file channel and a webhook: what an answer says of its author counts, because whoever writes the answers there
-   * knows people for themselves.
-   */
-  vouches: Flag
-}).pipe(
-  Schema.filter(({ type, endpoint, directory }) =>
-    type === "webhook" && endpoint === undefined
-      ? { path: ["endpoint"], message: "a webhook needs an endpoint" }
-      : type === "file" && directory === undefined
-        ? { path: ["directory"], message: "a file channel needs a directory" }
-        : undefined
   )
 )
 
@@ -99,47 +103,49 @@ const Channel = Schema.Struct({
  * @since 0.1.0
  * @category schemas
  */
-export const PolicySource = Schema.Struct({
-  version: Schema.optional(oneOf(1, "1", "1.0")),
-  defaultPolicy: Schema.optional(oneOf("allow", "deny", "ask")),
-  /** Refusals that hold in every mode, before anybody is asked. */
-  guards: Schema.optional(
-    Schema.Struct({
-      deny: Schema.optional(Schema.Struct(list)),
-      sanitize: Schema.optional(
-        Schema.Struct({
-          metacharacters: Flag,
-          dangerousCommands: Schema.optional(
-            Schema.Union(
-              Schema.Boolean,
-              Schema.Struct({ blocked: Texts, allowed: Texts }).annotations({ identifier: "{ blocked?, allowed? }" })
+export const PolicySource = /* @__PURE__ */ Lazy.schema(() =>
+  Schema.Struct({
+    version: Schema.optional(oneOf(1, "1", "1.0")),
+    defaultPolicy: Schema.optional(oneOf("allow", "deny", "ask")),
+    /** Refusals that hold in every mode, before anybody is asked. */
+    guards: Schema.optional(
+      Schema.Struct({
+        deny: Schema.optional(Schema.Struct(list)),
+        sanitize: Schema.optional(
+          Schema.Struct({
+            metacharacters: Flag,
+            dangerousCommands: Schema.optional(
+              Schema.Union(
+                Schema.Boolean,
+                Schema.Struct({ blocked: Texts, allowed: Texts }).annotations({ identifier: "{ blocked?, allowed? }" })
+              )
+            ),
+            pathScope: Schema.optional(
+              Schema.Union(
+                Schema.Boolean,
+                Schema.Struct({ roots: Texts, allowTmp: Flag, allowHome: Flag, blockAbsolute: Flag }).annotations({
+                  identifier: "{ roots?, allowTmp?, allowHome?, blockAbsolute? }"
+                })
+              )
             )
-          ),
-          pathScope: Schema.optional(
-            Schema.Union(
-              Schema.Boolean,
-              Schema.Struct({ roots: Texts, allowTmp: Flag, allowHome: Flag, blockAbsolute: Flag }).annotations({
-                identifier: "{ roots?, allowTmp?, allowHome?, blockAbsolute? }"
-              })
-            )
-          )
-        })
-      )
-    })
-  ),
-  blacklist: Schema.optional(Schema.Struct(list)),
-  /**
-   * `readonly`: also every tool that is annotated as reading only. `sandboxed`: also every command that runs in a
-   * sandbox.
-   */
-  whitelist: Schema.optional(Schema.Struct({ ...list, readonly: Flag, sandboxed: Flag })),
-  approvals: Schema.optional(Schema.Array(Approval)),
-  /** Who has a role that `approvals` name: people as channels name them. */
-  roles: Schema.optional(Schema.Record({ key: Name, value: Names })),
-  /** What a model may allow too, where one is asked: see `Interactors.byModel`. */
-  delegated: Schema.optional(Schema.Struct(list)),
-  channel: Schema.optional(Channel)
-}).annotations({ identifier: "PermissionFile" })
+          })
+        )
+      })
+    ),
+    blacklist: Schema.optional(Schema.Struct(list)),
+    /**
+     * `readonly`: also every tool that is annotated as reading only. `sandboxed`: also every command that runs in a
+     * sandbox.
+     */
+    whitelist: Schema.optional(Schema.Struct({ ...list, readonly: Flag, sandboxed: Flag })),
+    approvals: Schema.optional(Schema.Array(Approval)),
+    /** Who has a role that `approvals` name: people as channels name them. */
+    roles: Schema.optional(Schema.Record({ key: Name, value: Names })),
+    /** What a model may allow too, where one is asked: see `Interactors.byModel`. */
+    delegated: Schema.optional(Schema.Struct(list)),
+    channel: Schema.optional(Channel)
+  }).annotations({ identifier: "PermissionFile" })
+)
 export type PolicySource = typeof PolicySource.Type
 
 /**

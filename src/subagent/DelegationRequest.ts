@@ -6,7 +6,7 @@
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import * as Lazy from "../internal/Lazy.js"
+import * as Lazy from "../core/Lazy.js"
 import { isBlank } from "../inbox/Message.js"
 import type { ToolCall, ToolDisplay } from "../tool/ToolCall.js"
 import * as ToolRegistry from "../tool/ToolRegistry.js"

@@ -20,7 +20,7 @@ import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
-import * as Lazy from "../internal/Lazy.js"
+import * as Lazy from "../core/Lazy.js"
 import * as CompactionConfig from "../conversation/CompactionConfig.js"
 
 // -----------------------------------------------------------------------------------------------------------------

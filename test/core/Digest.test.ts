@@ -73,8 +73,10 @@ describe("a digest where there is no Node", () => {
     const asked = vi.spyOn(process, "getBuiltinModule").mockReturnValue(undefined)
     vi.resetModules()
     const elsewhere = await import("../../src/core/Digest.js")
+    const empty = elsewhere.sha256("")
     assert.deepStrictEqual(asked.mock.calls, [["node:crypto"]])
     asked.mockRestore()
+    assert.strictEqual(empty, Digest.sha256(""))
     for (const text of ["", "é and 😀", "\ud800", "long ".repeat(1_000)]) {
       assert.strictEqual(elsewhere.sha256(text), Digest.sha256(text))
       assert.strictEqual(elsewhere.hmacSha256(text, "words"), Digest.hmacSha256(text, "words"))
