@@ -38,6 +38,7 @@ import { QueuedCalls } from "./QueuedCalls.js"
 import type { Generated } from "./ReplyCollector.js"
 import type { TurnFiber } from "./TurnFiber.js"
 import type * as SessionSnapshot from "../journal/SessionSnapshot.js"
+import * as CallFiber from "./CallFiber.js"
 import * as CallResumption from "./CallResumption.js"
 import type { RunningCall } from "./RunningCalls.js"
 import { SameTool } from "./SameTool.js"
@@ -135,18 +136,13 @@ export class ToolBatch implements ToolRun.Host {
    */
   decide(): State {
     const { only } = this
-    const { fiber } = this.turnFiber
-    if (only === undefined || fiber === undefined || !this.room) return "on"
-    try {
-      const deciding = this.decided(0, only, fiber, interruptible)
-      if (!isImmediate(deciding)) {
-        this.deciding = deciding
-        return "on"
-      }
-      this.run = deciding.value
-    } catch (thrown) {
-      this.crashed(0, only, Cause.die(thrown))
+    if (only === undefined || !this.room) return "on"
+    const deciding = this.decideNow(0, only)
+    if (!isImmediate(deciding)) {
+      this.deciding = deciding
+      return "on"
     }
+    this.run = deciding.value
     return this.run === undefined ? "done" : "on"
   }
 
@@ -169,7 +165,7 @@ export class ToolBatch implements ToolRun.Host {
     }
     this.lone = this.session.calls.begin(only, this.turnFiber, ({ cancelled }) => this.over(0, only, cancelled))
     // A turn that was stopped meanwhile runs nothing.
-    return this.turnFiber.isStopped ? Effect.interrupt : begun(run)
+    return this.turnFiber.isStopped ? Effect.interrupt : CallFiber.begun(run)
   }
 
   /**
@@ -257,15 +253,14 @@ export class ToolBatch implements ToolRun.Host {
     this.end(index, call, "failed", Defect.sentence(call.name), this.startedAt[index])
   }
 
-  /** The FiberRefs of a call: its identity and the tool's own context. */
+  /** The FiberRefs of a call in the turn's fiber: its identity and the tool's own context. */
   entered(
     call: ToolCall,
     id: FiberId.Single,
     refs: FiberRefs.FiberRefs,
     context: Context.Context<never> | undefined
   ): FiberRefs.FiberRefs {
-    // One of many calls runs in a fiber of its own.
-    if (context === undefined || this.calls.length === 1) this.cleanup.keep(id, refs)
+    this.cleanup.keep(id, refs)
     const origin = Origin.inCall(call.id, id, refs)
     return FiberRefs.updateManyAs(refs, {
       entries: context === undefined ? [origin] : [origin, [FiberRef.currentContext, [[id, context]]]]
@@ -290,44 +285,54 @@ export class ToolBatch implements ToolRun.Host {
     yield* Effect.uninterruptible(Region.once(this.cleanup.done()))
     if (calls.length > parallelTools)
       this.held ??= new QueuedCalls(parallelTools, (pending) => this.cleanup.leftBehind(pending))
+    let place: CallFiber.Place | undefined
     while (this.next < calls.length) {
       const index = this.next++
       const call = calls[index]
       if (call === undefined || this.known[index] !== undefined) continue
-      const run = yield* Effect.catchAllCause(this.prepare(index, call), (cause) => {
-        if (Cause.isInterrupted(cause)) return Effect.failCause(cause)
-        this.asking = undefined
-        this.crashed(index, call, cause)
-        return nothing
-      })
+      const deciding = this.decideNow(index, call)
+      let run: Prepared
+      if (isImmediate(deciding)) run = deciding.value
+      else {
+        // Its steps may change the FiberRefs.
+        place = undefined
+        run = yield* Effect.catchAllCause(deciding, (cause) => {
+          if (Cause.isInterrupted(cause)) return Effect.failCause(cause)
+          this.asking = undefined
+          this.crashed(index, call, cause)
+          return nothing
+        })
+      }
       if (run === undefined) continue
-      this.open++
-      yield* Effect.forkDaemon(this.started(index, call, run))
+      place ??= yield* CallFiber.here
+      if (!this.isStopped) this.start(index, call, run, place)
     }
     yield* this.cleanup.back()
     yield* this.allOver
     yield* this.cleanup.done()
   }
 
-  /** In the call's own fiber: registers it as running, unless the batch was stopped before. */
-  private started(index: number, call: ToolCall, run: () => Effect.Effect<void>): Effect.Effect<void> {
-    return Effect.withFiberRuntime((fiber) => {
-      if (this.isStopped) return Effect.void
-      const { calls } = this.session
-      const entry = calls.begin(call, fiber, ({ cancelled }) => {
-        // A guard check that does not stop has reported nothing yet.
-        this.held?.leave(index)
-        this.over(index, call, cancelled)
-        this.open--
-        if (this.open === 0) this.notify?.()
-      })
-      this.running ??= []
-      this.running.push(entry)
-      fiber.addObserver((exit) => {
-        if (Exit.isFailure(exit)) this.crashed(index, call, exit.cause)
-        calls.release(entry)
-      })
-      return this.held === undefined ? run() : this.held.admit(index, run)
+  /** Starts one of many calls in a fiber of its own, with the call's FiberRefs. */
+  private start(index: number, call: ToolCall, run: () => Effect.Effect<void>, place: CallFiber.Place): void {
+    const { held, session } = this
+    const { calls, tools } = session
+    const entry = tools.get(call.name)
+    const { context: outer } = place.world
+    const context = entry === undefined ? outer : session.contextOf(entry, outer)
+    const fiber = CallFiber.start(place, call, context, held === undefined ? run : () => held.admit(index, run))
+    this.open++
+    const running = calls.begin(call, fiber, ({ cancelled }) => {
+      // A guard check that does not stop has reported nothing yet.
+      held?.leave(index)
+      this.over(index, call, cancelled)
+      this.open--
+      if (this.open === 0) this.notify?.()
+    })
+    this.running ??= []
+    this.running.push(running)
+    fiber.addObserver((exit) => {
+      if (Exit.isFailure(exit)) this.crashed(index, call, exit.cause)
+      calls.release(running)
     })
   }
 
@@ -362,6 +367,17 @@ export class ToolBatch implements ToolRun.Host {
     session.journal?.ended(toolResult)
     flushOutput(session, call.id)
     return tellEnd(session, toolResult, startedAt)
+  }
+
+  /** Decides about one call, in the running fiber of its turn; an exit where nothing has to be waited for. */
+  private decideNow(index: number, call: ToolCall): Effect.Effect<Prepared, never, Interactor> {
+    const { fiber } = this.turnFiber
+    if (fiber === undefined) return this.prepare(index, call)
+    try {
+      return this.decided(index, call, fiber, interruptible)
+    } catch (thrown) {
+      return Effect.die(thrown)
+    }
   }
 
   /** Decides about one call. */
@@ -480,12 +496,3 @@ const doNothing = () => {}
 
 /** In a section a fiber can be interrupted. */
 const interruptible = RuntimeFlags.make(RuntimeFlags.Interruption)
-
-/** The first step of a run is made where it is asked for. */
-const begun = (run: () => Effect.Effect<void>): Effect.Effect<void> => {
-  try {
-    return run()
-  } catch (thrown) {
-    return Effect.die(thrown)
-  }
-}

@@ -97,16 +97,18 @@ const handled = (
   const { handler, timeout } = entry
   const { session } = host
   if (handler === undefined) return Effect.dieMessage(`${entry.name} has no handler`)
-  const enter = Effect.updateFiberRefs((id, refs) => {
-    const outer = FiberRefs.getOrDefault(refs, FiberRef.currentContext)
-    return host.entered(call, id, refs, session.contextOf(entry, outer))
-  })
-  return Effect.flatMap(enter, () =>
+  const work = () =>
     timeout === undefined
       ? handler(params)
       : Effect.timeoutFail(
           Effect.suspend(() => handler(params)),
           { duration: timeout, onTimeout: () => tookTooLong }
         )
-  )
+  // The fiber of one of many calls has them already.
+  if (host.only === undefined) return Effect.suspend(work)
+  const enter = Effect.updateFiberRefs((id, refs) => {
+    const outer = FiberRefs.getOrDefault(refs, FiberRef.currentContext)
+    return host.entered(call, id, refs, session.contextOf(entry, outer))
+  })
+  return Effect.flatMap(enter, work)
 }
