@@ -94,7 +94,7 @@ export const diffLook = (screen: ConsoleScreen.Service, { interaction }: Interac
   screen.source === "pipe" || interaction._tag !== "Approve" || interaction.display?.format !== "diff"
     ? Effect.succeed(undefined)
     : screen.color
-      ? Effect.promise(async () => ({ colors: (await import("../terminal/CodeColors.js")).make() }))
+      ? Effect.promise(async () => ({ colors: (await import("../terminal/CodeColors.js")).ofCode }))
       : Effect.succeed({})
 
 const looks = (screen: ConsoleScreen.Service, request: InteractionRequest) =>
@@ -113,7 +113,7 @@ const markdownLook = (screen: ConsoleScreen.Service, { interaction }: Interactio
           (text: string) =>
             MarkdownStream.rows(Display.reveal(text), columns, {
               color: screen.color,
-              colors: screen.color ? CodeColors.make() : undefined
+              colors: screen.color ? CodeColors.ofCode : undefined
             })
       )
 

@@ -18,31 +18,40 @@ export type Colors = (code: string, language: string) => Colored | undefined
 /** A piece of code that is longer, in characters, stays uncoloured. */
 export const longest = 50_000
 
-export const make = (): Colors => {
-  const lowlight = createLowlight(common)
-  return (code, language) => {
-    const called = languageOf(language)
-    const name = lowlight.registered(called) ? called : languageOfFile(language)
-    if (name === "" || code.length > longest || !lowlight.registered(name)) return undefined
-    const lines: Array<Array<Run>> = [[]]
-    let restart = 0
-    const visit = (nodes: ReadonlyArray<Node>, style: number, depth: number): void => {
-      for (const node of nodes) {
-        if (node.type === "element") visit(node.children, over(style, styleOf(node.properties.className)), depth + 1)
-        else if (node.type === "text") {
-          for (const [index, text] of node.value.split("\n").entries()) {
-            if (index > 0) {
-              lines.push([])
-              if (depth === 0) restart = lines.length - 1
-            }
-            if (text !== "") lines.at(-1)?.push({ text, style })
+// One for all of a process: a highlighter learns each language for itself, which takes longer than a key may wait.
+const lowlight = createLowlight()
+const unknown = Object.entries(common)
+
+/** Learns the next few languages; false when all are known. Together they hold up keys, so they can be learned ahead. */
+export const learn = (): boolean => {
+  for (const [name, grammar] of unknown.splice(0, 4)) lowlight.register(name, grammar)
+  return unknown.length > 0
+}
+
+/** The common languages. */
+export const ofCode: Colors = (code, language) => {
+  while (learn());
+  const called = languageOf(language)
+  const name = lowlight.registered(called) ? called : languageOfFile(language)
+  if (name === "" || code.length > longest || !lowlight.registered(name)) return undefined
+  const lines: Array<Array<Run>> = [[]]
+  let restart = 0
+  const visit = (nodes: ReadonlyArray<Node>, style: number, depth: number): void => {
+    for (const node of nodes) {
+      if (node.type === "element") visit(node.children, over(style, styleOf(node.properties.className)), depth + 1)
+      else if (node.type === "text") {
+        for (const [index, text] of node.value.split("\n").entries()) {
+          if (index > 0) {
+            lines.push([])
+            if (depth === 0) restart = lines.length - 1
           }
+          if (text !== "") lines.at(-1)?.push({ text, style })
         }
       }
     }
-    visit(lowlight.highlight(name, code).children, 0, 0)
-    return { lines, restart }
   }
+  visit(lowlight.highlight(name, code).children, 0, 0)
+  return { lines, restart }
 }
 
 /** The names by which code fences and file names call a language, when they differ from the highlighter's. */

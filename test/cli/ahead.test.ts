@@ -4,22 +4,29 @@ import * as Effect from "effect/Effect"
 import * as Program from "../kit/Program.js"
 import * as Pseudo from "../kit/Pseudo.js"
 
-/** Runs inside of the program: says on the screen when the pieces of an answer and Node's client are loaded. */
+/**
+ * Runs inside of the program: says on the screen when the pieces of an answer and Node's client are loaded, and how many of
+ * the pieces at most without a look at the keys.
+ */
 const probe = `
 import vm from "node:vm"
 const { Script } = vm
-const wanted = ["Speech-", "Printed-"]
+const wanted = ["MarkdownStream-", "CodeColors-", "Speech-", "Printed-"]
+let most = 0, together = 0
 vm.Script = class extends Script {
   constructor(code, options) {
     super(code, options)
     const at = wanted.findIndex((name) => String(options?.filename).includes("/" + name))
-    if (at >= 0) wanted.splice(at, 1)
+    if (at < 0) return
+    wanted.splice(at, 1)
+    most = Math.max(most, ++together)
+    setImmediate(() => (together = 0))
   }
 }
 const interval = setInterval(() => {
   if (wanted.length > 0 || !process.moduleLoadList.includes("NativeModule internal/deps/undici/undici")) return
   clearInterval(interval)
-  process.stdout.write("\\r\\nall is loaded\\r\\n")
+  process.stdout.write("\\r\\nall is loaded, at once " + most + "\\r\\n")
 }, 10).unref()
 `
 
@@ -32,7 +39,7 @@ describe("a chat at a terminal", () => {
         const args = ["chat", "--model", "openai-compatible/m", "--base-url", "http://127.0.0.1:9/v1"]
         const env = { OPENAI_COMPATIBLE_API_KEY: "key", NODE_OPTIONS: `--import ${file}` }
         const screen = yield* Pseudo.start(place, args, { columns: 80, rows: 24, env })
-        yield* screen.sees((text) => text.includes("all is loaded"))
+        yield* screen.sees((text) => text.includes("all is loaded, at once 1"))
         yield* screen.type("\u0004")
         yield* screen.exit
       })

@@ -6,7 +6,7 @@ import * as CodeColors from "../../src/terminal/CodeColors.js"
 import * as Display from "../../src/terminal/Display.js"
 import * as MarkdownStream from "../../src/terminal/MarkdownStream.js"
 
-const colors = CodeColors.make()
+const colors = CodeColors.ofCode
 
 /** All rows of a text that arrives in these pieces; after each the open block is drawn, as a screen does it. */
 const drawn = (

@@ -13,6 +13,7 @@ import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Queue from "effect/Queue"
 import type * as Scope from "effect/Scope"
+import process from "node:process"
 import { ConsoleScreen, type Service as Screen } from "../../channel/ConsoleScreen.js"
 import type * as PathRank from "../../core/PathRank.js"
 import * as Display from "../../terminal/Display.js"
@@ -140,7 +141,7 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
       )
     }
 
-    if (options.drawn === true) yield* Effect.forkScoped(Effect.delay(ahead, "600 millis"))
+    if (options.drawn === true) yield* Effect.forkScoped(Effect.delay(loadAhead, "600 millis"))
 
     yield* status.show
 
@@ -254,26 +255,37 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-const words =
-  "# One\n\nA *b* **c** `d` [e](f) <g>, h_i_.\n\n- j\n  1. k\n\n> l\n\n| m | n |\n|---|---|\n| o | p |\n\nq\n"
-const code = "```ts\n// a\nconst b = (c: number): string => `${c}`\n```\n"
+const words = [
+  "# One\n",
+  "A *b* **c** `d` [e](f) <g>, h_i_.\n",
+  "- j\n  1. k\n",
+  "> l\n",
+  "| m | n |\n|---|---|\n| o | p |\n"
+]
+const code = ["ts", "sh", "json", "py"].map(
+  (language) => `\`\`\`${language}\n# a\nconst b = (c: number): string => "d"\n\`\`\`\n`
+)
 
 /**
  * What the first answer needs, which takes Node as long to load as all of a prompt: while the person thinks of words, and
- * not between them and the answer. In steps, between which keys are served. The name of a class is enough to have Node
- * load all that it fetches with.
+ * not between them and the answer. In small steps, between which keys are served. The name of a class is enough to have
+ * Node load all that it fetches with, and less is left to it when parts of that are there already.
  */
-const ahead = Effect.forEach(
-  [
-    () => import("../view/Speech.js"),
-    () => import("../view/Printed.js"),
-    async () => void globalThis.Headers,
-    // V8 makes code of an expression when it is used for the second time, and the parser has long ones.
-    ...[words, words, code, code].map((text) => async () => (await import("../view/Speech.js")).rowsOf(text, 80, true))
-  ],
-  (step) => Effect.delay(Effect.promise<unknown>(step), "50 millis"),
-  { discard: true }
-)
+const ahead: ReadonlyArray<() => Promise<unknown>> = [
+  async () => globalThis.ReadableStream,
+  async () => process.getBuiltinModule("node:tls"),
+  async () => process.getBuiltinModule("node:http"),
+  async () => process.getBuiltinModule("node:http2"),
+  async () => globalThis.Headers,
+  async () => (await fetch("data:,")).text(),
+  ...Array.from({ length: 10 }, () => async () => (await import("../../terminal/CodeColors.js")).learn()),
+  () => import("../../terminal/MarkdownStream.js"),
+  () => import("../view/Speech.js"),
+  () => import("../view/Printed.js"),
+  // V8 makes code of an expression when it is used for the second time, and the parser has long ones.
+  ...[...words, ...words, ...code].map((text) => async () => (await import("../view/Speech.js")).rowsOf(text, 80, true))
+]
+const loadAhead = Effect.forEach(ahead, (step) => Effect.delay(Effect.promise(step), "30 millis"), { discard: true })
 
 const greet = (screen: Screen, agent: Agent.Agent) =>
   Effect.gen(function* () {

@@ -40,7 +40,7 @@ export interface Speech {
 }
 
 export const make = (options: { readonly color: boolean }): Speech => {
-  const colors = options.color ? CodeColors.make() : undefined
+  const colors = options.color ? CodeColors.ofCode : undefined
   const dim = options.color ? StyledText.weights.dim : 0
   const spoken = new Map<SessionId, Spoken>()
   const thinking: { text: string; since: number | undefined } = { text: "", since: undefined }
@@ -116,7 +116,7 @@ export const make = (options: { readonly color: boolean }): Speech => {
 
 /** A whole answer as rows. */
 export const rowsOf = (text: string, columns: number, color: boolean): ReadonlyArray<string> => {
-  const options = { color, colors: color ? CodeColors.make() : undefined }
+  const options = { color, colors: color ? CodeColors.ofCode : undefined }
   return MarkdownStream.rows(Display.sanitize(text), columns, options)
 }
 
