@@ -101,10 +101,11 @@ const account = (decided: Decided): string => {
     .join("  ")
 }
 
+/** A trail is opened for its first decision, so that may be the earlier one of the two. */
 const summary = ({ first, last, lines }: AuditArchive.Extent): string =>
   first === undefined || last === undefined
     ? count(lines)
-    : `${count(lines)}  ${time(timeOf(first))} to ${time(timeOf(last))}`
+    : `${count(lines)}  ${time(Math.min(timeOf(first), timeOf(last)))} to ${time(Math.max(timeOf(first), timeOf(last)))}`
 
 const timeOf = (record: AuditRecord): number => (record._tag === "Decided" ? record.answeredAt : record.at)
 

@@ -68,7 +68,11 @@ const refusalToEnd = (isPlanning: boolean, depth: number): string | undefined =>
       : undefined
 
 /** What is asked about the end of plan mode: no rule answers it. */
-export const question = Guard.ask({ reason: "Yes ends plan mode, and the work begins. A comment sends the plan back." })
+export const question = Guard.ask({
+  reason:
+    "Yes ends plan mode, and the work begins. A comment sends the plan back. Never denies each plan of this session: then " +
+    "only another mode ends plan mode."
+})
 
 /** The questions of guards, and that of a call that would end plan mode. */
 export const questionOf = ({ kind }: ToolRegistry.Entry, found: Guard.Ask | undefined): Guard.Ask | undefined =>

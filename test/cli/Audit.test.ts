@@ -17,6 +17,7 @@ import * as AuditArchive from "../../src/audit/AuditArchive.js"
 import * as AuditChain from "../../src/audit/AuditChain.js"
 import * as AuditRecord from "../../src/audit/AuditRecord.js"
 import * as AuditFile from "../../src/audit/AuditFile.js"
+import * as Program from "../kit/Program.js"
 
 afterEach(() => {
   vi.restoreAllMocks()
@@ -256,6 +257,19 @@ describe("assent audit", () => {
       assert.isAbove(list.megabytes, 10)
       assert.isBelow(longList.megabytes - list.megabytes, 60)
       assert.isBelow(longVerify.megabytes - verify.megabytes, 60)
+    })
+  )
+
+  it.scopedLive("lists when a session was first and last heard of, as the clock said then", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      const before = Date.now()
+      yield* at.run(["run", "--yolo", "run touch x"])
+      const after = Date.now()
+      const { stdout } = yield* at.call(["audit"])
+      const [, from = "", to = ""] = / {2}\d+ records {2}(\S+ \S+) to (\S+ \S+)\n$/.exec(stdout) ?? []
+      const [first, last] = [Date.parse(from.replace(" ", "T")), Date.parse(to.replace(" ", "T"))]
+      assert.isTrue(before <= first && first <= last && last <= after, stdout)
     })
   )
 

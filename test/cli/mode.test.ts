@@ -30,6 +30,7 @@ describe("plan mode at a terminal", () => {
         )
         assert.match(asked, /1\. write notes\.txt\n.*2\. run touch x\n/)
         assert.deepStrictEqual(made(), [false, false])
+        assert.include(asked.replace(/\n│ /g, " "), "Never denies each plan of this session")
         // Sent back, it waits for other words.
         yield* answers("c: not like that\r")
         yield* screen.sees((text) => text.includes("User comment: not like that") && text.endsWith("\n>"))
@@ -91,6 +92,21 @@ describe("plan mode at a terminal", () => {
         yield* screen.sees((text) => /ask, plan, deny/.test(text))
         yield* screen.type("/quit\r")
         assert.strictEqual(yield* screen.exit, 0)
+      })
+    )
+  )
+
+  it.live("goes on without a plan once never was said to one, until the mode changes", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const at = yield* Program.place
+        const words = "/plan write notes.txt: hello"
+        const { stdout } = yield* at.run(["chat"], { stdin: `${words}\nnever\n${words}\n/mode ask\n/mode\n` })
+        assert.strictEqual(stdout.split("Allow propose_plan?").length, 2)
+        assert.match(
+          stdout,
+          /never is remembered for: propose_plan[^]*blocked by[^]*mode: ask, plan before[^]*mode is ask/
+        )
       })
     )
   )

@@ -34,6 +34,9 @@ describe("going on with a session", () => {
           yield* screen.sees((text) => text.includes("Again.") && text.endsWith("\n>"))
           yield* screen.type("\x04")
           assert.strictEqual(yield* screen.exit, 0)
+          // What begins a turn is no interjection, and has no mark of one.
+          assert.notInclude(screen.everything(), "↳")
+          assert.notInclude(screen.everything(), "> >")
           assert.include(screen.everything().replaceAll("\n", ""), `To go on: assent chat --resume ${id}`)
         })
       )
