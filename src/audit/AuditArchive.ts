@@ -17,7 +17,7 @@ import * as Option from "effect/Option"
 import { SessionId } from "../core/Id.js"
 import { AuditBroken } from "./AuditBroken.js"
 import * as AuditChain from "./AuditChain.js"
-import type { AuditRecord } from "./AuditRecord.js"
+import type { AuditRecord, Decided } from "./AuditRecord.js"
 
 export interface Archive {
   /** The directory of the trails, absolute. */
@@ -70,6 +70,22 @@ export const verifySession = (
   key?: AuditChain.Key
 ): Effect.Effect<AuditChain.Chain, AuditBroken, FileSystem.FileSystem | Path.Path> =>
   Effect.flatMap(Path.Path, (path) => verify(files(path, archive, sessionId), key))
+
+/**
+ * The decisions in the trail of a root session, which is verified before. What a process that died had not sealed took no
+ * effect, and is not among them.
+ */
+export const decisions = (
+  archive: Archive,
+  sessionId: SessionId,
+  key?: AuditChain.Key
+): Effect.Effect<ReadonlyArray<Decided>, AuditBroken, FileSystem.FileSystem | Path.Path> =>
+  Effect.gen(function* () {
+    const evidence = yield* read(files(yield* Path.Path, archive, sessionId))
+    const { unsealed } = yield* AuditChain.recover(evidence, key)
+    const records = AuditChain.peek(evidence.trail ?? new Uint8Array())
+    return records.slice(0, records.length - unsealed).filter((record) => record?._tag === "Decided")
+  })
 
 /** A verified trail, without its records. */
 export interface Verified extends AuditChain.Summary {

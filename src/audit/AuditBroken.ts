@@ -29,6 +29,9 @@ export type Problem = typeof Problem.Type
  * `unsealed` is the one problem that an honest crash leaves: every record chains, and the head covers all but the last
  * ones. The process died after writing them and before sealing them, so what they decided took no effect — or somebody
  * added them. Without a key nobody can tell which; it is for a person to judge.
+ *
+ * @since 0.1.0
+ * @category errors
  */
 export class AuditBroken extends Schema.TaggedError<AuditBroken>("assent/audit/AuditBroken")("AuditBroken", {
   /** The trail; or the head, if the head is wrong. */

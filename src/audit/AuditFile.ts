@@ -24,6 +24,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
 import * as Directory from "../core/Directory.js"
 import * as Id from "../core/Id.js"
 import { SessionId } from "../core/Id.js"
@@ -35,6 +36,7 @@ import * as AuditChain from "./AuditChain.js"
 import * as AuditRecord from "./AuditRecord.js"
 import * as AuditTrail from "./AuditTrail.js"
 
+export { AuditBroken } from "./AuditBroken.js"
 export type { Key } from "./AuditChain.js"
 
 /**
@@ -52,6 +54,17 @@ export interface Options {
   readonly key?: AuditChain.Key | undefined
   /** Masks secrets in every text. Default: well-known token shapes. */
   readonly redactor?: Redaction.Redactor | undefined
+}
+
+/**
+ * Which decisions are read.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Reading extends Pick<Options, "directory" | "headDirectory" | "key"> {
+  /** Of this root session alone. Default: of all that have a trail in the directory, ordered by their ids. */
+  readonly sessionId?: SessionId | undefined
 }
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -110,6 +123,47 @@ export const layerConfig = (
   AuditTrail.AuditUnwritable | ConfigError.ConfigError,
   FileSystem.FileSystem | Path.Path
 > => Layer.unwrapEffect(Effect.map(Config.unwrap(options), layer))
+
+// -----------------------------------------------------------------------------------------------------------------
+// reading
+// -----------------------------------------------------------------------------------------------------------------
+
+/**
+ * The decisions that were written down, as `Policy.simulate` takes them. Each trail is verified before the first of its
+ * decisions is told, and one trail at a time is in memory. A trail in which a record was changed, removed, moved or added
+ * fails as {@link AuditBroken}. What a process that died had not sealed took no effect, and is left out.
+ *
+ * A trail may be read while it is written.
+ *
+ * @example
+ * ```ts
+ * import { Policy } from "assent"
+ * import * as AuditFile from "assent/audit/AuditFile"
+ * import { Effect, Stream } from "effect"
+ *
+ * export const trial = Effect.gen(function* () {
+ *   const past = yield* Stream.runCollect(AuditFile.decisions({ directory: "audit", headDirectory: "heads" }))
+ *   return Policy.simulate(Policy.make({ whitelist: { tools: ["search"] } }), past)
+ * })
+ * ```
+ *
+ * @since 0.1.0
+ * @category operations
+ */
+export const decisions = (
+  options: Reading
+): Stream.Stream<AuditRecord.Decided, AuditBroken, FileSystem.FileSystem | Path.Path> =>
+  Stream.unwrap(
+    Effect.map(Path.Path, (path) => {
+      const { key, sessionId } = options
+      const directory = path.resolve(options.directory)
+      const archive = { directory, headDirectory: path.resolve(options.headDirectory) }
+      const sessions = sessionId === undefined ? AuditArchive.sessions(archive) : Effect.succeed([sessionId])
+      return Stream.flatMap(Stream.fromIterableEffect(sessions), (session) =>
+        Stream.fromIterableEffect(AuditArchive.decisions(archive, session, key))
+      )
+    })
+  )
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal

@@ -13,6 +13,7 @@ import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
 import * as TestClock from "effect/TestClock"
 import * as Digest from "../../src/core/Digest.js"
 import { SessionId, type CorrelationId, type RequestId, type ToolCallId } from "../../src/core/Id.js"
@@ -25,6 +26,7 @@ import * as AuditFile from "../../src/audit/AuditFile.js"
 import * as AuditRecord from "../../src/audit/AuditRecord.js"
 import * as AuditReport from "../../src/audit/AuditReport.js"
 import * as AuditTrail from "../../src/audit/AuditTrail.js"
+import * as Policy from "../../src/permission/Policy.js"
 import * as Runs from "../kit/Runs.js"
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -681,6 +683,81 @@ describe("what cannot be recorded", () => {
   )
 })
 
+/** The calls of the decisions that a program reads. */
+const toolCalls = (options: AuditFile.Reading) =>
+  Effect.map(Stream.runCollect(AuditFile.decisions(options)), (decided) =>
+    Array.from(decided, ({ toolCallId }) => String(toolCallId))
+  )
+
+describe("decisions of the past", () => {
+  const other = "ses_9" as SessionId
+  const written = Effect.gen(function* () {
+    const place = yield* newPlace
+    yield* process(place, [asked(1), asked(2), { ...asked(3), rootSessionId: other }])
+    yield* process(place, [asked(4)])
+    return place
+  })
+
+  live(
+    "are those of all trails of a directory, session by session, whatever processes wrote them",
+    Effect.gen(function* () {
+      const place = yield* written
+      assert.deepStrictEqual(yield* toolCalls(place), ["call_1", "call_2", "call_4", "call_3"])
+      assert.deepStrictEqual(yield* toolCalls({ ...place, sessionId: other }), ["call_3"])
+    })
+  )
+
+  live(
+    "are none where nothing was written yet",
+    Effect.gen(function* () {
+      const place = yield* newPlace
+      assert.deepStrictEqual(yield* toolCalls(place), [])
+      const missing = yield* Effect.flip(toolCalls({ ...place, sessionId: root }))
+      assert.include(missing, { _tag: "AuditBroken", problem: "missing" })
+    })
+  )
+
+  live(
+    "are what a policy is tried on",
+    Effect.gen(function* () {
+      const past = yield* Stream.runCollect(AuditFile.decisions(yield* written))
+      const trial = Policy.simulate(Policy.make({ blacklist: { tools: ["run_command"] } }), past)
+      assert.include(trial, { decisions: 4, same: 0 })
+      assert.deepStrictEqual(
+        trial.changes.map(({ count, was, would }) => ({ count, was, would })),
+        [{ count: 4, was: "ask", would: "deny" }]
+      )
+    })
+  )
+
+  live(
+    "are not told of a trail that was changed, and those before it are",
+    Effect.gen(function* () {
+      const place = yield* written
+      const path = yield* Path.Path
+      const { trail } = AuditArchive.files(path, place, other)
+      yield* overwrite(trail, (yield* text(trail)).replace("user_denied", "user_approved"))
+      const told: Array<unknown> = []
+      const error = yield* AuditFile.decisions(place).pipe(
+        Stream.runForEach(({ toolCallId }) => Effect.sync(() => told.push(toolCallId))),
+        Effect.flip
+      )
+      assert.include(error, { _tag: "AuditBroken", problem: "changed", record: 2 })
+      assert.deepStrictEqual(told, ["call_1", "call_2", "call_4"])
+    })
+  )
+
+  live(
+    "need the key that they were written with",
+    Effect.gen(function* () {
+      const place = yield* newPlace
+      yield* process(place, [asked(1)], { key })
+      assert.deepStrictEqual(yield* toolCalls({ ...place, key }), ["call_1"])
+      assert.include(yield* Effect.flip(toolCalls(place)), { problem: "keyNeeded" })
+    })
+  )
+})
+
 describe("after a crash", () => {
   /** As a process leaves it that dies after appending and before sealing. */
   const crashed = Effect.gen(function* () {
@@ -714,6 +791,15 @@ describe("after a crash", () => {
       const error = yield* broken(place)
       assert.include(error, { problem: "unsealed", records: 0, torn: 40 })
       assert.include(error.message, "40 bytes of a half-written record")
+    })
+  )
+
+  live(
+    "what was not sealed is no decision for those who read them",
+    Effect.gen(function* () {
+      const { place, sealed, line } = yield* crashed
+      yield* overwrite(place.files.trail, sealed + line + line.slice(0, 40))
+      assert.deepStrictEqual(yield* toolCalls(place), ["call_1"])
     })
   )
 
