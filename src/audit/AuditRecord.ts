@@ -31,7 +31,7 @@ export const AuditOutcome = Schema.Literal(
 )
 export type AuditOutcome = typeof AuditOutcome.Type
 
-const described = {
+const described = () => ({
   class: AuditClass,
   /** The interaction kind for such decisions, also when a rule decided and nobody was asked. */
   kind: Schema.String,
@@ -60,9 +60,9 @@ const described = {
   /** How a command that was allowed runs: `confined`, `network`, `left` or `open`. */
   sandbox: Schema.optional(Schema.String),
   toolCallId: Schema.optional(ToolCallId)
-}
+})
 
-const Description = /* @__PURE__ */ Lazy.schema(() => Schema.Struct(described))
+const Description = /* @__PURE__ */ Lazy.schema(() => Schema.Struct(described()))
 
 /**
  * One decision, as the deciding code hands it in.
@@ -109,7 +109,7 @@ export const Reopened = /* @__PURE__ */ Lazy.schema(() =>
  */
 export const Decided = /* @__PURE__ */ Lazy.schema(() =>
   Schema.TaggedStruct("Decided", {
-    ...described,
+    ...described(),
     /** SHA-256 of the arguments' canonical JSON. */
     argsDigest: Schema.optional(Schema.String)
   })

@@ -52,7 +52,7 @@ export class BallotBox {
   /** The request as it is shown now: with those who have voted. */
   get shown(): InteractionRequest {
     if (this.votes.length === 0) return this.request
-    return Ballot.shownWith(this.request, this.reserved, Ballot.votedOf(this.votes))
+    return Ballot.shownWith(this.request, this.reserved, Needs.votedOf(this.votes))
   }
 
   get cast(): ReadonlyArray<Ballot.Cast> {
@@ -98,7 +98,7 @@ export class BallotBox {
   missing(last: InteractionError | undefined): InteractionError {
     if (last?._tag === "InteractionTimedOut") return last
     const { requestId } = this.request
-    const said = Needs.describeVotes(Ballot.votedOf(this.votes))
+    const said = Needs.describeVotes(Needs.votedOf(this.votes))
     const reason = [
       ...(said === undefined
         ? ["nobody who could decide it is there"]

@@ -13,7 +13,7 @@
  */
 import * as Prompt from "@effect/ai/Prompt"
 import * as Effect from "effect/Effect"
-import { canonicalJson } from "../core/Digest.js"
+import { canonicalJson } from "../core/CanonicalJson.js"
 import type { Usage } from "../event/AgentEvent.js"
 import type { CompactionConfig, StrategyName } from "./CompactionConfig.js"
 import * as AttachedFile from "./AttachedFile.js"

@@ -5,7 +5,7 @@
  * them.
  */
 import type * as Prompt from "@effect/ai/Prompt"
-import { canonicalJson } from "../core/Digest.js"
+import { canonicalJson } from "../core/CanonicalJson.js"
 import * as AttachedFile from "./AttachedFile.js"
 import * as History from "./History.js"
 

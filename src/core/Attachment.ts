@@ -5,6 +5,7 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
+import * as Lazy from "./Lazy.js"
 
 /**
  * The description of an attached file, in journals and events.
@@ -12,16 +13,18 @@ import * as Schema from "effect/Schema"
  * @since 0.1.0
  * @category schemas
  */
-export const Attachment = Schema.Struct({
-  /** A file name, without its directory. */
-  name: Schema.String,
-  /** Such as `image/png`. */
-  mediaType: Schema.String,
-  /** Bytes. */
-  size: Schema.Number,
-  /** Of its bytes; lower-case hexadecimal. */
-  sha256: Schema.String
-})
+export const Attachment = /* @__PURE__ */ Lazy.schema(() =>
+  Schema.Struct({
+    /** A file name, without its directory. */
+    name: Schema.String,
+    /** Such as `image/png`. */
+    mediaType: Schema.String,
+    /** Bytes. */
+    size: Schema.Number,
+    /** Of its bytes; lower-case hexadecimal. */
+    sha256: Schema.String
+  })
+)
 export type Attachment = typeof Attachment.Type
 
 // -----------------------------------------------------------------------------------------------------------------

@@ -3,17 +3,11 @@
  *
  * @since 0.1.0
  */
+import { canonicalJson } from "./CanonicalJson.js"
 import { nodeCrypto } from "./NodeCrypto.js"
 import * as Sha256 from "./Sha256.js"
 
-/**
- * JSON with object keys sorted at every depth and no white space, so equal values have equal text.
- * `undefined` members are left out, as in `JSON.stringify`. Throws for what JSON cannot write: cycles and bigints.
- *
- * @since 0.1.0
- * @category conversions
- */
-export const canonicalJson = (value: unknown): string => JSON.stringify(sortKeys(value)) ?? "null"
+export { canonicalJson } from "./CanonicalJson.js"
 
 /**
  * Lower-case hexadecimal SHA-256 of the value's canonical JSON.
@@ -48,20 +42,3 @@ export const hmacSha256 = (key: string, text: string): string =>
 // -----------------------------------------------------------------------------------------------------------------
 
 const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text)
-
-const sortKeys = (value: unknown): unknown => {
-  if (Array.isArray(value)) return value.map(sortKeys)
-  if (!isRecord(value)) return value
-  if (typeof value["toJSON"] === "function") return sortKeys(value["toJSON"]())
-  const sorted: Record<string, unknown> = {}
-  for (const key of Object.keys(value).sort()) {
-    const member = sortKeys(value[key])
-    // A plain assignment to `__proto__` would set the prototype and add no member.
-    if (key === "__proto__") Object.defineProperty(sorted, key, { value: member, enumerable: true })
-    else sorted[key] = member
-  }
-  return sorted
-}
-
-const isRecord = (value: unknown): value is { readonly [key: string]: unknown } =>
-  typeof value === "object" && value !== null

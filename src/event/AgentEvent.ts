@@ -15,7 +15,7 @@ import { ToolKind } from "../core/ToolKind.js"
 import { ToolOutcome } from "../core/ToolOutcome.js"
 
 /** What every event carries. */
-const common = {
+const common = () => ({
   /** Milliseconds since the epoch. */
   at: Schema.Number,
   sessionId: SessionId,
@@ -23,10 +23,10 @@ const common = {
   agent: Schema.String,
   /** Present inside a turn. */
   correlationId: Schema.optional(CorrelationId)
-}
+})
 
 const event = <Tag extends string, Fields extends Schema.Struct.Fields>(tag: Tag, fields: Fields) =>
-  Schema.Struct({ _tag: Schema.Literal(tag), ...common, ...fields }).annotations({ identifier: tag })
+  Schema.Struct({ _tag: Schema.Literal(tag), ...common(), ...fields }).annotations({ identifier: tag })
 
 /**
  * Tokens of one model call, as far as the provider reported them.
@@ -34,14 +34,16 @@ const event = <Tag extends string, Fields extends Schema.Struct.Fields>(tag: Tag
  * @since 0.1.0
  * @category schemas
  */
-export const Usage = Schema.Struct({
-  inputTokens: Schema.optional(Schema.Number),
-  outputTokens: Schema.optional(Schema.Number),
-  cachedInputTokens: Schema.optional(Schema.Number),
-  /** Input that the provider has put into its cache. */
-  cacheWriteTokens: Schema.optional(Schema.Number),
-  reasoningTokens: Schema.optional(Schema.Number)
-})
+export const Usage = /* @__PURE__ */ Lazy.schema(() =>
+  Schema.Struct({
+    inputTokens: Schema.optional(Schema.Number),
+    outputTokens: Schema.optional(Schema.Number),
+    cachedInputTokens: Schema.optional(Schema.Number),
+    /** Input that the provider has put into its cache. */
+    cacheWriteTokens: Schema.optional(Schema.Number),
+    reasoningTokens: Schema.optional(Schema.Number)
+  })
+)
 export type Usage = typeof Usage.Type
 
 /**
@@ -51,7 +53,9 @@ export type Usage = typeof Usage.Type
  * @since 0.1.0
  * @category schemas
  */
-export const ContextUse = Schema.Struct({ tokens: Schema.Number, window: Schema.optional(Schema.Number) })
+export const ContextUse = /* @__PURE__ */ Lazy.schema(() =>
+  Schema.Struct({ tokens: Schema.Number, window: Schema.optional(Schema.Number) })
+)
 export type ContextUse = typeof ContextUse.Type
 
 /**
@@ -121,12 +125,14 @@ export const PermissionMethod = Schema.Literal(
 export type PermissionMethod = typeof PermissionMethod.Type
 
 /** The files that came with words; absent when there were none. */
-const attachments = Schema.optional(Schema.Array(Attachment))
+const attachments = () => Schema.optional(Schema.Array(Attachment))
 
 const settled = { requestId: RequestId, kind: Schema.String }
 
 /** One person's answer where several have to agree. */
-const Vote = Schema.Struct({ by: Schema.String, vote: Schema.Literal("allow", "deny", "edit") })
+const Vote = /* @__PURE__ */ Lazy.schema(() =>
+  Schema.Struct({ by: Schema.String, vote: Schema.Literal("allow", "deny", "edit") })
+)
 
 export const AgentEvent = /* @__PURE__ */ Lazy.schema(() =>
   Schema.Union(
@@ -152,7 +158,7 @@ export const AgentEvent = /* @__PURE__ */ Lazy.schema(() =>
     event("AgentError", { message: Schema.String }),
     event("SessionRestored", { messages: Schema.Number }),
     // turn
-    event("TurnStarted", { input: Schema.String, attachments }),
+    event("TurnStarted", { input: Schema.String, attachments: attachments() }),
     event("TurnEnded", {
       reason: EndReason,
       steps: Schema.Number,
@@ -302,7 +308,7 @@ export const AgentEvent = /* @__PURE__ */ Lazy.schema(() =>
       targetAgent: Schema.String,
       /** The tool call under whose child the message went, or `root`. */
       parentId: Schema.String,
-      attachments
+      attachments: attachments()
     }),
     event("InterjectionAcknowledged", { messageId: MessageId, step: Schema.Number }),
     // compaction

@@ -5,7 +5,7 @@
  * call as it is are counted together, and so are those who want exactly the same other arguments. A denial goes before an
  * allowance that the same vote completes.
  */
-import { canonicalJson } from "../core/Digest.js"
+import { canonicalJson } from "../core/CanonicalJson.js"
 import type { Approve, ApproveAnswer, Interaction } from "./Interaction.js"
 import type { InteractionRequest } from "./InteractionRequest.js"
 import type { Reply, Vote } from "./InteractorPort.js"
@@ -61,7 +61,7 @@ export const having = (reserved: Reserved, votes: ReadonlyArray<Cast>, vote: Cas
 /** What the votes come to. Votes of people whom no rule asks are not counted. */
 export const standing = (reserved: Reserved, cast: ReadonlyArray<Cast>): Standing => {
   const { all } = reserved.needs
-  const votes = onceEach(cast).filter((vote) => all.some((need) => isEntitled(need, vote)))
+  const votes = Needs.onceEach(cast).filter((vote) => all.some((need) => isEntitled(need, vote)))
   const by = namesOf(votes)
   const denials = votes.filter(({ answer }) => answer.decision === "deny")
   if (all.some((need) => count(need, denials) >= (need.deny === "one" ? 1 : need.quorum))) {
@@ -94,16 +94,12 @@ export const agreeing = (
   answer: ApproveAnswer
 ): ReadonlyArray<Cast> => {
   const key = keyOf(reserved, answer)
-  return onceEach(votes).filter((vote) => keyOf(reserved, vote.answer) === key)
+  return Needs.onceEach(votes).filter((vote) => keyOf(reserved, vote.answer) === key)
 }
-
-/** What each person said, in the order of their votes. */
-export const votedOf = (votes: ReadonlyArray<Cast>): ReadonlyArray<Needs.Voted> =>
-  onceEach(votes).map(({ answer, by }) => ({ by, vote: answer.decision }))
 
 /** Names of all who voted. */
 const namesOf = (votes: ReadonlyArray<Cast>): string =>
-  onceEach(votes)
+  Needs.onceEach(votes)
     .map(({ by }) => by)
     .join(", ")
 
@@ -149,11 +145,6 @@ const allowed = "allow"
 
 const isEntitled = ({ members, roles }: Needs.Need, voter: Pick<Cast, "by" | "roles">): boolean =>
   roles.length === 0 || members.includes(voter.by) || voter.roles?.some((role) => roles.includes(role)) === true
-
-/** The last vote of each person. */
-const onceEach = (votes: ReadonlyArray<Cast>): ReadonlyArray<Cast> => [
-  ...new Map(votes.map((vote) => [vote.by, vote])).values()
-]
 
 const count = (need: Needs.Need, votes: ReadonlyArray<Cast>): number =>
   votes.filter((vote) => isEntitled(need, vote)).length

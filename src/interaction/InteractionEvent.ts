@@ -11,13 +11,14 @@ import type * as Spans from "../core/Spans.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
 import type * as EventBus from "../event/EventBus.js"
 import * as EventPublisher from "../event/EventPublisher.js"
-import * as Ballot from "./Ballot.js"
+import type * as Ballot from "./Ballot.js"
 import * as Field from "./Field.js"
 import type { Progress } from "./FormProgress.js"
 import * as Interaction from "./Interaction.js"
 import type { InteractionError } from "./InteractionError.js"
 import { turnOf, type InteractionRequest } from "./InteractionRequest.js"
 import type { Answered, Ended } from "./Interactor.js"
+import * as Needs from "./Needs.js"
 import * as Question from "./Question.js"
 
 /** Publishes what happens to a request, with the asker's origin. */
@@ -62,7 +63,7 @@ export const settled = (
   if (Exit.isSuccess(exit)) {
     const { answer, by, how, votes } = exit.value
     // Only an approval takes votes; the type of all votes cannot say so.
-    const told = votes === undefined ? {} : { votes: Ballot.votedOf(votes as ReadonlyArray<Ballot.Cast>) }
+    const told = votes === undefined ? {} : { votes: Needs.votedOf(votes as ReadonlyArray<Ballot.Cast>) }
     const value = Interaction.isSecret(interaction._tag) ? {} : { value: redactor.value(answer) }
     return { _tag: "InteractionAnswered", ...common, status: "answered", ...value, by, how, ...told }
   }

@@ -23,14 +23,16 @@ import { ResumedRequests } from "./ResumedRequests.js"
  * @since 0.1.0
  * @category schemas
  */
-export const BatchPlace = Schema.Struct({
-  /** The id of the first of these requests. */
-  id: RequestId,
-  /** 1-based. */
-  index: Schema.Number,
-  /** How many calls there are; some may be decided without a question. */
-  of: Schema.Number
-})
+export const BatchPlace = /* @__PURE__ */ Lazy.schema(() =>
+  Schema.Struct({
+    /** The id of the first of these requests. */
+    id: RequestId,
+    /** 1-based. */
+    index: Schema.Number,
+    /** How many calls there are; some may be decided without a question. */
+    of: Schema.Number
+  })
+)
 export type BatchPlace = typeof BatchPlace.Type
 
 export interface InteractionRequest<I extends Interaction = Interaction> {
@@ -58,17 +60,19 @@ export interface InteractionRequest<I extends Interaction = Interaction> {
  * @since 0.1.0
  * @category schemas
  */
-export const InteractionRequest = Schema.Struct({
-  requestId: RequestId,
-  correlationId: CorrelationId,
-  sessionId: SessionId,
-  agentPath: Schema.String,
-  issuedAt: Schema.Number,
-  parentSessionId: Schema.optional(SessionId),
-  subagentId: Schema.optional(Schema.String),
-  batch: Schema.optional(BatchPlace),
-  interaction: Interaction
-})
+export const InteractionRequest = /* @__PURE__ */ Lazy.schema(() =>
+  Schema.Struct({
+    requestId: RequestId,
+    correlationId: CorrelationId,
+    sessionId: SessionId,
+    agentPath: Schema.String,
+    issuedAt: Schema.Number,
+    parentSessionId: Schema.optional(SessionId),
+    subagentId: Schema.optional(Schema.String),
+    batch: Schema.optional(BatchPlace),
+    interaction: Interaction
+  })
+)
 
 /**
  * Wraps an interaction into an envelope that names the running fiber's origin.

@@ -36,7 +36,7 @@ import {
   InteractorUnavailable,
   type InteractionError
 } from "./InteractionError.js"
-import * as Digest from "../core/Digest.js"
+import { canonicalJson } from "../core/CanonicalJson.js"
 import * as FairLock from "../internal/FairLock.js"
 import * as Asking from "./Asking.js"
 import * as Field from "./Field.js"
@@ -200,7 +200,7 @@ export const elicit = <A extends Open<A>, I extends Flat, R>(
         const request = InteractionRequest.unsafeMake(form, fiber)
         return Effect.flatMap(Asking.ask(of(fiber), request), ({ answer, by, how }) =>
           Effect.catchAll(decode(answer), (error) => {
-            const given = Digest.canonicalJson(answer)
+            const given = canonicalJson(answer)
             const count = given === last ? times + 1 : 1
             const problems = FlatSchema.problems(error, fields)
             if (count < patience && (how === "answered" || how === "model")) {

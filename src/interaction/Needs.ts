@@ -49,6 +49,20 @@ export const Needs = Schema.Struct({
 export type Needs = typeof Needs.Type
 
 // -----------------------------------------------------------------------------------------------------------------
+// getters
+// -----------------------------------------------------------------------------------------------------------------
+
+/** The last vote of each person. */
+export const onceEach = <Cast extends { readonly by: string }>(votes: ReadonlyArray<Cast>): ReadonlyArray<Cast> => [
+  ...new Map(votes.map((vote) => [vote.by, vote])).values()
+]
+
+/** What each person said, in the order of their votes. */
+export const votedOf = (
+  votes: ReadonlyArray<{ readonly by: string; readonly answer: { readonly decision: Voted["vote"] } }>
+): ReadonlyArray<Voted> => onceEach(votes).map(({ answer, by }) => ({ by, vote: answer.decision }))
+
+// -----------------------------------------------------------------------------------------------------------------
 // conversions
 // -----------------------------------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ import type { ToolOutcome } from "../core/ToolOutcome.js"
 import * as AgentEvent from "../event/AgentEvent.js"
 import { attachmentsOf, wordsOf } from "../inbox/Message.js"
 import * as Ballot from "../interaction/Ballot.js"
+import * as Needs from "../interaction/Needs.js"
 import * as Interaction from "../interaction/Interaction.js"
 import * as InteractionEvent from "../interaction/InteractionEvent.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
@@ -298,7 +299,7 @@ export class EventProjection {
           ...(answer === undefined ? {} : { value: answer }),
           by: who,
           how: "answered",
-          ...(votes && { votes: Ballot.votedOf(votes) })
+          ...(votes && { votes: Needs.votedOf(votes) })
         })
         return this.envelope(interaction, answer)
       case "timed_out":

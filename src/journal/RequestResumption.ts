@@ -1,5 +1,5 @@
 /** Open questions of another process, reused with their ids until the resumed turn has caught up with that process. */
-import * as Digest from "../core/Digest.js"
+import { canonicalJson } from "../core/CanonicalJson.js"
 import type { ToolCallId } from "../core/Id.js"
 import type * as Interaction from "../interaction/Interaction.js"
 import * as InteractionRequest from "../interaction/InteractionRequest.js"
@@ -23,7 +23,7 @@ export const make = (session: Pick<SessionSnapshot.SessionSnapshot, "answered" |
   return {
     take: (interaction, toolCallId) => {
       // Keys come back from a store in another order than they were made in.
-      const asked = Digest.canonicalJson(interaction)
+      const asked = canonicalJson(interaction)
       const at = left.findIndex((request) => isAsked(request, interaction, asked, toolCallId))
       const [request] = at < 0 ? [] : left.splice(at, 1)
       return request
@@ -47,5 +47,5 @@ const isAsked = (
 ): boolean => {
   const { interaction } = before
   if (interaction._tag === "Approve") return now._tag === "Approve" && interaction.toolCallId === toolCallId
-  return InteractionRequest.callOf(before) === toolCallId && Digest.canonicalJson(interaction) === asked
+  return InteractionRequest.callOf(before) === toolCallId && canonicalJson(interaction) === asked
 }

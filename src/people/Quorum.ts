@@ -1,7 +1,7 @@
 /** Several people have to agree. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import { canonicalJson } from "../core/Digest.js"
+import { canonicalJson } from "../core/CanonicalJson.js"
 import * as Ballot from "../interaction/Ballot.js"
 import * as Interaction from "../interaction/Interaction.js"
 import { VoteRefused, type InteractionError } from "../interaction/InteractionError.js"

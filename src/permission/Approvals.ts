@@ -4,7 +4,6 @@
  *
  * A rule is read as those that deny: what may be meant is enough, also where it cannot be told what a command runs.
  */
-import * as Digest from "../core/Digest.js"
 import type * as Interaction from "../interaction/Interaction.js"
 import * as Needs from "../interaction/Needs.js"
 import * as PermissionRule from "./PermissionRule.js"
@@ -56,12 +55,6 @@ export const needsOf = (
   })
   return first === undefined ? undefined : [first, ...others]
 }
-
-/** What a call of a tool needs, with its identity: a vote counts for exactly this tool and these arguments. */
-export const needs = (
-  all: readonly [Interaction.Need, ...ReadonlyArray<Interaction.Need>],
-  { name, params }: { readonly name: string; readonly params: unknown }
-): Interaction.Needs => ({ digest: Digest.digest({ tool: name, params: params ?? null }), all, votes: [] })
 
 /** For people: what is demanded, and by which rules. */
 export const describe = (all: ReadonlyArray<Interaction.Need>): string =>

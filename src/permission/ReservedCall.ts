@@ -14,6 +14,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Digest from "../core/Digest.js"
 import * as Asking from "../interaction/Asking.js"
 import * as Ballot from "../interaction/Ballot.js"
 import type * as Interaction from "../interaction/Interaction.js"
@@ -65,7 +66,9 @@ export const decide = (
   if (denial !== undefined) return gate.byRule(now, denial)
   if (state.asksNobody && now.entry.kind !== "switch_mode")
     return gate.deny(now, { granted: false, method: "mode", reason: `${Approvals.describe(all)}; the mode is deny` })
-  const needs = Approvals.needs(all, now.call)
+  const { name, params } = now.call
+  // A vote counts for exactly this tool and these arguments.
+  const needs: Needs.Needs = { digest: Digest.digest({ tool: name, params: params ?? null }), all, votes: [] }
   const key = PermissionRule.rememberKey(subject)
   return now.check.after(ApprovalForm.make({ ...now, needs }, key, redactor), (form) => {
     const reserved = { ...form, needs }
@@ -93,8 +96,7 @@ export const decide = (
         if (reply.how === "recheck" && known !== undefined) return gate.byRule(now, known)
         const reason = [
           Approvals.describe(all),
-          Needs.describeVotes(Ballot.votedOf(votes)) ??
-            (reply.how === "answered" ? undefined : `${reply.how} is nobody`)
+          Needs.describeVotes(Needs.votedOf(votes)) ?? (reply.how === "answered" ? undefined : `${reply.how} is nobody`)
         ].filter((part) => part !== undefined)
         return gate.deny(now, { granted: false, method: "unavailable", reason: reason.join("; "), ...asked })
       },
@@ -130,7 +132,7 @@ const apply = (
   cast: ReadonlyArray<Ballot.Cast>,
   { askedAt, requestId }: PermissionCheck.Asked
 ): Deciding => {
-  const votes = Ballot.votedOf(cast)
+  const votes = Needs.votedOf(cast)
   const who: Pick<Resolution, "askedAt" | "by" | "how" | "requestId" | "votes"> = {
     ...(requestId === undefined ? {} : { requestId }),
     ...(askedAt === undefined ? {} : { askedAt }),

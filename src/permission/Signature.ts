@@ -1,6 +1,6 @@
 /** A call in one line, as patterns see it: `name(k=v, k2=v2)` with sorted keys. */
 import * as Either from "effect/Either"
-import { canonicalJson } from "../core/Digest.js"
+import { canonicalJson } from "../core/CanonicalJson.js"
 import * as Glob from "../core/Glob.js"
 import * as WebAddress from "../core/WebAddress.js"
 import * as Location from "../shell/Location.js"

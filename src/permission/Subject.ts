@@ -1,7 +1,7 @@
 /** A call as rules see it. Expensive parts are computed when the first rule needs them, and kept. */
 import type * as Tool from "@effect/ai/Tool"
 import * as Either from "effect/Either"
-import { canonicalJson } from "../core/Digest.js"
+import { canonicalJson } from "../core/CanonicalJson.js"
 import type { CommandField, CommandReader } from "../shell/CommandField.js"
 import type * as CommandLine from "../shell/CommandLine.js"
 import type * as CommandPattern from "../shell/CommandPattern.js"

@@ -3,7 +3,7 @@
  * its effect is not run again.
  */
 import * as Either from "effect/Either"
-import { canonicalJson } from "../core/Digest.js"
+import { canonicalJson } from "../core/CanonicalJson.js"
 import * as Redaction from "../core/Redaction.js"
 import type { ToolOutcome } from "../core/ToolOutcome.js"
 import type { Allowed, Denied } from "../permission/PermissionGate.js"

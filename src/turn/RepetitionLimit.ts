@@ -4,7 +4,7 @@
  * Errors count only in direct succession. Refusals by a person count until the turn ends, because a person who refused
  * a call must not be asked about it for ever. The two are counted separately: a refusal is no error.
  */
-import { canonicalJson } from "../core/Digest.js"
+import { canonicalJson } from "../core/CanonicalJson.js"
 import type { ToolCall, ToolResult } from "../tool/ToolCall.js"
 import { Denied, Failed, type TurnEnd } from "../event/TurnEnd.js"
 

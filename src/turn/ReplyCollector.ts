@@ -5,7 +5,7 @@
 import type * as Prompt from "@effect/ai/Prompt"
 import * as Effect from "effect/Effect"
 import * as EventLoop from "../internal/EventLoop.js"
-import { canonicalJson } from "../core/Digest.js"
+import { canonicalJson } from "../core/CanonicalJson.js"
 import * as ForeignJson from "../core/ForeignJson.js"
 import type { ToolCallId } from "../core/Id.js"
 import type * as Redaction from "../core/Redaction.js"
