@@ -332,7 +332,7 @@ describe("a permission at a terminal", () => {
         yield* hushed
         yield* screen.type("y")
         yield* hushed
-        yield* screen.sees((text) => text.endsWith("draft kept: yy\nanswer> y"))
+        yield* screen.sees((text) => text.endsWith("draft kept: yy\ny waits for Enter: a draft is kept\nanswer> y"))
         assert.notInclude(readdirSync(place.path("workspace")), "made")
         yield* screen.type("\r")
         yield* screen.sees((text) => text.endsWith("Done.\n> yy"))
