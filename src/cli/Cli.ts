@@ -126,7 +126,7 @@ const dispatch = (invocation: Arguments.Invocation) =>
   })
 
 const reportFailure = (failure: Failure): Effect.Effect<number> =>
-  Effect.as(Output.write("stderr", `assent: ${failure.message}\n`), ExitCode.usage)
+  Effect.as(Output.say("stderr", `assent: ${failure.message}\n`), ExitCode.usage)
 
 const crash = (cause: Cause.Cause<never>, debug: boolean): Effect.Effect<number> => {
   const defect = Option.getOrElse(Cause.dieOption(cause), () => "unknown")

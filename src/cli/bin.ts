@@ -2,6 +2,7 @@
  * The program. Help and the version are told before the rest of it is loaded: that takes twice as long as Node does.
  */
 import * as ExitCode from "./ExitCode.js"
+import * as Fitted from "./terminal/Fitted.js"
 import * as StandardStream from "./terminal/StandardStream.js"
 import * as Told from "./Told.js"
 
@@ -12,7 +13,7 @@ if (text === undefined) void import("./MainProcess.js").then(({ run }) => run(ar
 else
   StandardStream.write(
     "stdout",
-    () => `${text}\n`,
+    () => `${Fitted.lines(text, process.stdout.isTTY ? process.stdout.columns : undefined)}\n`,
     (lost) => {
       if (lost === undefined) return
       process.exitCode = ExitCode.failed

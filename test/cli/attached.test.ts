@@ -201,6 +201,8 @@ describe("the words of a message with files", () => {
         const screen = yield* start(at, [], {})
         yield* screen.type("see @a.md\r")
         yield* screen.sees((text) => text.includes("I cannot look at a.md") && text.endsWith(".\n>"))
+        yield* screen.type("/rewind\r")
+        yield* screen.sees((text) => /Completed {2}see @a\.md\n/.test(text) && text.endsWith("\n>"))
         yield* screen.type("/rewind 0\r")
         yield* screen.sees((text) => text.includes("Back at the beginning.") && text.endsWith("\n> see @a.md"))
       })

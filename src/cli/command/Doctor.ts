@@ -43,7 +43,7 @@ export const run = ({ flags }: Arguments.Invocation) =>
       ({ detail, state, what }) =>
         `${marks[state]} ${what.padEnd(width)}  ${Display.reveal(detail).replaceAll("\n", " ")}`
     )
-    yield* Output.write("stdout", `${lines.join("\n")}\n`)
+    yield* Output.say("stdout", `${lines.join("\n")}\n`)
     return findings.some(({ state }) => state === "broken") ? ExitCode.failed : ExitCode.completed
   })
 

@@ -415,7 +415,7 @@ const forget = (store: SessionStore.Service, checkpoints: Checkpoints.Service, i
   )
 
 const say = (lines: ReadonlyArray<string>): Effect.Effect<void> =>
-  Output.write("stdout", lines.map((line) => `${line}\n`).join(""))
+  Output.say("stdout", lines.map((line) => `${line}\n`).join(""))
 
 const among = (store: SessionName.Sessions | undefined, place: StoreLocation.Place) =>
   Effect.gen(function* () {

@@ -14,6 +14,7 @@ import type * as Agent from "../../runtime/Agent.js"
 import * as Arguments from "../config/Arguments.js"
 import * as SessionReport from "../view/SessionReport.js"
 import * as UndoReport from "../view/UndoReport.js"
+import * as ChatFiles from "./ChatFiles.js"
 
 export interface Past {
   /** All that is kept of the session; undefined before its first words. */
@@ -51,7 +52,8 @@ export const rewind = (
     const loaded = yield* past.loaded
     const turns = loaded === undefined ? [] : SessionFork.turns(loaded)
     if (argument === "") {
-      const lines = SessionReport.turns(turns).slice(-shown)
+      const typed = turns.map((turn) => ({ ...turn, words: ChatFiles.typedOf(turn.words) }))
+      const lines = SessionReport.turns(typed).slice(-shown)
       const more =
         turns.length > lines.length
           ? [`… and ${turns.length - lines.length} before them: assent sessions turns ${agent.id}`]

@@ -6,6 +6,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as TerminalText from "../../terminal/TerminalText.js"
+import * as Fitted from "./Fitted.js"
 import * as StandardStream from "./StandardStream.js"
 
 export type Name = StandardStream.Name
@@ -20,6 +21,10 @@ export type Name = StandardStream.Name
  */
 export const write = (to: Name, text: string): Effect.Effect<void> =>
   send(to, () => TerminalText.printed(text, isTerminal(to)))
+
+/** Whole lines of our own, which a terminal would break anywhere. */
+export const say = (to: Name, text: string): Effect.Effect<void> =>
+  write(to, Fitted.lines(text, isTerminal(to) ? columns(to) : undefined))
 
 /** One JSON value a line. Escapes do not change the value. */
 export const writeJson = (to: Name, value: unknown): Effect.Effect<void> => writeJsonLines(to, [value])
