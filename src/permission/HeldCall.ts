@@ -4,6 +4,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Region from "../internal/Region.js"
+import * as Approvals from "./Approvals.js"
 import { allowedOf, type CheckState } from "./CheckState.js"
 import * as CompiledPolicy from "./CompiledPolicy.js"
 import * as PermissionCheck from "./PermissionCheck.js"
@@ -24,15 +25,20 @@ export interface Gate {
  *
  * - `rule`: a rule, or a mode or suspension that holds where no rule says otherwise. It still has to.
  * - `answer`: an answer to a question. No list may deny it by now, as none did when it was asked.
+ * - `votes`: the same, of those for whom it is reserved.
  * - `authority`: a stage or an envelope, which come before the lists.
+ *
+ * What was not reserved must not lead to something by now that is.
  */
-export type AllowedBy = "rule" | "answer" | "authority"
+export type AllowedBy = "rule" | "answer" | "votes" | "authority"
 
 export const make = (gate: Gate, now: CheckState, resolution: Resolution, by: AllowedBy): Verdict => {
   const { check } = now
   const settle = Effect.withFiberRuntime<Verdict>((fiber, status) => {
     check.moveTo(fiber, status.runtimeFlags)
-    return Effect.uninterruptible(Region.once(check.step(() => settled(gate, { ...now, held: false }, resolution, by))))
+    const again = { ...now, held: false }
+    const run = () => gate.allow(again, resolution, by)
+    return Effect.uninterruptible(Region.once(check.step(() => unlessTakenBack(gate, again, resolution, by, run))))
   })
   const breakOff = Effect.suspend(() =>
     check.resolved === undefined ? Effect.asVoid(check.breakOff(PermissionCheck.cancelled)) : Effect.void
@@ -40,27 +46,40 @@ export const make = (gate: Gate, now: CheckState, resolution: Resolution, by: Al
   return { ...allowedOf(now), pending: { settle, breakOff, leave: () => check.leave(), writeLeft: check.writeLeft } }
 }
 
+/** Asks the rules once more about a call that was allowed, and goes on where it may run. */
+export const unlessTakenBack = (
+  gate: Gate,
+  now: CheckState,
+  resolution: Omit<Resolution, "granted" | "method" | "reason">,
+  by: AllowedBy,
+  next: () => Effect.Effect<Verdict>
+): Effect.Effect<Verdict> => {
+  const { policy, state } = gate.options
+  const judged = (subject: PermissionRule.Subject) =>
+    holds(gate.options, now, subject, by)
+      ? next()
+      : gate.deny(now, { ...resolution, granted: false, method: "guard", reason: elsewhere })
+  const subject = CompiledPolicy.subject(policy, now.entry, now.call.params)
+  const led = CompiledPolicy.led(policy, state, subject)
+  return led === undefined ? judged(subject) : now.check.after(led, judged)
+}
+
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** It has room now. */
-const settled = (gate: Gate, now: CheckState, resolution: Resolution, by: AllowedBy): Effect.Effect<Verdict> => {
-  if (by === "authority") return gate.allow(now, resolution, by)
-  const { policy, state } = gate.options
-  const ruled = (subject: PermissionRule.Subject) =>
-    holds(gate, now, subject, by)
-      ? gate.allow(now, resolution, by)
-      : gate.deny(now, { ...resolution, granted: false, method: "guard", reason: elsewhere })
-  const subject = CompiledPolicy.subject(policy, now.entry, now.call.params)
-  const led = CompiledPolicy.led(policy, state, subject)
-  return led === undefined ? ruled(subject) : now.check.after(led, ruled)
-}
-
-const holds = ({ options }: Gate, now: CheckState, subject: PermissionRule.Subject, by: "rule" | "answer"): boolean => {
-  const { decision } = Ruling.evaluate(options, now, subject)
+const holds = (
+  { policy, state }: Gate["options"],
+  now: CheckState,
+  subject: PermissionRule.Subject,
+  by: AllowedBy
+): boolean => {
+  const { approvals } = policy
+  if (by !== "votes" && approvals !== undefined && Approvals.needsOf(approvals, subject) !== undefined) return false
+  if (by === "authority") return true
+  const { decision } = Ruling.evaluate({ policy, state }, now, subject)
   if (by === "rule") return decision === "allow"
-  return decision !== "deny" || options.state.denial(options.policy, subject) === undefined
+  return decision !== "deny" || state.denial(policy, subject) === undefined
 }
 
 const elsewhere = "what allowed it does not hold any more, now that it would run; propose the call again"

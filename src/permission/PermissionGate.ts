@@ -44,6 +44,7 @@ import * as Approvals from "./Approvals.js"
 import type { Authority, Proposal } from "./Authority.js"
 import * as HeldCall from "./HeldCall.js"
 import type * as ReservedCall from "./ReservedCall.js"
+import type { Past } from "./ResumedCall.js"
 import type * as Upcoming from "./Upcoming.js"
 import { decides, noWarnings, verdictOf, type CheckState } from "./CheckState.js"
 import * as PermissionCheck from "./PermissionCheck.js"
@@ -53,7 +54,7 @@ import * as PermissionRule from "./PermissionRule.js"
 import * as PlanMode from "./PlanMode.js"
 import type { Decision, PermissionState } from "./PermissionState.js"
 import * as Ruling from "./Ruling.js"
-import { answered, denied, spanOf, unanswered, type Allowed, type Resolution, type Verdict } from "./Verdict.js"
+import { answered, denied, spanOf, unanswered, type Resolution, type Verdict } from "./Verdict.js"
 
 export type { Allowed, Denied, Pending, Resolution, Verdict } from "./Verdict.js"
 export { isRefusal, unanswered } from "./Verdict.js"
@@ -117,8 +118,17 @@ export interface Service {
     authority?: Authority | undefined,
     held?: boolean
   ) => Effect.Effect<Verdict, never, Interactor.Interactor>
-  /** The last look at a call that another process allowed: the guards alone. A refusal is published and recorded. */
-  readonly lookAgain: (entry: ToolRegistry.Entry, call: ToolCall, allowed: Allowed) => Effect.Effect<Verdict>
+  /**
+   * The last look at a call that another process allowed. What allowed it has to hold still. A refusal is published and
+   * recorded.
+   *
+   * @internal
+   */
+  readonly lookAgain: (
+    proposal: Pick<Proposal, "call" | "entry">,
+    past: Past,
+    authority?: Authority | undefined
+  ) => Effect.Effect<Verdict>
   /**
    * Runs the guards on the final arguments, as just before execution. A sentence is the reason to refuse. `answered` is
    * the guards' question about these arguments that was answered.
@@ -155,6 +165,9 @@ const maxEdits = 5
 /** Loaded for the first call that a rule reserves for several people, a role or a person. */
 const reservedCall = LateModule.getter(() => import("./ReservedCall.js"))
 
+/** Loaded for the first call that another process allowed. */
+const resumedCall = LateModule.getter(() => import("./ResumedCall.js"))
+
 type Deciding = Effect.Effect<Verdict, never, Interactor.Interactor>
 
 class Gate implements Service, HeldCall.Gate, ReservedCall.Gate, Upcoming.Gate {
@@ -187,16 +200,14 @@ class Gate implements Service, HeldCall.Gate, ReservedCall.Gate, Upcoming.Gate {
     return spans.within(() => spanOf(call, () => check.resolved), begun)
   }
 
-  lookAgain(entry: ToolRegistry.Entry, call: ToolCall, allowed: Allowed): Effect.Effect<Verdict> {
-    const objection = this.guard(entry, allowed.encoded, allowed.answered)
-    if (objection === Guard.none) return Effect.succeed(allowed)
+  lookAgain(
+    { call, entry }: Pick<Proposal, "call" | "entry">,
+    past: Past,
+    authority?: Authority
+  ): Effect.Effect<Verdict> {
     return Effect.withFiberRuntime((fiber, status) => {
       const check = this.open(call, fiber, status.runtimeFlags)
-      const looked = Effect.flatMap(check.restore(Region.once(objection)), (reason) =>
-        reason === undefined
-          ? Effect.succeed<Verdict>(allowed)
-          : Effect.map(check.breakOff({ granted: false, method: "guard", reason }), denied)
-      )
+      const looked = check.after(resumedCall(), ({ settle }) => settle(this, { call, check, entry }, past, authority))
       return Effect.uninterruptible(Region.once(looked))
     })
   }
@@ -463,6 +474,10 @@ class Gate implements Service, HeldCall.Gate, ReservedCall.Gate, Upcoming.Gate {
             ? this.grant(now, resolution)
             : this.deny(now, { ...resolution, granted: false, method: "guard", reason })
         )
+  }
+
+  unlessTakenBack(now: CheckState, by: HeldCall.AllowedBy, next: () => Effect.Effect<Verdict>): Effect.Effect<Verdict> {
+    return HeldCall.unlessTakenBack(this, now, {}, by, next)
   }
 
   // Most calls end here: without a record to write, the verdict is known at once.

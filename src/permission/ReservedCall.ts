@@ -109,6 +109,19 @@ export const decide = (
   })
 }
 
+/** A stage and an envelope bound what an agent may do at all. What they grant is not needed any more. */
+export const unlessDenied = (
+  gate: Pick<Gate, "options" | "deny">,
+  now: CheckState,
+  authority: Authority | undefined,
+  next: () => Deciding
+): Deciding =>
+  authority === undefined
+    ? next()
+    : now.check.after(authority(now, gate.options), (known) =>
+        Option.isSome(known) && !known.value.granted ? gate.deny(now, known.value) : next()
+      )
+
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
@@ -155,14 +168,6 @@ const apply = (
   }
   const allowed: Resolution = { granted: true, method: "user_approved", reason: `allowed (once) by ${by}`, ...who }
   return unlessDenied(gate, now, now.authority, () =>
-    unlessDenied(gate, now, gate.options.insteadOfAsking, () => gate.resolve(now, allowed, "answer"))
+    unlessDenied(gate, now, gate.options.insteadOfAsking, () => gate.resolve(now, allowed, "votes"))
   )
 }
-
-/** A stage and an envelope bound what an agent may do at all. What they grant is not needed any more. */
-const unlessDenied = (gate: Gate, now: CheckState, authority: Authority | undefined, next: () => Deciding): Deciding =>
-  authority === undefined
-    ? next()
-    : now.check.after(authority(now, gate.options), (known) =>
-        Option.isSome(known) && !known.value.granted ? gate.deny(now, known.value) : next()
-      )

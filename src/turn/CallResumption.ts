@@ -2,24 +2,70 @@
  * Resumes a call of another process: a decision stays, a finished call keeps its result, and a call that may have had
  * its effect is not run again.
  */
+import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import { canonicalJson } from "../core/CanonicalJson.js"
 import * as Redaction from "../core/Redaction.js"
 import type { ToolOutcome } from "../core/ToolOutcome.js"
-import type { Allowed, Denied } from "../permission/PermissionGate.js"
+import type { Denied, Verdict } from "../permission/PermissionGate.js"
+import type { Past } from "../permission/ResumedCall.js"
 import { denied } from "../permission/Verdict.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
-import type { ToolResult } from "../tool/ToolCall.js"
+import type { ToolCall, ToolResult } from "../tool/ToolCall.js"
 import * as SessionSnapshot from "../journal/SessionSnapshot.js"
+import type * as ToolRun from "./ToolRun.js"
 
-export type CallResumption =
+type CallResumption =
   | { readonly _tag: "Ended"; readonly result: ToolResult }
   | { readonly _tag: "Ends"; readonly outcome: ToolOutcome; readonly result: unknown }
   | Denied
-  | Allowed
+  | Past
 
-/** Undefined for a call without a decision. */
-export const of = (
+/** The batch of the call. */
+export interface Host extends Pick<ToolRun.Host, "end" | "session"> {
+  /** The results, by the call's index. */
+  readonly known: Array<ToolResult | undefined>
+  readonly refuse: (index: number, call: ToolCall, denied: Denied) => void
+  /** Runs the call unless it was refused. */
+  readonly unless: (subject: ToolRun.Subject, verdict: Verdict) => Effect.Effect<void>
+}
+
+/** What is left to do of a call that has got so far in another process; undefined for one that was not decided. */
+export const resume = (
+  host: Host,
+  { call, index }: Pick<ToolRun.Subject, "call" | "index">,
+  entry: ToolRegistry.Entry | undefined,
+  past: SessionSnapshot.CallSnapshot | undefined
+): { readonly run: (() => Effect.Effect<void>) | undefined } | undefined => {
+  const resumption = of(past, entry)
+  switch (resumption?._tag) {
+    case undefined:
+      return undefined
+    case "Ended":
+      host.known[index] = resumption.result
+      return over
+    case "Ends":
+      host.end(index, call, resumption.outcome, resumption.result)
+      return over
+    case "Denied":
+      host.refuse(index, call, resumption)
+      return over
+    case "Allowed": {
+      if (entry === undefined) return over
+      const { gate, state } = host.session
+      const looked = () => gate.lookAgain({ call, entry }, resumption, state.authority)
+      return { run: () => Effect.flatMap(looked(), (verdict) => host.unless({ index, call, entry }, verdict)) }
+    }
+  }
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const over = { run: undefined }
+
+const of = (
   past: SessionSnapshot.CallSnapshot | undefined,
   entry: ToolRegistry.Entry | undefined
 ): CallResumption | undefined => {
@@ -41,5 +87,13 @@ export const of = (
     const result = "Its arguments held a secret, which is not kept. Propose the call again."
     return { _tag: "Ends", outcome: "interrupted", result }
   }
-  return { _tag: "Allowed", params: params.right, encoded, edited: decided?.params !== undefined }
+  // It waits for what it has begun, which nothing begins again.
+  const goesOn = started !== undefined && entry.resumable
+  return {
+    _tag: "Allowed",
+    params: params.right,
+    encoded,
+    edited: decided?.params !== undefined,
+    method: goesOn ? undefined : decided?.method
+  }
 }

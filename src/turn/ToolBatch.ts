@@ -38,8 +38,8 @@ import { QueuedCalls } from "./QueuedCalls.js"
 import type { Generated } from "./ReplyCollector.js"
 import type { TurnFiber } from "./TurnFiber.js"
 import type * as SessionSnapshot from "../journal/SessionSnapshot.js"
+import * as LateModule from "../core/LateModule.js"
 import * as CallFiber from "./CallFiber.js"
-import * as CallResumption from "./CallResumption.js"
 import type { RunningCall } from "./RunningCalls.js"
 import { SameTool } from "./SameTool.js"
 import * as ToolRun from "./ToolRun.js"
@@ -75,7 +75,7 @@ export class ToolBatch implements ToolRun.Host {
   private lone: RunningCall | undefined
   // Results by the call's index. Allocated at exact length, because thousands of batches of one call may wait for
   // approval.
-  private readonly known: Array<ToolResult | undefined>
+  readonly known: Array<ToolResult | undefined>
   readonly startedAt: Array<number | undefined>
   /** Summaries of the proposed arguments: a call mostly runs with them. */
   readonly summaries: Array<string | undefined>
@@ -392,10 +392,23 @@ export class ToolBatch implements ToolRun.Host {
     fiber: Fiber.RuntimeFiber<unknown, unknown>,
     flags: RuntimeFlags.RuntimeFlags
   ): Effect.Effect<Prepared, never, Interactor> {
-    const { session } = this
+    const { before, session } = this
     const entry = session.tools.get(call.name)
-    const resumption = this.before === undefined ? undefined : CallResumption.of(this.before.get(call.id), entry)
-    if (resumption !== undefined) return Effect.succeed(this.resumed({ index, call }, entry, resumption))
+    if (before === undefined) return this.proposed(index, call, entry, fiber, flags)
+    return Effect.flatMap(callResumption(), ({ resume }) => {
+      const resumed = resume(this, { index, call }, entry, before.get(call.id))
+      return resumed === undefined ? this.proposed(index, call, entry, fiber, flags) : Effect.succeed(resumed.run)
+    })
+  }
+
+  private proposed(
+    index: number,
+    call: ToolCall,
+    entry: ToolRegistry.Entry | undefined,
+    fiber: Fiber.RuntimeFiber<unknown, unknown>,
+    flags: RuntimeFlags.RuntimeFlags
+  ): Effect.Effect<Prepared, never, Interactor> {
+    const { session } = this
     if (index >= session.limits.callsPerStep) {
       this.end(index, call, "invalid", tooMany(this.calls.length, session.limits.callsPerStep))
       return nothing
@@ -450,45 +463,24 @@ export class ToolBatch implements ToolRun.Host {
   }
 
   /** Runs the call unless the last guard check refused it. */
-  private unless(subject: ToolRun.Subject, verdict: Verdict): Effect.Effect<void> {
+  unless(subject: ToolRun.Subject, verdict: Verdict): Effect.Effect<void> {
     if (verdict._tag === "Allowed") return ToolRun.run(this, subject, verdict)
     this.refuse(subject.index, subject.call, verdict)
     return Effect.void
   }
 
-  private refuse(index: number, call: ToolCall, { outcome, refused, text }: Denied): void {
+  refuse(index: number, call: ToolCall, { outcome, refused, text }: Denied): void {
     if (refused === true) (this.refused ??= new Set()).add(index)
     this.end(index, call, outcome, text)
-  }
-
-  private resumed(
-    { call, index }: Pick<ToolRun.Subject, "index" | "call">,
-    entry: ToolRegistry.Entry | undefined,
-    resumption: CallResumption.CallResumption
-  ): Prepared {
-    switch (resumption._tag) {
-      case "Ended":
-        this.known[index] = resumption.result
-        return undefined
-      case "Ends":
-        this.end(index, call, resumption.outcome, resumption.result)
-        return undefined
-      case "Denied":
-        this.refuse(index, call, resumption)
-        return undefined
-      case "Allowed":
-        if (entry === undefined) return undefined
-        return () =>
-          Effect.flatMap(this.session.gate.lookAgain(entry, call, resumption), (verdict) =>
-            this.unless({ index, call, entry }, verdict)
-          )
-    }
   }
 }
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** Loaded for the first calls that another process proposed. */
+const callResumption = LateModule.getter(() => import("./CallResumption.js"))
 
 const nothing: Effect.Effect<Prepared> = Effect.succeed(undefined)
 

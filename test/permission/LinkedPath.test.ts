@@ -223,7 +223,12 @@ describe("a pattern over a path that allows", () => {
     ["a rule", { whitelist: { patterns: [srcOnly] } }, () => undefined],
     ["a rule of the session", {}, (state) => state.allow(srcOnly)],
     ["a default that holds where no rule denies", { ...denied, defaultPolicy: "allow" }, () => undefined],
-    ["a mode that holds where no rule denies", denied, (state) => state.setMode("allow")]
+    ["a mode that holds where no rule denies", denied, (state) => state.setMode("allow")],
+    [
+      "a default, where what is secret is reserved",
+      { defaultPolicy: "allow", approvals: [{ patterns: denied.blacklist.patterns }] },
+      () => undefined
+    ]
   ]
   for (const [what, policy, prepare] of held) {
     it.scoped(`does not count when a link was changed while the call waited for room: it was allowed by ${what}`, () =>

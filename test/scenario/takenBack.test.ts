@@ -1,0 +1,116 @@
+/** A process dies between the moment a call was allowed and the one it began, and in the next process nothing allows it any more. */
+import * as Tool from "@effect/ai/Tool"
+import * as Toolkit from "@effect/ai/Toolkit"
+import * as FileSystem from "@effect/platform/FileSystem"
+import * as Path from "@effect/platform/Path"
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import * as ScriptedModel from "../../src/model/ScriptedModel.js"
+import * as PermissionFile from "../../src/permission/PermissionFile.js"
+import type { PolicySource } from "../../src/permission/PolicySource.js"
+import type * as Agent from "../../src/runtime/Agent.js"
+import * as AgentRuntime from "../../src/runtime/AgentRuntime.js"
+import * as Stage from "../../src/session/Stage.js"
+import * as TestInteractor from "../../src/testing/TestInteractor.js"
+import * as Mortal from "../kit/Mortal.js"
+
+const parameters = { name: Schema.String }
+const Work = Tool.make("work", { parameters, success: Schema.String })
+/** May be done again. */
+const Look = Tool.make("look", { parameters, success: Schema.String }).annotate(Tool.Idempotent, true)
+const toolkit = Toolkit.make(Work, Look)
+
+const script: ScriptedModel.Script["agents"] = {
+  main: [
+    { tools: ["work", "look", "work"].map((name, index) => ({ name, id: `call_${index}`, params: { name } })) },
+    { text: "done" },
+    { text: "over" }
+  ]
+}
+
+interface Case {
+  readonly policy?: PolicySource
+  readonly drive?: (agent: Agent.Agent) => Effect.Effect<unknown, Agent.NotTaken>
+  readonly answer?: TestInteractor.Step
+  /** The policy of the second process. Default: it asks about everything. */
+  readonly then?: PolicySource
+  /** What runs in the second process without a question. */
+  readonly keeps?: true
+}
+
+const run = (agent: Agent.Agent) => agent.run("go")
+
+const cases: Readonly<Record<string, Case>> = {
+  "the policy": { policy: { whitelist: { tools: ["work", "look"] } } },
+  "its default": { policy: { defaultPolicy: "allow" } },
+  "the mode": { drive: (agent) => Effect.zipRight(Effect.orDie(agent.permissions.setMode("allow")), run(agent)) },
+  "a stage": {
+    drive: (agent) =>
+      Stage.run(
+        agent,
+        Stage.make({
+          name: "build",
+          allowedTools: ["look"],
+          act: "go",
+          assert: () => Effect.succeed(Stage.ok("")),
+          retryPolicy: { maxAttempts: 1 }
+        })
+      ).pipe(Effect.catchTag("StageInvalid", Effect.die)),
+    answer: TestInteractor.answer({ outcome: "approve" }),
+    then: { whitelist: { tools: ["work", "look"] } }
+  },
+  "a person, and a list denies it now": { answer: "y", then: { blacklist: { tools: ["work", "look"] } } },
+  "the policy, and it is reserved now": {
+    policy: { whitelist: { tools: ["work", "look"] } },
+    then: { whitelist: { tools: ["work", "look"] }, approvals: [{ tools: ["work", "look"] }] }
+  },
+  "a person": { answer: "y", keeps: true },
+  "a suspension of everything": {
+    drive: (agent) => Effect.zipRight(Effect.orDie(agent.permissions.suspend("all")), run(agent)),
+    keeps: true
+  }
+}
+
+/** What ran in the second process, where the person says no; the first died in this write. */
+const second = ({ answer = "n", drive = run, policy = {}, then = {} }: Case, death: Mortal.Death) =>
+  Effect.gen(function* () {
+    const world = yield* Mortal.world
+    const ran: Array<string> = []
+    const worked = ({ name }: { readonly name: string }) => Effect.sync(() => (ran.push(name), name))
+    const runtimeOf =
+      (source: PolicySource): Mortal.Options["runtime"] =>
+      (ids) =>
+        AgentRuntime.layer({ toolkit, policy: PermissionFile.policy(source) }).pipe(
+          Layer.provide(toolkit.toLayer({ work: worked, look: worked })),
+          Layer.provide([ScriptedModel.layer({ agents: script }), FileSystem.layerNoop({}), Path.layer]),
+          Layer.provide(ids),
+          Layer.merge(ids)
+        )
+    const first = yield* Mortal.live(world, { runtime: runtimeOf(policy), person: () => answer }, drive, death)
+    // What was never written down leaves nothing to go on with.
+    if (!first.died || (death.at === 1 && !death.written)) return { died: first.died, ran: [] }
+    ran.splice(0)
+    yield* Mortal.live(world, { runtime: runtimeOf(then), person: () => "n" }, (agent) => agent.awaitIdle)
+    return { died: true, ran }
+  })
+
+describe("a call that another process allowed", () => {
+  for (const [what, one] of Object.entries(cases)) {
+    it.effect(`${one.keeps ? "runs" : "does not run"}, wherever that died, as it was allowed by ${what}`, () =>
+      Effect.gen(function* () {
+        let resumed = 0
+        for (let at = 1, goesOn = true; goesOn; at++) {
+          for (const written of [false, true]) {
+            const { died, ran } = yield* second(one, { at, written })
+            goesOn = died
+            if (!one.keeps) assert.deepStrictEqual(ran, [], `at ${at}, ${written}`)
+            resumed += ran.length
+          }
+        }
+        if (one.keeps) assert.isAbove(resumed, 0)
+      })
+    )
+  }
+})
