@@ -1,20 +1,22 @@
 /**
- * Where the paths of a call lead when links are followed, so that rules over arguments see that place too.
+ * Where the paths of a call lead when links are followed, so that rules over arguments see that place too. And where the paths
+ * lead that rules write out, so that a rule which denies means the place by whatever text.
  *
- * A path is read twice, as in `PathScope`: as a text, and as the system walks it. Files need not exist.
+ * A path of a call is read twice, as in `PathScope`: as a text, and as the system walks it. Files need not exist.
  */
 import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Glob from "../core/Glob.js"
-import type * as Haystack from "../shell/Haystack.js"
+import * as Haystack from "../shell/Haystack.js"
 import * as Location from "../shell/Location.js"
 import type * as CompiledPolicy from "./CompiledPolicy.js"
 import { FileSurvey, run, type Steps } from "./FileSurvey.js"
 import type * as PermissionRule from "./PermissionRule.js"
 import * as Signature from "./Signature.js"
 import * as Subject from "./Subject.js"
+import * as WrittenPlace from "./WrittenPlace.js"
 
 export interface Surroundings {
   /** Absolute. Relative paths start here. */
@@ -31,14 +33,17 @@ export const make =
   (subject, policy, state) => {
     const { params, pathFields = [] } = subject.call
     if (!concerns(subject.tool, policy, state)) return undefined
-    if (!Signature.isRecord(params)) return Effect.succeed(leading(subject, []))
+    if (!Signature.isRecord(params)) return Effect.succeed(leading(subject, [], nothingElse))
     const fields = pathFields.filter((field) => Object.hasOwn(params, field))
     return Effect.flatMap(Effect.clock, (clock) => {
-      const survey = new FileSurvey(Context.get(platform, FileSystem.FileSystem), Context.get(platform, Path.Path), {
-        workspace,
-        clock
-      })
-      return Effect.map(run(placed(survey, workspace, params, fields)), (places) => leading(subject, places))
+      const path = Context.get(platform, Path.Path)
+      const survey = new FileSurvey(Context.get(platform, FileSystem.FileSystem), path, { workspace, clock })
+      const real = (text: string) => survey.own(path.resolve(workspace, text))
+      return Effect.flatMap(run(placed(survey, workspace, params, fields)), (places) =>
+        Effect.map(run(meant(real, workspace, denying(policy, state), fields)), (also) =>
+          leading(subject, places, also)
+        )
+      )
     })
   }
 
@@ -69,12 +74,15 @@ const concerns = (
 
 const leading = (
   { call }: PermissionRule.Subject,
-  places: ReadonlyArray<Arguments> | undefined
+  places: ReadonlyArray<Arguments> | undefined,
+  also: Also
 ): PermissionRule.Subject => {
   if (places === undefined) return Subject.make({ ...call, doubt: lost })
   const known = { ...call, linked: false }
   const there = places.map((params) => Subject.make({ ...known, params }).evidence)
-  return there.length === 0 ? Subject.make(known) : Subject.make(known, (self) => new Both(self, known, there))
+  return there.length === 0 && also.patterns.size === 0 && also.words.size === 0
+    ? Subject.make(known)
+    : Subject.make(known, (self) => new Both(self, known, there, also))
 }
 
 const lost = "Where its paths lead when links are followed cannot be told, and a rule may be about that."
@@ -84,17 +92,20 @@ class Both extends Subject.Evidence {
   constructor(
     self: PermissionRule.Subject,
     call: Subject.Call,
-    private readonly there: ReadonlyArray<Subject.Evidence>
+    private readonly there: ReadonlyArray<Subject.Evidence>,
+    private readonly also: Also
   ) {
     super(self, call)
   }
 
   override matches(pattern: Haystack.Needle): boolean {
-    return super.matches(pattern) || this.there.some((evidence) => evidence.matches(pattern))
+    const all = [pattern, ...(this.also.patterns.get(pattern.text) ?? [])]
+    return all.some((one) => super.matches(one) || this.there.some((evidence) => evidence.matches(one)))
   }
 
   override mentions(rule: ReadonlyArray<string>): boolean {
-    return super.mentions(rule) || this.there.some((evidence) => evidence.mentions(rule))
+    const all = [rule, ...(this.also.words.get(rule.join(" ")) ?? [])]
+    return all.some((one) => super.mentions(one) || this.there.some((evidence) => evidence.mentions(one)))
   }
 
   override isWithin(pattern: ReadonlyArray<Glob.Glob>): boolean {
@@ -104,6 +115,61 @@ class Both extends Subject.Evidence {
   override get allowStrings(): ReadonlyArray<string> {
     return [...super.allowStrings, ...this.there.flatMap(({ allowStrings }) => allowStrings)]
   }
+}
+
+/** What rules that deny mean beside what is written, by that. */
+interface Also {
+  readonly patterns: ReadonlyMap<string, ReadonlyArray<Haystack.Needle>>
+  readonly words: ReadonlyMap<string, ReadonlyArray<ReadonlyArray<string>>>
+}
+
+const nothingElse: Also = { patterns: new Map(), words: new Map() }
+
+/** The rules that deny or reserve. */
+const denying = (
+  { approvals = [], blacklist, deny }: CompiledPolicy.Policy,
+  { entries }: CompiledPolicy.Entries
+): { readonly patterns: Iterable<string>; readonly words: Iterable<ReadonlyArray<string>> } => {
+  const lists = [deny, blacklist, ...approvals.map(({ rules }) => rules)]
+  return {
+    patterns: new Set([...lists.flatMap(({ rules }) => rules.patterns), ...entries]),
+    words: lists.flatMap((list) => list.arguments)
+  }
+}
+
+/** Other texts for the paths that rules write out. */
+function* meant(
+  real: (text: string) => Steps<string>,
+  workspace: string,
+  rules: ReturnType<typeof denying>,
+  fields: ReadonlyArray<string>
+): Steps<Also> {
+  const root = yield* real(workspace)
+  const known = new Map<string, ReadonlyArray<string>>()
+  function* look(path: string): Steps<ReadonlyArray<string>> {
+    const before = known.get(path)
+    if (before !== undefined) return before
+    const place = yield* real(path)
+    // A loop of links leads nowhere.
+    const texts = [Location.normal(path, workspace), ...(place.includes("\0") ? [] : [Location.normal(place, root)])]
+    const others = [...new Set(texts)].filter((text) => text !== path)
+    known.set(path, others)
+    return others
+  }
+  const patterns = new Map<string, ReadonlyArray<Haystack.Needle>>()
+  for (const pattern of rules.patterns) {
+    for (const path of WrittenPlace.paths(pattern, fields)) yield* look(path)
+    const others = WrittenPlace.spellings(pattern, fields, (path) => known.get(path) ?? [])
+    if (others.length > 0) patterns.set(pattern, others.map(Haystack.needle))
+  }
+  const words = new Map<string, ReadonlyArray<ReadonlyArray<string>>>()
+  for (const rule of rules.words) {
+    const others: Array<ReadonlyArray<string>> = []
+    for (const [at, word] of rule.entries())
+      for (const other of yield* look(word)) others.push(rule.with(at, other || "."))
+    if (others.length > 0) words.set(rule.join(" "), others)
+  }
+  return { patterns, words }
 }
 
 type Arguments = { readonly [key: string]: unknown }

@@ -304,6 +304,74 @@ describe("a pattern over a path that denies", () => {
   )
 })
 
+describe("a rule that denies, and writes out another text for a place", () => {
+  const real = ["src/a.ts", "alias/a.ts", "src/here", "./alias/../src//a.ts"]
+  const cases: ReadonlyArray<readonly [pattern: (root: string) => string, denied: ReadonlyArray<string>]> = [
+    [() => "write_file(*path=alias/*)", real],
+    [() => "write_file(content=*, path=alias/a.ts)", real],
+    [() => "write_file(*path=alias/a*)", ["src/a.ts", "alias/a.ts", "src/here"]],
+    [() => "write_file(*path=alias*)", real],
+    [() => "write_file(*path=./src/*)", real],
+    [() => "write_file(*path=src//deep/../*)", real],
+    [(root) => `write_file(*path=${root}/src/*)`, real],
+    [(root) => `write_file(*path=${root}/alias/*)`, real],
+    [(root) => `write_file(*path=${root}/src/a.ts)`, real],
+    [(root) => `write_file(*path=${root}/*)`, [...real, "secret.txt"]],
+    [() => "*path=src/out.txt)", ["secret.txt", "src/out.txt", "src/up/secret.txt"]]
+  ]
+  const lists: ReadonlyArray<readonly [string, (pattern: string) => PolicySource, (pattern: string) => string]> = [
+    ["in the blacklist", (pattern) => ({ blacklist: { patterns: [pattern] } }), () => ""],
+    ["in the guards", (pattern) => ({ guards: { deny: { patterns: [pattern] } } }), () => ""],
+    ["in the session", () => ({}), (pattern) => pattern]
+  ]
+  for (const [where, policyOf, entryOf] of lists) {
+    it.scoped(`means the place: ${where}`, () =>
+      Effect.gen(function* () {
+        const { make, root } = yield* inWorkspace
+        for (const [patternOf, paths] of cases) {
+          const pattern = patternOf(root)
+          const { outcome, state } = yield* make({ policy: { defaultPolicy: "allow", ...policyOf(pattern) } })
+          if (entryOf(pattern) !== "") state.deny(pattern)
+          for (const path of paths) assert.strictEqual(yield* outcome(...write(path)), "deny", `${pattern} ${path}`)
+          assert.strictEqual(yield* outcome(...write("other.txt")), pattern.includes(`${root}/*`) ? "deny" : "allow")
+        }
+      }).pipe(Effect.provide(NodeContext.layer))
+    )
+  }
+
+  it.scoped("means it by its words, and reserves it, too", () =>
+    Effect.gen(function* () {
+      const { make, root } = yield* inWorkspace
+      for (const word of ["alias/a.ts", `${root}/src/a.ts`, "./src/a.ts"]) {
+        const { outcome } = yield* make({ policy: { defaultPolicy: "allow", blacklist: { arguments: [word] } } })
+        for (const path of ["src/a.ts", "alias/a.ts"]) assert.strictEqual(yield* outcome(...write(path)), "deny", word)
+        assert.strictEqual(yield* outcome(...write("src/b.ts")), "allow", word)
+      }
+      const patterns = ["write_file(*path=alias/*)"]
+      const reserved = yield* make({ policy: { defaultPolicy: "allow", approvals: [{ patterns }] } })
+      assert.match(yield* reserved.said(...write("src/a.ts")), /^ask \(approvals\)/)
+    }).pipe(Effect.provide(NodeContext.layer))
+  )
+
+  it.scoped("means every path of a list", () =>
+    Effect.gen(function* () {
+      const { make } = yield* inWorkspace
+      const policy: PolicySource = { defaultPolicy: "allow", blacklist: { patterns: ['pack(files=[[]"alias/*'] } }
+      const { outcome } = yield* make({ policy })
+      assert.strictEqual(yield* outcome("pack", { files: ["src/a.ts"] }), "deny")
+      assert.strictEqual(yield* outcome("pack", { files: ["secret.txt"] }), "allow")
+    }).pipe(Effect.provide(NodeContext.layer))
+  )
+
+  it.scoped("does not allow it", () =>
+    Effect.gen(function* () {
+      const { make } = yield* inWorkspace
+      const { outcome } = yield* make({ policy: { whitelist: { patterns: ["write_file(content=*, path=alias/*)"] } } })
+      for (const path of ["src/a.ts", "alias/a.ts"]) assert.strictEqual(yield* outcome(...write(path)), "ask", path)
+    }).pipe(Effect.provide(NodeContext.layer))
+  )
+})
+
 describe("a path of which nobody can tell where it leads", () => {
   it.scoped("is asked about, where a rule looks at it", () =>
     Effect.gen(function* () {
