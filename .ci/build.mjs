@@ -13,6 +13,7 @@ import { readFileSync } from "node:fs"
 import { writeFile } from "node:fs/promises"
 import { resolve } from "node:path"
 import { build } from "rolldown"
+import { notices } from "./notices.mjs"
 
 const common = { platform: "node", logLevel: "warn" }
 
@@ -52,6 +53,7 @@ const library = async () => {
     external: (id) => !/^(?:[./]|src\/|saxes$|xmlchars\/)/.test(id),
     // A module that is public and loaded late is loaded at once where the index is.
     checks: { ineffectiveDynamicImport: false },
+    plugins: [notices("THIRD-PARTY.txt")],
     // What a public module shares with others is a piece of its own; otherwise the module would export it as well.
     preserveEntrySignatures: "strict",
     output: {
@@ -120,6 +122,7 @@ const programs = {
       // libsql would make a whole report, to learn which C library this is; it finds that out in another way.
       transform: { define: { "process.report": "undefined" } },
       plugins: [
+        notices("THIRD-PARTY.txt"),
         // Only text that is not ASCII needs them; V8 reads its tables for 10 ms, and longer from a disk.
         later("string-width/index.js", {
           "const segmenter = new Intl.Segmenter();":

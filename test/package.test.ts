@@ -212,6 +212,19 @@ describe("the package", () => {
     }
   })
 
+  it("brings the terms of every package that is in it", () => {
+    const terms = (place: string) =>
+      readFileSync(join(full, "node_modules/assent/dist", place, "THIRD-PARTY.txt"), "utf8")
+    for (const name of ["effect", "marked", "lowlight", "yaml", "@libsql/client"])
+      assert.match(terms("bin/program"), new RegExp(`^${name} [\\d.]+: [\\w.-]+$`, "m"))
+    assert.deepStrictEqual(
+      terms("node")
+        .match(/^[\w@/-]+ [\d.]+: [\w.-]+$/gm)
+        ?.map((line) => line.split(" ")[0]),
+      ["saxes", "xmlchars"]
+    )
+  })
+
   it("is imported at every path, with what is mandatory beside it and nothing else", { timeout: 120_000 }, async () => {
     const missing = Object.entries(await importAll(small, entries)).map(([entry, message]) => [
       entry,
