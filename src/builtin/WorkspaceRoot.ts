@@ -30,7 +30,7 @@ export interface Options {
   readonly added?: ReadonlyArray<string> | undefined
   /**
    * Files and directories inside it, absolute or relative to it, that tools neither read, list nor change. `.assent`
-   * and `.jaato` are always protected, also in added directories.
+   * and `.jaato` are always protected, also in added directories and in other projects inside.
    */
   readonly protectedPaths?: ReadonlyArray<string> | undefined
   /** The most characters of one result. Default: 30,000. */
@@ -149,7 +149,7 @@ export const make = (options: Options): Effect.Effect<Service, never, FileSystem
     }
 
     const names = [
-      ...roots.flatMap((directory) => [".assent", ".jaato"].map((name) => path.join(directory, name))),
+      ...roots.flatMap((directory) => own.map((name) => path.join(directory, name))),
       ...(options.protectedPaths ?? []).map((name) => path.resolve(root, name))
     ]
     // One lookup for each parent directory, shared: most protected files lie in one directory.
@@ -159,8 +159,11 @@ export const make = (options: Options): Effect.Effect<Service, never, FileSystem
         const all = [...new Set([...names, ...found])].map((name) => name.toLowerCase())
         return (absolute: string) => {
           const wanted = absolute.toLowerCase()
-          // Nearly every path is told apart by its beginning.
-          return all.some((name) => wanted.startsWith(name) && within(path, name, wanted))
+          // Nearly every path is told apart by its beginning, or has no such name in it.
+          return (
+            all.some((name) => wanted.startsWith(name) && within(path, name, wanted)) ||
+            own.some((name) => wanted.includes(name) && roots.some((root) => passes(path, root, absolute, name)))
+          )
         }
       })
     )
@@ -263,6 +266,13 @@ export const isNotFound = (error: PlatformError): boolean => error._tag === "Sys
 // -----------------------------------------------------------------------------------------------------------------
 
 const minOutput = 200
+
+/** What a project shares with its team, whichever project in a workspace it is. */
+const own = [".assent", ".jaato"]
+
+/** Below the root it goes through a directory of this name, or is one. */
+const passes = (path: Path.Path, root: string, absolute: string, name: string): boolean =>
+  within(path, root, absolute) && path.relative(root, absolute).toLowerCase().split(path.sep).includes(name)
 
 const within = (path: Path.Path, directory: string, absolute: string): boolean => {
   const relative = path.relative(directory, absolute)

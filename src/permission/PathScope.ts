@@ -127,9 +127,10 @@ class Judge {
     this.absolute(text)
     for (const target of yield* this.links.targets(workspace, text)) {
       if (!this.isInside(target)) this.outside(text)
-      if (this.isProtected(target)) this.protects(text)
+      if (this.isProtected(target) || this.passes(target)) this.protects(text)
     }
-    if (this.isProtected(this.path.resolve(workspace, text))) this.protects(text)
+    const written = this.path.resolve(workspace, text)
+    if (this.isProtected(written) || this.passes(written)) this.protects(text)
     if (ShellPath.isWild(text) && this.couldName(workspace, text)) this.protects(text)
   }
 
@@ -352,6 +353,12 @@ class Judge {
   private isProtected(target: string): boolean {
     const lower = target.toLowerCase()
     return this.places.some(({ paths }) => paths.some((place) => within(place, lower)))
+  }
+
+  /** Below the workspace it goes through a hidden directory of a protected one's name: that of another project. */
+  private passes(target: string): boolean {
+    const below = this.path.relative(this.bounds.workspace, target)
+    return this.places.some((place) => ShellPath.passes(below, place))
   }
 
   private contains(target: string): boolean {

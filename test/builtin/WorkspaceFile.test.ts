@@ -24,7 +24,13 @@ describe("paths", () => {
           assert.strictEqual(yield* call("search_files", { pattern: "needle", path: outside }), `${there}:1: a needle`)
           assert.include(yield* call("list_files", { path: outside }), `${outside}/deep/`)
           assert.strictEqual((yield* run({ command: "pwd", cwd: outside })).output, `${outside}\n`)
-          for (const path of [".assent/permissions.json", ".ASSENT/x", ".jaato/x", "deep/../.assent"]) {
+          for (const path of [
+            ".assent/permissions.json",
+            ".ASSENT/x",
+            ".jaato/x",
+            "deep/../.assent",
+            "deep/.assent/x"
+          ]) {
             const told = yield* call("write_file", { path: `${outside}/${path}`, content: "x" })
             assert.include(told, "belongs to the runtime", path)
           }
@@ -91,14 +97,19 @@ describe("paths", () => {
         Effect.gen(function* () {
           yield* put(".assent/audit/log", "canary")
           yield* put("keys/id", "canary")
+          yield* put("other/.assent/config.json", "canary")
           yield* put("plain", "canary")
+          yield* fileSystem.symlink(`${root}/other/.assent`, `${root}/theirs`)
           yield* fileSystem.symlink(`${root}/.assent`, `${root}/alias`)
           for (const path of [
             ".assent/audit/log",
             "./x/../.assent/audit/log",
             "alias/audit/log",
             "keys/id",
-            ".ASSENT/x"
+            ".ASSENT/x",
+            "other/.assent/config.json",
+            "other/.Assent/new",
+            "theirs/new"
           ]) {
             assert.include(yield* call("read_file", { path }), "belongs to the runtime")
             assert.include(yield* call("write_file", { path, content: "x" }), "belongs to the runtime")
@@ -106,7 +117,7 @@ describe("paths", () => {
           assert.include(yield* call("write_file", { path: ".jaato/new", content: "x" }), "belongs to the runtime")
           assert.include(yield* call("list_files", { path: ".assent" }), "belongs to the runtime")
           assert.include(yield* call("run_command", { command: "ls", cwd: "alias" }), "belongs to the runtime")
-          assert.strictEqual(yield* call("list_files", { pattern: "**" }), "alias@\nplain")
+          assert.strictEqual(yield* call("list_files", { pattern: "**" }), "alias@\nother/\nplain\ntheirs@")
           assert.strictEqual(yield* call("search_files", { pattern: "canary" }), "plain:1: canary")
         }),
       { protectedPaths: ["keys"] }

@@ -482,6 +482,8 @@ describe("protected paths", () => {
           ".//.assent",
           ".ass*",
           "src-link/../.assent",
+          "src/.assent/x",
+          `${workspace}/src/.Assent`,
           ["src/a.ts", ".assent/x"]
         ]),
       everything
