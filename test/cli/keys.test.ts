@@ -445,4 +445,19 @@ describe("without a screen", () => {
           })
         )
       )
+
+  it.live("Ctrl-C ends it, and how to go on is told on a row of its own; sentences are broken between words", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const place = yield* Program.place
+        const screen = yield* Pseudo.start(place, ["chat", "--plain"], { columns: 50 })
+        yield* screen.sees((text) => text.includes("for commands\n· Ctrl-D to quit\n"))
+        yield* screen.type("list\r")
+        yield* screen.sees((text) => text.includes("list_files:"))
+        yield* screen.type("\x03")
+        assert.strictEqual(yield* screen.exit, 130)
+        assert.match(screen.everything().replace(/\n(?!To)/g, ""), /\nTo go on: assent chat --resume ses_\S+$/)
+      })
+    )
+  )
 })

@@ -133,19 +133,28 @@ export const run = (invocation: Arguments.Invocation) =>
           return { ended, model: { baseUrls: model.baseUrls, model: (yield* agent.model).id } }
         }).pipe(Effect.scoped)
       let kept = first
-      let last = yield* chat(kept, current, undefined)
-      while (typeof last.ended !== "number") {
-        const { ended: next, model } = last
-        kept = yield* kept.follow("forked" in next ? next.forked.rootSessionId : next.session.rootSessionId)
-        // The model of that turn may not be there any more.
-        const known = yield* Effect.isSuccess(withModel(kept.settings))
-        last = yield* chat(kept, known ? kept.settings : model, next)
-      }
-      const resumeCommand = attended ? yield* kept.resumeCommand("chat") : undefined
-      // As one line, to be copied.
-      if (resumeCommand !== undefined)
-        yield* drawn.printLine(Display.style(screen.color).dim(`To go on: ${resumeCommand}`))
-      return last.ended
+      const going = Effect.gen(function* () {
+        let last = yield* chat(kept, current, undefined)
+        while (typeof last.ended !== "number") {
+          const { ended: next, model } = last
+          kept = yield* kept.follow("forked" in next ? next.forked.rootSessionId : next.session.rootSessionId)
+          // The model of that turn may not be there any more.
+          const known = yield* Effect.isSuccess(withModel(kept.settings))
+          last = yield* chat(kept, known ? kept.settings : model, next)
+        }
+        return last.ended
+      })
+      const tellHowToGoOn = (lead: string) =>
+        Effect.gen(function* () {
+          const resumeCommand = attended ? yield* kept.resumeCommand("chat") : undefined
+          // As one line, to be copied.
+          if (resumeCommand !== undefined)
+            yield* drawn.printLine(`${lead}${Display.style(screen.color).dim(`To go on: ${resumeCommand}`)}`)
+        })
+      // Without a screen Ctrl-C is a signal, whose mark stands in the row.
+      const ended = yield* Effect.onInterrupt(going, () => tellHowToGoOn("\n"))
+      yield* tellHowToGoOn("")
+      return ended
     }).pipe(Effect.provide(Screen.layer({ output: "stdout", history: history?.entries })))
   }).pipe(Effect.scoped)
 

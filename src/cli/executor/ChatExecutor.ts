@@ -85,7 +85,7 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
   Effect.gen(function* () {
     const { agent, files = ChatFiles.none, interactive } = options
     const drawn = yield* ConsoleScreen
-    const screen = interactive ? Worded.of(drawn) : drawn
+    const screen = drawn.source === "person" ? Worded.of(drawn) : drawn
     let sign: string | undefined
     let drawing: Transcript.Drawing | undefined
     const loaded = Effect.map(
