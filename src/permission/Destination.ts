@@ -38,10 +38,10 @@ export const make =
     return Effect.flatMap(Effect.clock, (clock) => {
       const path = Context.get(platform, Path.Path)
       const survey = new FileSurvey(Context.get(platform, FileSystem.FileSystem), path, { workspace, clock })
-      const real = (text: string) => survey.own(path.resolve(workspace, text))
+      const real = (text: string) => survey.real(path.resolve(workspace, text))
       return Effect.flatMap(run(placed(survey, workspace, params, fields)), (places) =>
         Effect.map(run(meant(real, workspace, denying(policy, state), fields)), (also) =>
-          leading(subject, places, also)
+          leading(subject, survey.isSpent ? undefined : places, also)
         )
       )
     })
