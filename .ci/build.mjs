@@ -43,6 +43,12 @@ const loadedWith = (entry, modules) => {
   return seen
 }
 
+/** What packages are bundled is not in the package: a source map must not lead there. */
+const unmapped = {
+  name: "unmapped",
+  transform: { filter: { id: /\/node_modules\// }, handler: (code) => ({ code, map: { mappings: "" } }) }
+}
+
 const library = async () => {
   let atOnce
   await build({
@@ -53,7 +59,7 @@ const library = async () => {
     external: (id) => !/^(?:[./]|src\/|saxes$|xmlchars\/)/.test(id),
     // A module that is public and loaded late is loaded at once where the index is.
     checks: { ineffectiveDynamicImport: false },
-    plugins: [notices("THIRD-PARTY.txt")],
+    plugins: [notices("THIRD-PARTY.txt"), unmapped],
     // What a public module shares with others is a piece of its own; otherwise the module would export it as well.
     preserveEntrySignatures: "strict",
     output: {

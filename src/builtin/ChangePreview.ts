@@ -19,14 +19,17 @@ export const ofChange = (change: Change, verb: "replace" | "edit"): ToolDisplay 
       ? `replace the whole of ${target.shown}, which exists (${size})`
       : `edit ${target.shown}${change.places === 1 ? "" : ` in ${change.places} places`}`
   const patch = patchOf(isNew ? "/dev/null" : `a/${target.shown}`, `b/${target.shown}`, before ?? "", after)
+  const isSame = !isNew && before === after
   const warnings = [
     ...(before === undefined
       ? [`${target.shown} holds something that cannot be shown as text; it would be lost.`]
       : []),
-    ...(!isNew && before === after ? ["Nothing would change."] : []),
+    ...(isSame ? ["Nothing would change."] : []),
     ...(patch === undefined ? ["The two versions differ too much for a diff; the new one is shown."] : [])
   ]
-  const shown = display(summary, patch ?? after, warnings, { format: patch === undefined ? "text" : "diff" })
+  const shown = display(summary, isSame ? undefined : (patch ?? after), warnings, {
+    format: patch === undefined ? "text" : "diff"
+  })
   if (before === undefined || before.length + after.length > maxChange) return shown
   const texts = isNew ? { after } : { before, after }
   return { ...shown, change: { path: target.absolute, ...texts } }
@@ -109,14 +112,16 @@ const lineStart = (text: string, at: number): number => (at === 0 ? 0 : text.las
 
 const display = (
   summary: string,
-  details: string,
+  details: string | undefined,
   warnings: ReadonlyArray<string>,
   how: { readonly format: "diff" | "text" } | { readonly format: "code"; readonly language: string }
 ): ToolDisplay => {
-  const shortened = Shortened.make(details, shownWhole)
+  const shortened = details === undefined ? undefined : Shortened.make(details, shownWhole)
   return {
     summary: visible(summary),
-    details: visible(shortened === undefined ? details : Shortened.text(shortened)),
+    ...(details === undefined
+      ? {}
+      : { details: visible(shortened === undefined ? details : Shortened.text(shortened)) }),
     ...how,
     ...(shortened === undefined ? {} : { truncated: true }),
     ...(warnings.length > 0 ? { warnings } : {})

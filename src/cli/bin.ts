@@ -13,7 +13,7 @@ if (text === undefined) void import("./MainProcess.js").then(({ run }) => run(ar
 else
   StandardStream.write(
     "stdout",
-    () => `${Fitted.lines(text, process.stdout.isTTY ? process.stdout.columns : undefined)}\n`,
+    () => `${Fitted.lines(text, StandardStream.columns("stdout"))}\n`,
     (lost) => {
       if (lost === undefined) return
       process.exitCode = ExitCode.failed

@@ -250,9 +250,12 @@ describe("write_file", () => {
           format: "diff",
           change: { path: `${root}/old`, before: "a\nb\nc\n", after: "a\nB\nc\n" }
         })
-        assert.deepStrictEqual((yield* preview("write_file", { path: "old", content: "a\nb\nc\n" })).warnings, [
-          "Nothing would change."
-        ])
+        assert.deepStrictEqual(yield* preview("write_file", { path: "old", content: "a\nb\nc\n" }), {
+          summary: "replace the whole of old, which exists (3 lines)",
+          format: "diff",
+          warnings: ["Nothing would change."],
+          change: { path: `${root}/old`, before: "a\nb\nc\n", after: "a\nb\nc\n" }
+        })
       })
     )
   )

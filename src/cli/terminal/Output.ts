@@ -23,8 +23,7 @@ export const write = (to: Name, text: string): Effect.Effect<void> =>
   send(to, () => TerminalText.printed(text, isTerminal(to)))
 
 /** Whole lines of our own, which a terminal would break anywhere. */
-export const say = (to: Name, text: string): Effect.Effect<void> =>
-  write(to, Fitted.lines(text, isTerminal(to) ? columns(to) : undefined))
+export const say = (to: Name, text: string): Effect.Effect<void> => write(to, Fitted.lines(text, columns(to)))
 
 /** One JSON value a line. Escapes do not change the value. */
 export const writeJson = (to: Name, value: unknown): Effect.Effect<void> => writeJsonLines(to, [value])
@@ -84,9 +83,7 @@ export const gone = (to: Name): Effect.Effect<void> =>
 
 export const isTerminal = (name: Name): boolean => process[name].isTTY === true
 
-/** Some terminals report a width of zero, or none. */
-export const columns = (name: Name): number | undefined =>
-  process[name].columns > 0 ? process[name].columns : undefined
+export const columns = StandardStream.columns
 
 /** The stream for a `NodeTerminal`, which escapes its output itself. */
 export const screen = (name: Name): NodeJS.WriteStream => process[name]

@@ -16,6 +16,10 @@ export const write = (to: Name, text: () => string, written: (lost: Error | unde
   })
 }
 
+/** The width of the terminal that it leads to. Some report a width of zero, or none. */
+export const columns = (name: Name): number | undefined =>
+  process[name].columns > 0 ? process[name].columns : undefined
+
 export const isGone = (stream: NodeJS.WriteStream): boolean => stream.destroyed || stream.writableEnded
 
 /** A reader may go away, as in `assent run … | head -1`; writers learn of it from the write's own callback. */
