@@ -310,6 +310,24 @@ export const allowances = ({
   ]
 }
 
+/** What a workspace's file denies or reserves, which counts without trust: one line for each rule, as written. */
+export const denials = ({ approvals, blacklist, defaultPolicy, guards }: PolicySource): ReadonlyArray<string> => {
+  const sanitize = guards?.sanitize
+  return [
+    ...(defaultPolicy === "deny" ? ["whatever no rule is about (defaultPolicy: deny)"] : []),
+    ...[guards?.deny, blacklist].flatMap((lists) => [
+      ...(lists?.tools ?? []).map((name) => `the tool ${name}`),
+      ...(lists?.patterns ?? []).map((pattern) => `calls like ${pattern}`),
+      ...(lists?.arguments ?? []).map((words) => `calls with the arguments ${words}`)
+    ]),
+    ...(approvals ?? []).map((approval) => `what is reserved by ${JSON.stringify(approval)}`),
+    ...(sanitize?.metacharacters === true ? ["metacharacters of a shell"] : []),
+    ...(sanitize?.dangerousCommands === undefined || sanitize.dangerousCommands === false
+      ? []
+      : [`dangerous commands (${JSON.stringify(sanitize.dangerousCommands)})`])
+  ]
+}
+
 /** The names themselves, as in {@link unknownTools}. */
 export const unknownNames = (
   source: PolicySource,

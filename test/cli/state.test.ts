@@ -198,4 +198,40 @@ describe("trust", () => {
       assert.strictEqual((yield* at.run(["run", "--trust", "run touch other"])).code, 0)
     })
   )
+
+  it.scopedLive("is told where files that allow nothing deny less than those that were trusted", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      const file = "workspace/.assent/permissions.json"
+      const begun = (...flags: ReadonlyArray<string>) =>
+        Effect.map(at.run(["run", ...flags, "list"]), ({ stderr }) => Program.linesOf(stderr))
+      const lost = (what: string) => [
+        `assent: ${at.path(file)} no longer denies what it denied when you trusted the directory: ${what}. If that is meant, start with --trust.`
+      ]
+      const blacklist = { tools: ["fetch_url"], patterns: ["rm *", "git push*"] }
+      const approvals = [{ patterns: ["deploy*"], quorum: 2 }]
+      yield* at.write(file, { blacklist, approvals })
+      assert.deepStrictEqual(yield* begun(), [])
+      yield* at.write(file, { blacklist: {} })
+      assert.deepStrictEqual(yield* begun(), [], "nobody trusted what it denied")
+      yield* at.write(file, { blacklist, approvals })
+      assert.deepStrictEqual(yield* begun("--trust"), [])
+      yield* at.write(file, {
+        blacklist: { patterns: ["git push*", "rm *", "sudo *"], tools: ["fetch_url"] },
+        approvals
+      })
+      assert.deepStrictEqual(yield* begun(), [])
+      yield* at.write(file, { blacklist: { patterns: ["git push*"] }, approvals })
+      assert.deepStrictEqual(yield* begun(), lost("the tool fetch_url, calls like rm *"))
+      fs.rmSync(at.path(file))
+      assert.deepStrictEqual(
+        yield* begun(),
+        lost(
+          'the tool fetch_url, calls like rm *, calls like git push*, what is reserved by {"patterns":["deploy*"],"quorum":2}'
+        )
+      )
+      assert.deepStrictEqual(yield* begun("--trust"), [])
+      assert.deepStrictEqual(yield* begun(), [])
+    })
+  )
 })

@@ -20,6 +20,7 @@ import * as ProviderName from "../../model/ProviderName.js"
 import * as CompiledPolicy from "../../permission/CompiledPolicy.js"
 import { modes, type Mode } from "../../permission/PermissionState.js"
 import * as PolicyFile from "../../permission/PolicyFile.js"
+import * as PolicySource from "../../permission/PolicySource.js"
 import * as RealPath from "../../permission/RealPath.js"
 import * as Arguments from "./Arguments.js"
 import * as Arrangement from "./Arrangement.js"
@@ -191,6 +192,7 @@ export const load = (flags: Arguments.Flags): Effect.Effect<Settings, Failure, F
         ...brought.remarks,
         ...instructions.remarks,
         ...policy.warnings,
+        ...(flags.policy === undefined && !trusted ? yield* lostDenials(place, brought) : []),
         ...(workspaceConfig.store === undefined
           ? []
           : [`"store" in the config.json of a workspace does not count; name it in your own: ${configDirectory}.`])
@@ -411,6 +413,29 @@ const mergedPolicy = (userFile: Found, workspaceFile: Found, trusted: boolean) =
     )
     return { policy, widens: Option.exists(workspace, CompiledPolicy.widens) }
   })
+
+/**
+ * Denials count without trust, so nobody is asked about files that allow nothing: where fewer denials are left than in
+ * the files that were trusted, this says so.
+ */
+const lostDenials = (place: Trust.Place, brought: Brought.Brought) =>
+  Effect.map(Trust.remembered(place), (before): ReadonlyArray<string> => {
+    const denied = denialsIn(before?.files[Brought.permissions])
+    const kept = new Set(denialsIn(Brought.textOf(brought, Brought.permissions)))
+    const lost = denied.filter((line) => !kept.has(line))
+    if (lost.length === 0) return []
+    const shown = [...lost.slice(0, maxLost), ...(lost.length > maxLost ? [`${lost.length - maxLost} more`] : [])]
+    return [
+      `${place.workspace}/${Brought.permissions} no longer denies what it denied when you trusted the directory: ${shown.join(", ")}. If that is meant, start with --trust.`
+    ]
+  })
+
+const maxLost = 5
+
+const denialsIn = (text: string | undefined): ReadonlyArray<string> => {
+  const policy = text === undefined ? undefined : Either.getOrUndefined(PolicyFile.decode(text, ""))
+  return policy === undefined ? [] : PolicySource.denials(policy.source)
+}
 
 const readPolicy = (from: Found) =>
   Effect.gen(function* () {
