@@ -14,7 +14,7 @@ import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import * as ConsoleScreen from "./ConsoleScreen.js"
 import * as FairLock from "../internal/FairLock.js"
-import * as Style from "../terminal/Style.js"
+import * as Display from "../terminal/Display.js"
 import * as TerminalText from "../terminal/TerminalText.js"
 
 /**
@@ -30,6 +30,11 @@ export interface Options {
    * question is closed then, unless `unseen` can prevent it.
    */
   readonly echoes: boolean
+  /**
+   * Hands out what was typed of a line that has no end yet, where a terminal keeps it back until then. A question would
+   * get it as the beginning of its answer. Default: nothing is kept back.
+   */
+  readonly unfinished?: Effect.Effect<void> | undefined
   /** Runs an effect while what is typed is not shown, where that can be had. Default: it cannot. */
   readonly unseen?: (<A, E>(use: Effect.Effect<A, E>) => Effect.Effect<A, E>) | undefined
 }
@@ -47,7 +52,7 @@ export interface Options {
 export const make = (options: Options): Effect.Effect<ConsoleScreen.Service, never, Terminal.Terminal | Scope.Scope> =>
   Effect.gen(function* () {
     const terminal = yield* Terminal.Terminal
-    const style = Style.style(options.color)
+    const style = Display.style(options.color)
     const queue = FairLock.make()
     const lock = Effect.unsafeMakeSemaphore(1)
     const inbox = makeLines()
@@ -66,6 +71,23 @@ export const make = (options: Options): Effect.Effect<ConsoleScreen.Service, nev
         })
       )
     const writeLine = (text: string): Effect.Effect<void> => write((open) => `${open ? "\n" : ""}${text}\n`)
+    const columns = Effect.map(terminal.columns, (count) => (count > 0 ? count : 80))
+    /** A line of a dialog: broken between words where a person reads it, and whole for a program. */
+    const writeWords = (text: string, before = ""): Effect.Effect<void> =>
+      Effect.flatMap(columns, (count) => {
+        const rows = options.echoes ? Display.wrapBelow(text, count - Display.width(before)) : text.split("\n")
+        return writeLine(rows.map((row) => before + row).join("\n"))
+      })
+    /** Keeps from a question what a person had typed when they could not have read it. */
+    const setAside = Effect.suspend(() => {
+      if (!options.echoes) return Effect.void
+      return Effect.flatMap(options.unfinished ?? Effect.void, () => {
+        const typed = inbox.setAside()
+        if (typed === "") return Effect.void
+        unfinished = true
+        return writeWords(style.dim(`(Typed before the question and not taken: ${TerminalText.reveal(typed)})`))
+      })
+    })
 
     yield* Effect.addFinalizer(() => Effect.sync(inbox.end))
     yield* Effect.forkScoped(
@@ -82,9 +104,7 @@ export const make = (options: Options): Effect.Effect<ConsoleScreen.Service, nev
       Effect.gen(function* () {
         const initial = question.initial === undefined ? [] : [TerminalText.reveal(question.initial)]
         // Quoted text stays behind a gutter here too, so that it cannot pass for a title.
-        for (const line of [...question.lines, ...initial].flatMap((text) => text.split("\n"))) {
-          yield* writeLine(`${style.dim("│")} ${line}`)
-        }
+        for (const text of [...question.lines, ...initial]) yield* writeWords(text, `${style.dim("│")} `)
         const { unseen } = options
         const isHidden = question.hidden === true && options.echoes
         if (isHidden && unseen === undefined) {
@@ -119,7 +139,7 @@ export const make = (options: Options): Effect.Effect<ConsoleScreen.Service, nev
     return {
       color: options.color,
       source: options.echoes ? "person" : "pipe",
-      columns: Effect.map(terminal.columns, (count) => (count > 0 ? count : 80)),
+      columns,
       rows: Effect.succeed(Infinity),
       print: (text) => write(() => text),
       printLine: writeLine,
@@ -141,8 +161,9 @@ export const make = (options: Options): Effect.Effect<ConsoleScreen.Service, nev
           Effect.acquireUseRelease(
             Effect.sync(inbox.hold),
             () =>
-              Effect.onInterrupt(Effect.zipRight(writeLine(style.bold(title)), use(ask)), () =>
-                writeLine(style.dim(`${title} (closed: answered elsewhere or withdrawn)`))
+              Effect.onInterrupt(
+                Effect.zipRight(Effect.zipRight(setAside, writeWords(style.bold(title))), use(ask)),
+                () => writeWords(style.dim(`${title} (closed: answered elsewhere or withdrawn)`))
               ),
             () => Effect.sync(inbox.release)
           )
@@ -171,6 +192,8 @@ interface Entry {
   readonly text: string
   /** False for a last line without its line end. */
   readonly finished: boolean
+  /** True for a line that a person typed before the question: it is no answer. */
+  isEarly?: boolean
 }
 
 type Event = Extract<ConsoleScreen.Submitted, { readonly _tag: "Line" | "EndOfInput" }>
@@ -205,11 +228,12 @@ const makeLines = () => {
       return ConsoleScreen.EndOfInput()
     }
     if (who === "next") while (entries[0]?.text.trim() === "") entries.shift()
-    const entry = entries[0]
+    const at = who === "next" ? 0 : entries.findIndex(({ isEarly }) => isEarly !== true)
+    const entry = entries[at]
     // A line that was cut off may have been meant to go on: it decides nothing.
     if (entry === undefined || (who === "dialog" && !entry.finished))
       return ended ? ConsoleScreen.EndOfInput() : undefined
-    entries.shift()
+    entries.splice(at, 1)
     return ConsoleScreen.Line({ text: entry.text })
   }
   const take = (who: "dialog" | "next"): Effect.Effect<Event> =>
@@ -235,6 +259,13 @@ const makeLines = () => {
         current = ""
         wake()
       } else if (!key.ctrl && !key.meta) current += Option.getOrElse(input, () => "").replace(/[^\P{Cc}\t]/gu, "")
+    },
+    /** Whole lines stay for the reader of lines; the beginning of one is yielded, and gone. */
+    setAside: (): string => {
+      for (const entry of entries) entry.isEarly = true
+      const typed = current
+      current = ""
+      return typed
     },
     end: (): void => {
       if (current !== "") entries.push({ text: current, finished: false })

@@ -30,6 +30,14 @@ export const drawn = (cluster: string, columns: number): { readonly text: string
 export const wrap = (text: string, columns: number): ReadonlyArray<string> =>
   text.split("\n").flatMap((line) => (width(line) <= columns ? [line] : wrapLine(line, Math.max(1, columns))))
 
+/** The same for lines that may begin with blanks: what does not fit goes on below their first word. */
+export const wrapBelow = (text: string, columns: number): ReadonlyArray<string> =>
+  text.split("\n").flatMap((line) => {
+    const [all = "", opening = "", blanks = ""] = /^((?:\x1b\[[\d;]*m)*)( *)/.exec(line) ?? []
+    if (blanks.length > columns / 2) return wrap(line, columns)
+    return wrap(opening + line.slice(all.length), columns - blanks.length).map((row) => blanks + row)
+  })
+
 /** Cuts a line without styles to this many columns, with an ellipsis where text was removed. */
 export const truncate = (text: string, columns: number): string => {
   if (width(text) <= columns) return text

@@ -102,6 +102,40 @@ describe("a plain console", () => {
     })
   )
 
+  it.scoped(
+    "keeps what a person typed before a question from it: a whole line for later, the beginning of one not",
+    () =>
+      Effect.gen(function* () {
+        const { terminal, screen, ask } = yield* setup(true)
+        yield* terminal.type("y\nand th")
+        const asking = yield* ask("Approve")
+        yield* terminal.type("n\n")
+        const answered = yield* Fiber.join(asking)
+        assert.isFalse(Either.isRight(answered) && InteractionSample.allows(answered.right.answer))
+        assert.isTrue(
+          terminal.raw().startsWith("\n(Typed before the question and not taken: and th)\nAllow run_command?\n")
+        )
+        assert.deepStrictEqual(yield* screen.next, ConsoleScreen.Line({ text: "y" }))
+      })
+  )
+
+  it.scoped("breaks a dialog between words for a person, and not for a program", () =>
+    Effect.gen(function* () {
+      for (const echoes of [true, false]) {
+        const { terminal, ask } = yield* setup(echoes)
+        yield* terminal.resize(30, 40)
+        const asking = yield* ask("Approve")
+        const rows = terminal.raw().split("\n")
+        yield* terminal.type("y\n")
+        yield* Fiber.join(asking)
+        const widest = Math.max(...rows.map((row) => row.length))
+        if (echoes) assert.isAtMost(widest, 30)
+        else assert.include(rows, "│ always and never are remembered for: ls")
+        assert.include(rows.join("\n"), echoes ? "│ always and never are\n│ remembered for: ls\n" : "│ always")
+      }
+    })
+  )
+
   it.scoped("gives a line to the open dialog, not to whoever waited for a line before", () =>
     Effect.gen(function* () {
       const { terminal, screen, ask } = yield* setup()

@@ -446,6 +446,26 @@ describe("without a screen", () => {
         )
       )
 
+  it.live("what was typed on when a question came is no part of its answer, and is told", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const place = yield* Program.place
+        yield* place.write("workspace/script.json", script(command("echo hi"), command("echo ho"), { text: "Done." }))
+        const screen = yield* Pseudo.start(place, ["chat", "--plain", "--model", "script:script.json"])
+        yield* screen.sees((text) => text.includes("/help"))
+        yield* screen.type("go\r")
+        yield* screen.sees((text) => text.endsWith("answer>"))
+        yield* screen.type("y\rand no")
+        yield* screen.sees((text) => text.includes("echo ho") && text.endsWith("answer>"))
+        yield* screen.type("y\r")
+        const seen = yield* screen.sees((text) => text.endsWith("Done."))
+        assert.include(seen, "(Typed before the question and not taken: and no)\nAllow run_command?")
+        assert.include(seen, "answer> y\n")
+        assert.strictEqual(seen.split("✓").length, 3)
+      })
+    )
+  )
+
   it.live("Ctrl-C ends it, and how to go on is told on a row of its own; sentences are broken between words", () =>
     Effect.scoped(
       Effect.gen(function* () {

@@ -296,8 +296,7 @@ const greet = (screen: Screen, agent: Agent.Agent) =>
     if (model.id.startsWith("offline")) {
       const hint =
         "The offline stand-in is not a language model. Try: read README.md and run ls, or choose one with /model."
-      const rows = Display.wrap(hint, yield* screen.columns)
-      yield* screen.printLine(rows.map(style.dim).join("\n"))
+      yield* screen.printLine(style.dim(hint))
     }
   })
 

@@ -166,7 +166,7 @@ const hearing = (agent: Agent.Agent, channel: QueueChannel.Service, authorOf: Pe
         if (line.trim() === "") continue
         const parsed = JsonCommand.parse(line)
         if (Either.isLeft(parsed)) {
-          yield* agent.report(`Line ${number} of the input is no command and was skipped: ${parsed.left}`)
+          yield* agent.report(`Line ${number} of the input was skipped: ${parsed.left}`)
           continue
         }
         const command = parsed.right

@@ -154,6 +154,19 @@ export const withoutEcho = <A, E, R>(input: Input, use: Effect.Effect<A, E, R>):
     () => Effect.sync(() => input.setRawMode?.(false))
   )
 
+/**
+ * Has a terminal that keeps a line back until its end hand out what there is of it, as keys. Done once it was read.
+ *
+ * @since 0.1.0
+ * @category combinators
+ */
+export const handOut = (input: Input): Effect.Effect<void> =>
+  withoutEcho(
+    input,
+    // A change of the mode makes it readable. The event loop reads between two of these.
+    Effect.zipRight(afterReading, afterReading)
+  )
+
 // -----------------------------------------------------------------------------------------------------------------
 // layers
 // -----------------------------------------------------------------------------------------------------------------
@@ -176,6 +189,11 @@ export const layer = (options?: Options): Layer.Layer<Terminal.Terminal> =>
  * key that a slow line tears apart must not be taken for it.
  */
 const escapeCodeTimeout = 100
+
+const afterReading = Effect.async<void>((resume) => {
+  const waiting = setImmediate(() => resume(Effect.void))
+  return Effect.sync(() => clearImmediate(waiting))
+})
 
 /** Inputs that somebody else reads for a while. */
 const givenAway = new WeakSet<Input>()

@@ -63,6 +63,7 @@ export const layer = ({ output, history }: Options): Layer.Layer<ConsoleScreen.C
         : ConsolePlain.layer({
             color,
             echoes: process.stdin.isTTY === true,
+            unfinished: NodeTerminal.handOut(process.stdin),
             unseen: (use) => NodeTerminal.withoutEcho(process.stdin, use)
           })
     )

@@ -7,23 +7,5 @@ import * as Display from "../../terminal/Display.js"
 export const of = (screen: Screen): Screen => ({
   ...screen,
   printLine: (text) =>
-    Effect.flatMap(screen.columns, (columns) =>
-      screen.printLine(
-        text
-          .split("\n")
-          .flatMap((line) => rowsOf(line, columns))
-          .join("\n")
-      )
-    )
+    Effect.flatMap(screen.columns, (columns) => screen.printLine(Display.wrapBelow(text, columns).join("\n")))
 })
-
-// -----------------------------------------------------------------------------------------------------------------
-// internal
-// -----------------------------------------------------------------------------------------------------------------
-
-/** What begins with blanks goes on below them. */
-const rowsOf = (line: string, columns: number): ReadonlyArray<string> => {
-  const [all = "", styles = "", blanks = ""] = /^((?:\x1b\[[\d;]*m)*)( *)/.exec(line) ?? []
-  if (blanks.length > columns / 2) return Display.wrap(line, columns)
-  return Display.wrap(styles + line.slice(all.length), columns - blanks.length).map((row) => blanks + row)
-}
