@@ -27,14 +27,14 @@ import type * as ProfileLoader from "../subagent/ProfileLoader.js"
 import * as SubagentProfile from "../subagent/SubagentProfile.js"
 import * as ToolRegistry from "../tool/ToolRegistry.js"
 import type * as Channels from "./config/Channels.js"
-import * as AuditLocation from "./config/AuditLocation.js"
-import * as ConfigurationInvalid from "./config/ConfigurationInvalid.js"
-import * as OwnFile from "./config/OwnFile.js"
+import * as AuditLocation from "../local/AuditLocation.js"
+import * as ConfigurationInvalid from "../local/ConfigurationInvalid.js"
+import * as OwnFile from "../local/OwnFile.js"
 import * as ProfileLocation from "./config/ProfileLocation.js"
 import * as Settings from "./config/Settings.js"
 import * as Tools from "./config/Tools.js"
 import * as Traces from "./config/Traces.js"
-import * as UserLocation from "./config/UserLocation.js"
+import * as UserLocation from "../local/UserLocation.js"
 
 export type Platform = FileSystem.FileSystem | Path.Path | CommandExecutor.CommandExecutor
 

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as fc from "effect/FastCheck"
-import * as StoreAddress from "../../src/cli/config/StoreAddress.js"
+import * as StoreAddress from "../../src/local/StoreAddress.js"
 import * as Program from "../kit/Program.js"
 
 describe("the address of a database", () => {

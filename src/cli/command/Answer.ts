@@ -9,7 +9,7 @@ import * as AnswerExecutor from "../executor/AnswerExecutor.js"
 import * as Arguments from "../config/Arguments.js"
 import * as InputLines from "../terminal/InputLines.js"
 import * as Output from "../terminal/Output.js"
-import * as Person from "../config/Person.js"
+import * as Person from "../../local/Person.js"
 import * as Screen from "../terminal/Screen.js"
 
 /** The part of a command line that this command reads. */

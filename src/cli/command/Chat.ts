@@ -19,10 +19,10 @@ import * as Channels from "../config/Channels.js"
 import * as ChatExecutor from "../executor/ChatExecutor.js"
 import * as ChatFiles from "../executor/ChatFiles.js"
 import * as OwnCommand from "../executor/OwnCommand.js"
-import * as GitBranch from "../config/GitBranch.js"
+import * as GitBranch from "../../local/GitBranch.js"
 import * as GivenFiles from "../config/GivenFiles.js"
 import * as ModelList from "../config/ModelList.js"
-import * as Person from "../config/Person.js"
+import * as Person from "../../local/Person.js"
 import * as Display from "../../terminal/Display.js"
 import * as ExitCode from "../ExitCode.js"
 import * as SessionSelection from "../config/SessionSelection.js"
@@ -32,7 +32,7 @@ import * as Worded from "../terminal/Worded.js"
 import * as UndoReport from "../view/UndoReport.js"
 import * as Settings from "../config/Settings.js"
 import * as StoreLocation from "../config/StoreLocation.js"
-import * as Trust from "../config/Trust.js"
+import * as Trust from "../../local/Trust.js"
 
 export const run = (invocation: Arguments.Invocation) =>
   Effect.gen(function* () {
@@ -178,7 +178,7 @@ const picked = (flags: Arguments.Flags, settings: Settings.Settings) =>
 /** Loaded for a person at a terminal only. */
 const openHistory = (settings: Settings.Settings) =>
   Effect.map(
-    Effect.promise(() => Promise.all([import("../config/PromptHistory.js"), import("../../core/Redaction.js")])),
+    Effect.promise(() => Promise.all([import("../../local/PromptHistory.js"), import("../../core/Redaction.js")])),
     ([PromptHistory, Redaction]) => PromptHistory.open(settings, Redaction.make(Settings.secretsOf(settings)))
   )
 

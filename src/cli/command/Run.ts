@@ -14,7 +14,7 @@ import * as GivenFiles from "../config/GivenFiles.js"
 import * as Launch from "../Launch.js"
 import * as Output from "../terminal/Output.js"
 import * as RunExecutor from "../executor/RunExecutor.js"
-import * as Person from "../config/Person.js"
+import * as Person from "../../local/Person.js"
 import * as Settings from "../config/Settings.js"
 import * as StoreLocation from "../config/StoreLocation.js"
 

@@ -7,8 +7,8 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as path from "node:path"
 import * as Arguments from "./Arguments.js"
-import type * as ConfigFile from "./ConfigFile.js"
-import { make as invalid, type ConfigurationInvalid } from "./ConfigurationInvalid.js"
+import type * as ConfigFile from "../../local/ConfigFile.js"
+import { make as invalid, type ConfigurationInvalid } from "../../local/ConfigurationInvalid.js"
 
 /** A model that decides about what the policy delegates. */
 export interface Reviewer {

@@ -15,8 +15,8 @@ import * as Interactor from "../../interaction/Interactor.js"
 import type * as CompiledPolicy from "../../permission/CompiledPolicy.js"
 import * as Arguments from "./Arguments.js"
 import * as Arrangement from "./Arrangement.js"
-import * as ConfigurationInvalid from "./ConfigurationInvalid.js"
-import * as Person from "./Person.js"
+import * as ConfigurationInvalid from "../../local/ConfigurationInvalid.js"
+import * as Person from "../../local/Person.js"
 import type { Settings } from "./Settings.js"
 
 /** Which channels to use, before any of them is opened. */

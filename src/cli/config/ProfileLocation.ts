@@ -6,8 +6,8 @@ import * as Either from "effect/Either"
 import * as ProviderName from "../../model/ProviderName.js"
 import type * as ProfileLoader from "../../subagent/ProfileLoader.js"
 import * as ToolRegistry from "../../tool/ToolRegistry.js"
-import * as Brought from "./Brought.js"
-import type * as OwnFile from "./OwnFile.js"
+import * as Brought from "../../local/Brought.js"
+import type * as OwnFile from "../../local/OwnFile.js"
 import * as Settings from "./Settings.js"
 
 type Place = Pick<Settings.Settings, "workspace" | "configDirectory" | "trusted" | "brought">

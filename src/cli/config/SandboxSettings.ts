@@ -7,8 +7,8 @@ import * as path from "node:path"
 import * as HostSandbox from "../../sandbox/HostSandbox.js"
 import * as Sandbox from "../../sandbox/Sandbox.js"
 import * as Arguments from "./Arguments.js"
-import type * as ConfigFile from "./ConfigFile.js"
-import { make as invalid, type ConfigurationInvalid } from "./ConfigurationInvalid.js"
+import type * as ConfigFile from "../../local/ConfigFile.js"
+import { make as invalid, type ConfigurationInvalid } from "../../local/ConfigurationInvalid.js"
 
 /** All options of a sandbox, except the workspace and the paths to hide. */
 export interface SandboxSettings {

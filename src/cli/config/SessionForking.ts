@@ -8,12 +8,12 @@ import * as AuditTrail from "../../audit/AuditTrail.js"
 import * as Checkpoints from "../../builtin/Checkpoints.js"
 import * as SessionFork from "../../journal/SessionFork.js"
 import type * as SessionStore from "../../journal/SessionStore.js"
-import * as AuditLocation from "./AuditLocation.js"
-import type { ConfigurationInvalid } from "./ConfigurationInvalid.js"
-import * as Person from "./Person.js"
+import * as AuditLocation from "../../local/AuditLocation.js"
+import type { ConfigurationInvalid } from "../../local/ConfigurationInvalid.js"
+import * as Person from "../../local/Person.js"
 import type * as Settings from "./Settings.js"
 import * as StoreLocation from "./StoreLocation.js"
-import * as UserLocation from "./UserLocation.js"
+import * as UserLocation from "../../local/UserLocation.js"
 
 /** Forks a session at the end of a turn, or at its end. What it was given is not touched, also while it runs. */
 export const fork = (

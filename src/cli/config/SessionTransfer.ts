@@ -14,14 +14,14 @@ import * as SessionArchive from "../../journal/SessionArchive.js"
 import * as SessionStore from "../../journal/SessionStore.js"
 import * as Adoption from "./Adoption.js"
 import * as Arguments from "./Arguments.js"
-import * as AuditLocation from "./AuditLocation.js"
-import * as ConfigurationInvalid from "./ConfigurationInvalid.js"
+import * as AuditLocation from "../../local/AuditLocation.js"
+import * as ConfigurationInvalid from "../../local/ConfigurationInvalid.js"
 import * as NodeProcess from "../NodeProcess.js"
-import * as OwnFile from "./OwnFile.js"
+import * as OwnFile from "../../local/OwnFile.js"
 import * as SessionName from "./SessionName.js"
 import type * as Settings from "./Settings.js"
 import * as StoreLocation from "./StoreLocation.js"
-import * as UserLocation from "./UserLocation.js"
+import * as UserLocation from "../../local/UserLocation.js"
 
 /** What is asked of the store of every workspace, one after the other. A store that cannot be read is a remark. */
 export const everywhere = <A, E extends { readonly message: string }, R>(

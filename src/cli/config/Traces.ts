@@ -6,8 +6,8 @@ import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import type * as Redaction from "../../core/Redaction.js"
 import * as Spans from "../../core/Spans.js"
-import * as ConfigurationInvalid from "./ConfigurationInvalid.js"
-import * as HiddenVariables from "./HiddenVariables.js"
+import * as ConfigurationInvalid from "../../local/ConfigurationInvalid.js"
+import * as HiddenVariables from "../../local/HiddenVariables.js"
 import * as Version from "../Version.js"
 
 /**

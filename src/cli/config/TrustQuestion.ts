@@ -8,14 +8,14 @@ import * as Either from "effect/Either"
 import * as Display from "../../terminal/Display.js"
 import * as PolicyFile from "../../permission/PolicyFile.js"
 import * as PolicySource from "../../permission/PolicySource.js"
-import * as Brought from "./Brought.js"
-import * as ConfigFile from "./ConfigFile.js"
-import type { ConfigurationInvalid } from "./ConfigurationInvalid.js"
+import * as Brought from "../../local/Brought.js"
+import * as ConfigFile from "../../local/ConfigFile.js"
+import type { ConfigurationInvalid } from "../../local/ConfigurationInvalid.js"
 import type { Platform } from "../Launch.js"
 import * as ProfileLocation from "./ProfileLocation.js"
 import type * as Settings from "./Settings.js"
 import * as Tools from "./Tools.js"
-import * as Trust from "./Trust.js"
+import * as Trust from "../../local/Trust.js"
 
 /** What trust in a workspace would enable. Lines are never cut. */
 export interface Wanted {

@@ -4,7 +4,7 @@ import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
 import type { Outside } from "../../channel/ConsoleScreen.js"
-import * as OwnFile from "../config/OwnFile.js"
+import * as OwnFile from "../../local/OwnFile.js"
 import * as NodeTerminal from "./NodeTerminal.js"
 
 /** Undefined where shells have no jobs. */

@@ -39,7 +39,7 @@ describe("the one way out", () => {
     )
     // It reads what a shell hands in by such a name.
     assert.deepStrictEqual(using(/\/dev\/(?:tty|stdout|stderr|fd)|\bwriteSync\(\s*[12]\b|\bfd:\s*[12]\b/), [
-      "cli/config/OwnFile.ts"
+      "local/OwnFile.ts"
     ])
     assert.deepStrictEqual(using(/\bnode:tty\b/), ["cli/terminal/Tty.ts"])
     assert.deepStrictEqual(using(/["']node:process["']/), ["cli/terminal/NodeTerminal.ts"])

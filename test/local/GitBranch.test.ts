@@ -2,8 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { execFileSync } from "node:child_process"
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs"
-import * as GitBranch from "../../../src/cli/config/GitBranch.js"
-import * as Program from "../../kit/Program.js"
+import * as GitBranch from "../../src/local/GitBranch.js"
+import * as Program from "../kit/Program.js"
 
 const place = Effect.map(Program.place, (place) => {
   const at = (...parts: ReadonlyArray<string>) => place.path("workspace", ...parts)

@@ -10,10 +10,10 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as path from "node:path"
-import * as Lazy from "../../core/Lazy.js"
-import * as Origin from "../../core/Origin.js"
-import type * as AuditChain from "../../audit/AuditChain.js"
-import type { AuditEntry } from "../../audit/AuditRecord.js"
+import * as Lazy from "../core/Lazy.js"
+import * as Origin from "../core/Origin.js"
+import type * as AuditChain from "../audit/AuditChain.js"
+import type { AuditEntry } from "../audit/AuditRecord.js"
 import * as AuditLocation from "./AuditLocation.js"
 import * as Brought from "./Brought.js"
 import { make as invalid, type ConfigurationInvalid } from "./ConfigurationInvalid.js"
@@ -117,7 +117,7 @@ const decode = Lazy.make(() =>
 const record = (place: Place, { digest }: Brought.Brought, { reason, trusted, ...decision }: Decision) =>
   Effect.gen(function* () {
     // Loaded on demand: hardly any start decides about trust.
-    const AuditFile = yield* Effect.promise(() => import("../../audit/AuditFile.js"))
+    const AuditFile = yield* Effect.promise(() => import("../audit/AuditFile.js"))
     const trail = yield* AuditFile.make({ ...AuditLocation.archive(place), key: place.auditKey })
     const { agent, rootSessionId, sessionId } = Origin.outside
     const about = `${place.workspace} as of ${digest.slice(0, 16)}`

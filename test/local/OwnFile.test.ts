@@ -6,9 +6,9 @@ import * as fs from "node:fs"
 import * as net from "node:net"
 import * as os from "node:os"
 import * as path from "node:path"
-import * as Brought from "../../../src/cli/config/Brought.js"
-import * as Instructions from "../../../src/cli/config/Instructions.js"
-import * as OwnFile from "../../../src/cli/config/OwnFile.js"
+import * as Brought from "../../src/local/Brought.js"
+import * as Instructions from "../../src/local/Instructions.js"
+import * as OwnFile from "../../src/local/OwnFile.js"
 
 const canary = "out-of-reach-8f3a"
 

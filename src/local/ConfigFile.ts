@@ -17,11 +17,11 @@
 import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
-import * as CompactionConfig from "../../conversation/CompactionConfig.js"
-import * as Lazy from "../../core/Lazy.js"
-import { modes } from "../../permission/PermissionState.js"
-import * as Sandbox from "../../sandbox/Sandbox.js"
-import * as ForeignJson from "../../core/ForeignJson.js"
+import * as CompactionConfig from "../conversation/CompactionConfig.js"
+import * as Lazy from "../core/Lazy.js"
+import { modes } from "../permission/PermissionState.js"
+import * as Sandbox from "../sandbox/Sandbox.js"
+import * as ForeignJson from "../core/ForeignJson.js"
 import { make as invalid, type ConfigurationInvalid } from "./ConfigurationInvalid.js"
 
 /** Who is asked first when a subagent asks: the person, or the parent's model. */

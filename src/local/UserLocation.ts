@@ -23,7 +23,7 @@ import * as Option from "effect/Option"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
-import * as Digest from "../../core/Digest.js"
+import * as Digest from "../core/Digest.js"
 import { make as invalid, type ConfigurationInvalid } from "./ConfigurationInvalid.js"
 import * as OwnFile from "./OwnFile.js"
 

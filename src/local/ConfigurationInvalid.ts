@@ -2,7 +2,7 @@
 import * as Schema from "effect/Schema"
 
 /** The message names what is wrong and says what can be given instead. */
-export class ConfigurationInvalid extends Schema.TaggedError<ConfigurationInvalid>("assent/cli/ConfigurationInvalid")(
+export class ConfigurationInvalid extends Schema.TaggedError<ConfigurationInvalid>("assent/local/ConfigurationInvalid")(
   "ConfigurationInvalid",
   { message: Schema.String }
 ) {}

@@ -5,7 +5,7 @@
 import * as Effect from "effect/Effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
-import type * as Redaction from "../../core/Redaction.js"
+import type * as Redaction from "../core/Redaction.js"
 import * as OwnFile from "./OwnFile.js"
 import * as UserLocation from "./UserLocation.js"
 

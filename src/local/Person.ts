@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as os from "node:os"
-import * as RemoteInteractor from "../../channel/RemoteInteractor.js"
+import * as RemoteInteractor from "../channel/RemoteInteractor.js"
 
 /**
  * The account name of this process. It is never taken from the environment, where it could be set to any name. An

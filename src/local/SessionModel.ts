@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as path from "node:path"
-import * as Lazy from "../../core/Lazy.js"
+import * as Lazy from "../core/Lazy.js"
 import * as OwnFile from "./OwnFile.js"
 import * as UserLocation from "./UserLocation.js"
 

@@ -5,7 +5,7 @@ import * as FastCheck from "fast-check"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
-import * as UserLocation from "../../../src/cli/config/UserLocation.js"
+import * as UserLocation from "../../src/local/UserLocation.js"
 
 const under = (variables: Record<string, string>) =>
   Effect.withConfigProvider(

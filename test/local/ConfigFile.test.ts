@@ -5,11 +5,11 @@ import { assert, describe, it } from "@effect/vitest"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import type * as Arguments from "../../../src/cli/config/Arguments.js"
-import * as ConfigFile from "../../../src/cli/config/ConfigFile.js"
-import * as Settings from "../../../src/cli/config/Settings.js"
-import * as Launch from "../../../src/cli/Launch.js"
-import * as KnownModel from "../../../src/model/KnownModel.js"
+import type * as Arguments from "../../src/cli/config/Arguments.js"
+import * as ConfigFile from "../../src/local/ConfigFile.js"
+import * as Settings from "../../src/cli/config/Settings.js"
+import * as Launch from "../../src/cli/Launch.js"
+import * as KnownModel from "../../src/model/KnownModel.js"
 
 const full = {
   limits: {

@@ -8,7 +8,7 @@
 import * as Effect from "effect/Effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
-import * as Digest from "../../core/Digest.js"
+import * as Digest from "../core/Digest.js"
 import * as OwnFile from "./OwnFile.js"
 
 export interface Brought {

@@ -4,12 +4,12 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
-import * as AuditLocation from "../../../src/cli/config/AuditLocation.js"
-import * as Brought from "../../../src/cli/config/Brought.js"
-import * as Trust from "../../../src/cli/config/Trust.js"
-import * as UserLocation from "../../../src/cli/config/UserLocation.js"
-import type { RequestId } from "../../../src/core/Id.js"
-import * as AuditArchive from "../../../src/audit/AuditArchive.js"
+import * as AuditLocation from "../../src/local/AuditLocation.js"
+import * as Brought from "../../src/local/Brought.js"
+import * as Trust from "../../src/local/Trust.js"
+import * as UserLocation from "../../src/local/UserLocation.js"
+import type { RequestId } from "../../src/core/Id.js"
+import * as AuditArchive from "../../src/audit/AuditArchive.js"
 
 const place = Effect.gen(function* () {
   const fs = yield* FileSystem.FileSystem

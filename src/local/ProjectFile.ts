@@ -11,12 +11,12 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as fs from "node:fs"
 import * as path from "node:path"
-import type * as AuditChain from "../../audit/AuditChain.js"
-import type { AuditOutcome } from "../../audit/AuditRecord.js"
-import * as Lazy from "../../core/Lazy.js"
-import * as Origin from "../../core/Origin.js"
-import type { ProjectRules } from "../../permission/ProjectRules.js"
-import * as SessionRule from "../../permission/SessionRule.js"
+import type * as AuditChain from "../audit/AuditChain.js"
+import type { AuditOutcome } from "../audit/AuditRecord.js"
+import * as Lazy from "../core/Lazy.js"
+import * as Origin from "../core/Origin.js"
+import type { ProjectRules } from "../permission/ProjectRules.js"
+import * as SessionRule from "../permission/SessionRule.js"
 import * as AuditLocation from "./AuditLocation.js"
 import { make as invalid, type ConfigurationInvalid } from "./ConfigurationInvalid.js"
 import * as OwnFile from "./OwnFile.js"
@@ -123,7 +123,7 @@ const stampOf = (file: string): string => {
 /** In a trail of its own, as trust in a directory: it belongs to no session. */
 const record = (place: Place, outcome: AuditOutcome, reason: string) =>
   Effect.gen(function* () {
-    const AuditFile = yield* Effect.promise(() => import("../../audit/AuditFile.js"))
+    const AuditFile = yield* Effect.promise(() => import("../audit/AuditFile.js"))
     const trail = yield* AuditFile.make({ ...AuditLocation.archive(place), key: place.auditKey })
     const { agent, rootSessionId, sessionId } = Origin.outside
     yield* trail.record({

@@ -1,11 +1,11 @@
-/** Where the command line keeps its audit, and the key that it is written and verified with. */
+/** Where the audit of a workspace lies, and the key that it is written and verified with. */
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as fs from "node:fs"
 import * as path from "node:path"
-import type * as AuditArchive from "../../audit/AuditArchive.js"
-import type * as AuditChain from "../../audit/AuditChain.js"
-import * as Arguments from "./Arguments.js"
+import type * as AuditArchive from "../audit/AuditArchive.js"
+import type * as AuditChain from "../audit/AuditChain.js"
+import * as ConfigurationInvalid from "./ConfigurationInvalid.js"
 import * as OwnFile from "./OwnFile.js"
 import type * as UserLocation from "./UserLocation.js"
 
@@ -21,19 +21,26 @@ export const archive = (
 })
 
 /** The key in a file that only its owner reads, without the white space around it; none when no file is named. */
-export const readKey = (file: string | undefined): Effect.Effect<AuditChain.Key | undefined, Arguments.UsageError> =>
+export const readKey = (
+  file: string | undefined
+): Effect.Effect<AuditChain.Key | undefined, ConfigurationInvalid.ConfigurationInvalid> =>
   Effect.gen(function* () {
     if (file === undefined) return undefined
     const content = OwnFile.read(file, longest)
-    if (content._tag === "Absent") return yield* misuse(`There is no key file ${file}. ${remedy(file)}`)
-    if (content._tag === "Refused") return yield* misuse(`The key ${file} ${content.reason}.`)
+    if (content._tag === "Absent")
+      return yield* ConfigurationInvalid.make(`There is no key file ${file}. ${remedy(file)}`)
+    if (content._tag === "Refused") return yield* ConfigurationInvalid.make(`The key ${file} ${content.reason}.`)
     if (isShared(file)) {
-      return yield* misuse(`The key ${file} is not yours alone to read or write. Run: chmod 600 ${file}`)
+      return yield* ConfigurationInvalid.make(
+        `The key ${file} is not yours alone to read or write. Run: chmod 600 ${file}`
+      )
     }
     const key = content.text.trim()
     return key.length >= shortest
       ? Redacted.make(key)
-      : yield* misuse(`The key in ${file} is too short. Make one of at least ${shortest} characters. ${remedy(file)}`)
+      : yield* ConfigurationInvalid.make(
+          `The key in ${file} is too short. Make one of at least ${shortest} characters. ${remedy(file)}`
+        )
   })
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -44,8 +51,6 @@ export const readKey = (file: string | undefined): Effect.Effect<AuditChain.Key 
 const shortest = 16
 /** Bytes. */
 const longest = 10_000
-
-const misuse = (message: string) => new Arguments.UsageError({ message })
 
 const remedy = (file: string): string => `To make one: (umask 077; openssl rand -hex 32 > ${file})`
 

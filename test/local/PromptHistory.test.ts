@@ -3,9 +3,9 @@ import * as Effect from "effect/Effect"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
-import * as PromptHistory from "../../../src/cli/config/PromptHistory.js"
-import * as UserLocation from "../../../src/cli/config/UserLocation.js"
-import * as Redaction from "../../../src/core/Redaction.js"
+import * as PromptHistory from "../../src/local/PromptHistory.js"
+import * as UserLocation from "../../src/local/UserLocation.js"
+import * as Redaction from "../../src/core/Redaction.js"
 
 const place = Effect.acquireRelease(
   Effect.sync(() => {

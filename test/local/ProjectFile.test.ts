@@ -3,10 +3,10 @@ import * as NodeContext from "@effect/platform-node/NodeContext"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import * as AuditArchive from "../../../src/audit/AuditArchive.js"
-import * as AuditLocation from "../../../src/cli/config/AuditLocation.js"
-import * as ProjectFile from "../../../src/cli/config/ProjectFile.js"
-import * as UserLocation from "../../../src/cli/config/UserLocation.js"
+import * as AuditArchive from "../../src/audit/AuditArchive.js"
+import * as AuditLocation from "../../src/local/AuditLocation.js"
+import * as ProjectFile from "../../src/local/ProjectFile.js"
+import * as UserLocation from "../../src/local/UserLocation.js"
 
 const place = Effect.gen(function* () {
   const fs = yield* FileSystem.FileSystem
@@ -42,7 +42,7 @@ describe("the rules of a project", () => {
         AuditArchive.verifySession(archive, id, undefined)
       )
       const decided = chains.flatMap(({ records }) => records.filter((record) => record._tag === "Decided"))
-      assert.deepStrictEqual(
+      assert.sameDeepMembers(
         decided.map(({ outcome, reason }) => [outcome, reason?.replace(`${at.workspace}: `, "")]),
         [
           ["granted", "always in this project: npm test"],
