@@ -7,6 +7,7 @@ import * as JsonExecutor from "../../src/cli/executor/JsonExecutor.js"
 import * as Agent from "../../src/runtime/Agent.js"
 import * as Agents from "../kit/agents.js"
 import * as Program from "../kit/Program.js"
+import * as Runs from "../kit/Runs.js"
 
 afterEach(() => {
   vi.restoreAllMocks()
@@ -107,38 +108,48 @@ describe("a peer's flood", () => {
 })
 
 /**
- * Lines of each flood, and the memory in megabytes and the time in milliseconds that it may cost the process. With a young
+ * Lines of a flood, and the memory in megabytes and the time in milliseconds that it may cost the process. With a young
  * generation that grows, and a heap that is collected late, it would be twice as much; what nobody collects, hundreds.
  */
 const lines = 100_000
 const room = 40
 const patience = 120_000
 
+const kinds = [
+  { what: "no JSON", line: "this is no command" },
+  { what: "broken JSON", line: "{broken json" },
+  { what: "broken JSON in an object", line: '{"_tag":broken}' },
+  { what: "half a command", line: '{"_tag":"Send"}' },
+  { what: "permissions lines that are none", line: '{"_tag":"Permissions","command":"frobnicate"}' },
+  { what: "interruptions of nobody", line: '{"_tag":"Interrupt","target":"nobody"}' }
+]
+/** All of them are told from one process, and each from a process of its own in the soak. */
+const floods = Runs.isWhole
+  ? kinds.map(({ line, what }) => ({ what, sent: [line] }))
+  : [{ what: "everything that is no command", sent: kinds.map(({ line }) => line) }]
+
 describe("a process under a flood", () => {
   const told = '"_tag":"AgentError"'
-  it.scopedLive.each([
-    { what: "no JSON", line: "this is no command" },
-    { what: "broken JSON", line: "{broken json" },
-    { what: "broken JSON in an object", line: '{"_tag":broken}' },
-    { what: "half a command", line: '{"_tag":"Send"}' },
-    { what: "permissions lines that are none", line: '{"_tag":"Permissions","command":"frobnicate"}' },
-    { what: "interruptions of nobody", line: '{"_tag":"Interrupt","target":"nobody"}' }
-  ])(
+  it.scopedLive.each(floods)(
     "of $what stays as small as it was, and answers each line",
-    ({ line }) =>
+    ({ sent }) =>
       Effect.gen(function* () {
         const at = yield* Program.place
         const program = yield* at.start(["run", "--jsonl", "--store", ":memory:"])
         const answered = (text: string) => program.line((said) => said.includes(told) && said.includes(text))
-        // What it loads with the first such line is no growth.
-        yield* program.write(`${line}\n`)
-        yield* answered("Line 1")
+        const written = sent.map((line) => `${line}\n`).join("")
+        const times = Math.ceil(lines / sent.length)
+        // What it loads with the first such lines is no growth.
+        yield* program.write(written)
+        yield* answered(`Line ${sent.length}`)
         const before = Program.peakMegabytes(program.pid)
-        yield* program.write(`${line}\n`.repeat(lines))
-        yield* answered(`Line ${lines + 1}`)
+        yield* program.write(written.repeat(times))
+        yield* answered(`Line ${(times + 1) * sent.length}`)
         const after = Program.peakMegabytes(program.pid)
         yield* program.endInput
-        assert.strictEqual((yield* program.exit).code, 0)
+        const { code, stdout } = yield* program.exit
+        assert.strictEqual(code, 0)
+        assert.strictEqual(stdout.split(told).length - 1, (times + 1) * sent.length)
         if (before !== undefined && after !== undefined) assert.isBelow(after - before, room)
       }),
     patience
