@@ -6,8 +6,8 @@
  * ```
  *  dist/bin/assent.js               this
  *  dist/bin/program/main.js, …      the program, in pieces that are loaded when they are asked for
- *  dist/bin/program/compiled/…      what V8 made of each piece, by V8, program and command; written by the first run and
- *                                   the first chat that end, and again by one that compiled much more
+ *  dist/bin/program/compiled/…      what V8 made of each piece, by V8, program and kind of command; written by the first
+ *                                   run and the first chat that end, and again by one that compiled much more
  * ```
  *
  * V8 checks only the length of a source text and trusts its cache. So a cache file is named by a hash of the text, ends
@@ -83,9 +83,13 @@ const v8 = `${process.version}-${process.arch}-${cachedDataVersionTag().toString
 const version = hash(readFileSync(join(program, main)))
   .toString("hex")
   .slice(0, 16)
-/** A run and a chat call other functions of the same piece, and only what was called is kept. */
-const work = process.argv[2] === "run" ? "run" : "chat"
-const compiled = join(program, "compiled", v8, version, work)
+/**
+ * A run and a chat call other functions of the same piece, and only what was called is kept. Each takes what the other kept
+ * until it has its own, and commands that keep nothing take either.
+ */
+const [work, other] = process.argv[2] === "run" ? (["run", "chat"] as const) : (["chat", "run"] as const)
+const kept = join(program, "compiled", v8, version)
+const compiled = join(kept, work)
 const loaded = new Map<string, { exports: object }>()
 /** Scripts that were compiled without a cache, by the path of their cache file. */
 const fresh = new Map<string, Script>()
@@ -103,7 +107,7 @@ const load = (name: string): object => {
   loaded.set(name, module)
   const file = join(program, name)
   // A script's value has no type.
-  const piece = compile(file, join(compiled, name)).runInThisContext() as Piece
+  const piece = compile(file, name).runInThisContext() as Piece
   piece(module.exports, require, module, file, program)
   return module.exports
 }
@@ -123,24 +127,26 @@ const fromOutside = (id: string): unknown => {
   }
 }
 
-const compile = (file: string, place: string): Script => {
-  const cachedData = readIfThere(place)
+const compile = (file: string, name: string): Script => {
+  const place = join(compiled, name)
+  const own = readIfThere(place)
+  const cachedData = own ?? readIfThere(join(kept, other, name))
   optimize(true)
   // The bundler wrote ASCII: half the memory, and nothing to decode.
   const script = new Script(readFileSync(file, "latin1"), { filename: file, cachedData })
   if (isStarting) optimize(false)
-  if (cachedData === undefined) fresh.set(place, script)
+  if (own === undefined) fresh.set(place, script)
   // V8 rejects a cache that was made under other flags. It stays as it is for those who start without them.
-  else if (script.cachedDataRejected === false) taken.set(place, { script, size: cachedData.length })
+  else if (script.cachedDataRejected === false) taken.set(place, { script, size: own.length })
   return script
 }
 
 /** Undefined when the file is absent or corrupt. */
 const readIfThere = (file: string): Buffer | undefined => {
   try {
-    const kept = readFileSync(file)
-    const data = kept.subarray(0, -hashSize)
-    if (hash(data).equals(kept.subarray(-hashSize))) return data
+    const content = readFileSync(file)
+    const data = content.subarray(0, -hashSize)
+    if (hash(data).equals(content.subarray(-hashSize))) return data
     damaged.add(file)
   } catch {
     // Not there.

@@ -29,7 +29,19 @@ const installed = Effect.acquireRelease(
     const loaded = join(directory, "loaded.json")
     writeFileSync(
       probe,
-      `process.on("exit", () => require("fs").writeFileSync(${JSON.stringify(loaded)}, JSON.stringify(process.moduleLoadList)))`
+      `const vm = require("vm")
+      const scripts = []
+      vm.Script = class extends vm.Script {
+        constructor(text, options) {
+          super(text, options)
+          scripts.push([require("path").basename(options.filename), this.cachedDataRejected === false])
+        }
+      }
+      require("module").syncBuiltinESMExports()
+      process.on("exit", () => {
+        const all = JSON.stringify({ parts: process.moduleLoadList, scripts })
+        require("fs").writeFileSync(${JSON.stringify(loaded)}, all)
+      })`
     )
     const assent = (...args: ReadonlyArray<string>): Effect.Effect<string> =>
       Effect.async((resume) => {
@@ -70,8 +82,11 @@ const installed = Effect.acquireRelease(
     const pieces = () =>
       readdirSync(compiled, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".js"))
     /** The parts of Node that the last run loaded. */
-    const parts = (): ReadonlyArray<string> => JSON.parse(readFileSync(loaded, "utf8"))
-    return { directory, compiled, assent, pieces, caches, counted, parts }
+    const parts = (): ReadonlyArray<string> => JSON.parse(readFileSync(loaded, "utf8")).parts
+    /** The pieces of the program that the last run loaded, and whether each was there compiled. */
+    const scripts = (): ReadonlyArray<readonly [name: string, wasCompiled: boolean]> =>
+      JSON.parse(readFileSync(loaded, "utf8")).scripts
+    return { directory, compiled, assent, pieces, caches, counted, parts, scripts }
   }),
   ({ directory }) => Effect.sync(() => rmSync(directory, { recursive: true }))
 )
@@ -150,6 +165,32 @@ describe("how the program starts", () => {
       assert.match(yield* assent("--version"), /^\d+\.\d+\.\d+/)
       yield* assent("sessions")
       assert.throws(() => readdirSync(compiled))
+    })
+  )
+
+  it.scopedLive("a command takes what a run kept, and so does the first chat, which keeps its own", () =>
+    Effect.gen(function* () {
+      const { assent, pieces, scripts } = yield* installed
+      yield* assent("run", "--model", "offline", "read bin/package.json")
+      assert.isTrue(scripts().every(([, wasCompiled]) => !wasCompiled))
+      const kept = pieces()
+      const compiledOf = () =>
+        scripts().flatMap(([name, wasCompiled]) =>
+          kept.some((file) => file.endsWith(`/run/${name}`)) ? wasCompiled : []
+        )
+      yield* assent("sessions")
+      assert.isAbove(compiledOf().length, 5)
+      assert.notInclude(compiledOf(), false)
+      assert.deepStrictEqual(pieces(), kept)
+      yield* assent("chat", "--model", "offline")
+      assert.notInclude(compiledOf(), false)
+      const own = pieces().filter((name) => name.includes("/chat/"))
+      assert.deepStrictEqual(
+        own.map((name) => name.slice(name.lastIndexOf("/") + 1)).sort(),
+        scripts()
+          .map(([name]) => name)
+          .sort()
+      )
     })
   )
 
