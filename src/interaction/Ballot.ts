@@ -14,6 +14,9 @@ import * as Needs from "./Needs.js"
 /** One vote on a call. */
 export type Cast = Vote<Approve>
 
+/** Whose vote it is, and the roles that their channel knew them to have. */
+export type Voter = Pick<Cast, "by" | "roles">
+
 /** A call that a rule reserves. */
 export interface Reserved {
   readonly needs: Needs.Needs
@@ -41,8 +44,12 @@ export const hasVoted = (interaction: Interaction, by: string): boolean =>
 // getters
 // -----------------------------------------------------------------------------------------------------------------
 
+/** Whether these people, who all allow it, are enough for all rules. */
+export const suffices = (all: ReadonlyArray<Needs.Need>, voters: ReadonlyArray<Voter>): boolean =>
+  all.every((need) => count(need, Needs.onceEach(voters)) >= need.quorum)
+
 /** Why a person's vote does not count; nothing when it does for at least one of the rules. */
-export const refusal = ({ all }: Needs.Needs, voter: Pick<Cast, "by" | "roles">): string | undefined =>
+export const refusal = ({ all }: Needs.Needs, voter: Voter): string | undefined =>
   all.some((need) => isEntitled(need, voter)) ? undefined : `${Needs.describeAll(all)}, and ${voter.by} is none of them`
 
 /** Why a person is not asked about an interaction: `voted`, or that they have no say in it; nothing when they are. */
@@ -75,7 +82,7 @@ export const standing = (reserved: Reserved, cast: ReadonlyArray<Cast>): Standin
   }
   for (const [key, group] of groups) {
     const [first] = group
-    if (first !== undefined && all.every((need) => count(need, group) >= need.quorum)) {
+    if (first !== undefined && suffices(all, group)) {
       return { _tag: "Decided", answer: key === allowed ? allowOnce : first.answer, by }
     }
   }
@@ -143,10 +150,10 @@ const allowOnce: ApproveAnswer = { decision: "allow", scope: "once" }
 /** The group of those who allow the call as it is; edits have JSON as key. */
 const allowed = "allow"
 
-const isEntitled = ({ members, roles }: Needs.Need, voter: Pick<Cast, "by" | "roles">): boolean =>
+const isEntitled = ({ members, roles }: Needs.Need, voter: Voter): boolean =>
   roles.length === 0 || members.includes(voter.by) || voter.roles?.some((role) => roles.includes(role)) === true
 
-const count = (need: Needs.Need, votes: ReadonlyArray<Cast>): number =>
+const count = (need: Needs.Need, votes: ReadonlyArray<Voter>): number =>
   votes.filter((vote) => isEntitled(need, vote)).length
 
 /** Arguments that equal the present ones are no edit. */

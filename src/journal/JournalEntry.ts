@@ -239,6 +239,12 @@ export const JournalEntry = /* @__PURE__ */ Lazy.schema(() =>
       reason: Schema.String,
       /** Present when a person was asked. */
       requestId: Schema.optional(RequestId),
+      /** Present when a model answered, and no person. */
+      how: Schema.optional(Schema.Literal("model")),
+      /** Who allowed exactly this call, where it was reserved. */
+      voters: Schema.optional(
+        Schema.Array(Schema.Struct({ by: Schema.String, roles: Schema.optional(Schema.Array(Schema.String)) }))
+      ),
       /** The arguments as a person edited them. */
       params: Schema.optional(Schema.Unknown)
     }),

@@ -111,7 +111,7 @@ export class SessionRecorder {
 
   /** For the gate. */
   readonly decided = ({ id }: ToolCall, resolution: Resolution, params: unknown): void => {
-    const { granted, method, reason, requestId } = resolution
+    const { granted, how, method, reason, requestId, voters } = resolution
     this.journal.note({
       _tag: "CallDecided",
       toolCallId: id,
@@ -119,6 +119,8 @@ export class SessionRecorder {
       method,
       reason: this.redactor.text(reason),
       ...(requestId === undefined ? {} : { requestId }),
+      ...(how === "model" ? { how } : {}),
+      ...(granted && voters !== undefined ? { voters } : {}),
       ...(params === undefined ? {} : { params: this.redactor.value(params) })
     })
   }

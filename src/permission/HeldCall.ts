@@ -4,6 +4,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Region from "../internal/Region.js"
+import * as Ballot from "../interaction/Ballot.js"
 import * as Approvals from "./Approvals.js"
 import { allowedOf, type CheckState } from "./CheckState.js"
 import * as CompiledPolicy from "./CompiledPolicy.js"
@@ -25,12 +26,11 @@ export interface Gate {
  *
  * - `rule`: a rule, or a mode or suspension that holds where no rule says otherwise. It still has to.
  * - `answer`: an answer to a question. No list may deny it by now, as none did when it was asked.
- * - `votes`: the same, of those for whom it is reserved.
  * - `authority`: a stage or an envelope, which come before the lists.
  *
- * What was not reserved must not lead to something by now that is.
+ * Where it leads to something by now that is reserved, those who voted for it have to be those for whom it is.
  */
-export type AllowedBy = "rule" | "answer" | "votes" | "authority"
+export type AllowedBy = "rule" | "answer" | "authority"
 
 export const make = (gate: Gate, now: CheckState, resolution: Resolution, by: AllowedBy): Verdict => {
   const { check } = now
@@ -56,7 +56,7 @@ export const unlessTakenBack = (
 ): Effect.Effect<Verdict> => {
   const { policy, state } = gate.options
   const judged = (subject: PermissionRule.Subject) =>
-    holds(gate.options, now, subject, by)
+    holds(gate.options, now, subject, by, resolution.voters)
       ? next()
       : gate.deny(now, { ...resolution, granted: false, method: "guard", reason: elsewhere })
   const subject = CompiledPolicy.subject(policy, now.entry, now.call.params)
@@ -72,10 +72,11 @@ const holds = (
   { policy, state }: Gate["options"],
   now: CheckState,
   subject: PermissionRule.Subject,
-  by: AllowedBy
+  by: AllowedBy,
+  voters: ReadonlyArray<Ballot.Voter> = []
 ): boolean => {
-  const { approvals } = policy
-  if (by !== "votes" && approvals !== undefined && Approvals.needsOf(approvals, subject) !== undefined) return false
+  const needs = policy.approvals && Approvals.needsOf(policy.approvals, subject)
+  if (needs !== undefined && !Ballot.suffices(needs, voters)) return false
   if (by === "authority") return true
   const { decision } = Ruling.evaluate({ policy, state }, now, subject)
   if (by === "rule") return decision === "allow"

@@ -476,8 +476,13 @@ class Gate implements Service, HeldCall.Gate, ReservedCall.Gate, Upcoming.Gate {
         )
   }
 
-  unlessTakenBack(now: CheckState, by: HeldCall.AllowedBy, next: () => Effect.Effect<Verdict>): Effect.Effect<Verdict> {
-    return HeldCall.unlessTakenBack(this, now, {}, by, next)
+  unlessTakenBack(
+    now: CheckState,
+    given: Pick<Resolution, "voters">,
+    by: HeldCall.AllowedBy,
+    next: () => Effect.Effect<Verdict>
+  ): Effect.Effect<Verdict> {
+    return HeldCall.unlessTakenBack(this, now, given, by, next)
   }
 
   // Most calls end here: without a record to write, the verdict is known at once.

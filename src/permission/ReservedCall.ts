@@ -166,8 +166,12 @@ const apply = (
     if (answer.scope === "session") gate.remember(now, answer, key)
     return gate.deny(now, { ...answered(answer, by, "answered"), ...who })
   }
-  const allowed: Resolution = { granted: true, method: "user_approved", reason: `allowed (once) by ${by}`, ...who }
+  const voters = Ballot.agreeing(reserved, cast, answer).map(({ by, roles }): Ballot.Voter =>
+    roles === undefined ? { by } : { by, roles }
+  )
+  const reason = `allowed (once) by ${by}`
+  const allowed: Resolution = { granted: true, method: "user_approved", reason, ...who, voters }
   return unlessDenied(gate, now, now.authority, () =>
-    unlessDenied(gate, now, gate.options.insteadOfAsking, () => gate.resolve(now, allowed, "votes"))
+    unlessDenied(gate, now, gate.options.insteadOfAsking, () => gate.resolve(now, allowed, "answer"))
   )
 }

@@ -13,13 +13,20 @@ import type { Allowed, Resolution, Verdict } from "./Verdict.js"
 /** What a journal says of such a call. */
 export interface Past extends Allowed {
   /** How it was allowed. Undefined: it had begun, and only goes on. */
-  readonly method: Resolution["method"] | undefined
+  readonly decided: Decided | undefined
+}
+
+interface Decided {
+  readonly method: Resolution["method"]
+  readonly how?: Resolution["how"] | undefined
+  readonly voters?: Resolution["voters"] | undefined
 }
 
 /** What this needs of a gate. */
 export interface Gate extends Pick<ReservedCall.Gate, "deny" | "options"> {
   readonly unlessTakenBack: (
     now: CheckState,
+    given: Pick<Resolution, "voters">,
     by: HeldCall.AllowedBy,
     next: () => Effect.Effect<Verdict>
   ) => Effect.Effect<Verdict>
@@ -30,7 +37,7 @@ export interface Gate extends Pick<ReservedCall.Gate, "deny" | "options"> {
 export const settle = (
   gate: Gate,
   now: Pick<CheckState, "call" | "check" | "entry">,
-  { method, ...allowed }: Past,
+  { decided, ...allowed }: Past,
   authority: Authority | undefined
 ): Effect.Effect<Verdict> => {
   const { call, check, entry } = now
@@ -49,9 +56,9 @@ export const settle = (
   }
   const looked = check.after(gate.guard(entry, encoded), (reason) => {
     if (reason !== undefined) return gate.deny(again, { granted: false, method: "guard", reason })
-    if (method === undefined) return Effect.succeed(allowed)
+    if (decided === undefined) return Effect.succeed(allowed)
     return ReservedCall.unlessDenied(gate, again, authority, () =>
-      gate.unlessTakenBack(again, allowedBy(method), () => Effect.succeed(allowed))
+      gate.unlessTakenBack(again, givenIn(decided), allowedBy(decided), () => Effect.succeed(allowed))
     )
   })
   return Effect.provideService(looked, Interactor.Interactor, Interactor.of(check.fiber))
@@ -61,13 +68,11 @@ export const settle = (
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Who had a reserved call in front of them cannot be told from this; what nobody answered, only the rules allow. */
-const allowedBy = (method: Resolution["method"]): HeldCall.AllowedBy => {
+/** What no person answered, only the rules allow. */
+const allowedBy = ({ how, method }: Decided): HeldCall.AllowedBy => {
   switch (method) {
     case "user_approved":
-    case "timeout":
-    case "yolo":
-      return "votes"
+      return how === "model" ? "rule" : "answer"
     case "stage_grant":
     case "envelope":
       return "authority"
@@ -75,3 +80,8 @@ const allowedBy = (method: Resolution["method"]): HeldCall.AllowedBy => {
       return "rule"
   }
 }
+
+/** A yes without votes is that of one person, whom the journal does not name here. */
+const givenIn = (decided: Decided): Required<Pick<Resolution, "voters">> => ({
+  voters: decided.voters ?? (allowedBy(decided) === "answer" ? [{ by: "" }] : [])
+})

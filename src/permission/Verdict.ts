@@ -3,6 +3,7 @@ import type * as Effect from "effect/Effect"
 import type { RequestId } from "../core/Id.js"
 import type * as Spans from "../core/Spans.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
+import type * as Ballot from "../interaction/Ballot.js"
 import type { ApproveAnswer, Voted } from "../interaction/Interaction.js"
 import type { InteractionError } from "../interaction/InteractionError.js"
 import type * as Interactor from "../interaction/Interactor.js"
@@ -87,6 +88,12 @@ export interface Resolution {
   readonly how?: Interactor.How
   /** Present where several had to agree: what each of them said. */
   readonly votes?: ReadonlyArray<Voted>
+  /**
+   * Who allowed exactly this call, where it was reserved.
+   *
+   * @internal
+   */
+  readonly voters?: ReadonlyArray<Ballot.Voter>
   /** Milliseconds since the epoch, when somebody was asked; for the record. */
   readonly askedAt?: number
   /** How an allowed command runs: in a sandbox, with the network or not, outside of an available one, or with none available. */

@@ -94,6 +94,6 @@ const of = (
     params: params.right,
     encoded,
     edited: decided?.params !== undefined,
-    method: goesOn ? undefined : decided?.method
+    decided: goesOn ? undefined : decided
   }
 }

@@ -63,6 +63,8 @@ export interface Options {
   /** What its agent runs in, with ids of its own. */
   readonly runtime: (ids: Layer.Layer<Id.IdGenerator>) => Layer.Layer<AgentRuntime.AgentRuntime>
   readonly person: (request: InteractionRequest) => TestInteractor.Step
+  /** What that person is, where rules name roles. */
+  readonly roles?: ReadonlyArray<string> | undefined
 }
 
 /** The result of an ended process. */
@@ -78,7 +80,7 @@ export interface Life {
 /** Lives until `drive` is done with the agent, or the process dies. After that none of its fibers runs. */
 export const live = (
   world: World,
-  { person, runtime }: Options,
+  { person, roles, runtime }: Options,
   drive: (
     agent: Agent.Agent,
     restored: Persistence.Persistence["restored"]
@@ -109,7 +111,7 @@ export const live = (
     }
     let count = 0
     const ids = Layer.succeed(Id.IdGenerator, { unsafeNext: (prefix) => `${prefix}_${pid}.${++count}` })
-    const built = Layer.merge(runtime(ids), TestInteractor.layer({ script: person }))
+    const built = Layer.merge(runtime(ids), TestInteractor.layer({ script: person, roles }))
     const started = Effect.gen(function* () {
       const persistence = yield* world.id === undefined ? Persistence.begin(store) : Persistence.resume(store, world.id)
       world.id = persistence.rootSessionId

@@ -46,6 +46,8 @@ interface Options {
   readonly unplaced?: true
   /** Without the guards that look at files, which may ask for themselves. */
   readonly unguarded?: true
+  /** What the person says. Default: no. */
+  readonly says?: string
 }
 
 /**
@@ -79,10 +81,10 @@ const inWorkspace = Effect.gen(function* () {
     own.toLayer({ pack: () => Effect.succeed(""), label: () => Effect.succeed("") })
   )
   const tools = ToolRegistry.fromEntries([...files.entries, ...mine.entries])
-  const make = ({ policy: source, project, unguarded, unplaced }: Options) =>
+  const make = ({ policy: source, project, says = "n", unguarded, unplaced }: Options) =>
     Effect.gen(function* () {
       const recorder = yield* Recorder.make()
-      const person = yield* TestInteractor.make({ script: () => "n" })
+      const person = yield* TestInteractor.make({ script: () => says })
       const state = new PermissionState()
       const rules: ProjectRules | undefined = project && {
         entries: () => new Set(project),
@@ -219,7 +221,7 @@ describe("a pattern over a path that allows", () => {
   )
 
   const denied = { blacklist: { patterns: ["write_file(*path=secret*)"] } }
-  const held: ReadonlyArray<readonly [string, PolicySource, (state: PermissionState) => void]> = [
+  const held: ReadonlyArray<readonly [string, PolicySource, (state: PermissionState) => void, says?: string]> = [
     ["a rule", { whitelist: { patterns: [srcOnly] } }, () => undefined],
     ["a rule of the session", {}, (state) => state.allow(srcOnly)],
     ["a default that holds where no rule denies", { ...denied, defaultPolicy: "allow" }, () => undefined],
@@ -228,13 +230,19 @@ describe("a pattern over a path that allows", () => {
       "a default, where what is secret is reserved",
       { defaultPolicy: "allow", approvals: [{ patterns: denied.blacklist.patterns }] },
       () => undefined
+    ],
+    [
+      "one person, where two are wanted for what is secret",
+      { approvals: [{ tools: ["write_file"] }, { patterns: denied.blacklist.patterns, quorum: 2 }] },
+      () => undefined,
+      "y"
     ]
   ]
-  for (const [what, policy, prepare] of held) {
+  for (const [what, policy, prepare, says] of held) {
     it.scoped(`does not count when a link was changed while the call waited for room: it was allowed by ${what}`, () =>
       Effect.gen(function* () {
         const { fs, make, root } = yield* inWorkspace
-        const { asOne, gate, proposal, state } = yield* make({ policy })
+        const { asOne, gate, proposal, state } = yield* make(says === undefined ? { policy } : { policy, says })
         prepare(state)
         const held = (path: string) =>
           asOne(

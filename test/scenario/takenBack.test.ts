@@ -9,7 +9,7 @@ import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as ScriptedModel from "../../src/model/ScriptedModel.js"
 import * as PermissionFile from "../../src/permission/PermissionFile.js"
-import type { PolicySource } from "../../src/permission/PolicySource.js"
+import type { Approval, PolicySource } from "../../src/permission/PolicySource.js"
 import type * as Agent from "../../src/runtime/Agent.js"
 import * as AgentRuntime from "../../src/runtime/AgentRuntime.js"
 import * as Stage from "../../src/session/Stage.js"
@@ -34,6 +34,8 @@ interface Case {
   readonly policy?: PolicySource
   readonly drive?: (agent: Agent.Agent) => Effect.Effect<unknown, Agent.NotTaken>
   readonly answer?: TestInteractor.Step
+  /** What the person is who gives it. */
+  readonly roles?: ReadonlyArray<string>
   /** The policy of the second process. Default: it asks about everything. */
   readonly then?: PolicySource
   /** What runs in the second process without a question. */
@@ -41,6 +43,11 @@ interface Case {
 }
 
 const run = (agent: Agent.Agent) => agent.run("go")
+
+const reserved = (approval: Omit<Approval, "tools">, ops: ReadonlyArray<string> = []): PolicySource => ({
+  approvals: [{ ...approval, tools: ["work", "look"] }],
+  roles: { ops: [...ops] }
+})
 
 const cases: Readonly<Record<string, Case>> = {
   "the policy": { policy: { whitelist: { tools: ["work", "look"] } } },
@@ -67,6 +74,33 @@ const cases: Readonly<Record<string, Case>> = {
     then: { whitelist: { tools: ["work", "look"] }, approvals: [{ tools: ["work", "look"] }] }
   },
   "a person": { answer: "y", keeps: true },
+  "a person, and it is just for a person now": { answer: "y", then: reserved({}), keeps: true },
+  "a person, and two are wanted now": { answer: "y", then: reserved({ quorum: 2 }) },
+  "a person, and another one is wanted now": { answer: "y", roles: ["ops"], then: reserved({ roles: ["ops"] }) },
+  "somebody of the role": {
+    policy: reserved({ roles: ["ops"] }),
+    answer: "y",
+    roles: ["ops"],
+    then: reserved({ roles: ["ops"] }),
+    keeps: true
+  },
+  "somebody whom the policy has in the role": {
+    policy: reserved({ roles: ["ops"] }, ["person"]),
+    answer: "y",
+    then: reserved({ roles: ["ops"] }, ["other", "person"]),
+    keeps: true
+  },
+  "somebody who is not in the role any more": {
+    policy: reserved({ roles: ["ops"] }, ["person"]),
+    answer: "y",
+    then: reserved({ roles: ["ops"] }, ["other"])
+  },
+  "somebody of the role, and two are wanted now": {
+    policy: reserved({ roles: ["ops"] }),
+    answer: "y",
+    roles: ["ops"],
+    then: reserved({ roles: ["ops"], quorum: 2 })
+  },
   "a suspension of everything": {
     drive: (agent) => Effect.zipRight(Effect.orDie(agent.permissions.suspend("all")), run(agent)),
     keeps: true
@@ -74,7 +108,7 @@ const cases: Readonly<Record<string, Case>> = {
 }
 
 /** What ran in the second process, where the person says no; the first died in this write. */
-const second = ({ answer = "n", drive = run, policy = {}, then = {} }: Case, death: Mortal.Death) =>
+const second = ({ answer = "n", drive = run, policy = {}, roles, then = {} }: Case, death: Mortal.Death) =>
   Effect.gen(function* () {
     const world = yield* Mortal.world
     const ran: Array<string> = []
@@ -88,7 +122,7 @@ const second = ({ answer = "n", drive = run, policy = {}, then = {} }: Case, dea
           Layer.provide(ids),
           Layer.merge(ids)
         )
-    const first = yield* Mortal.live(world, { runtime: runtimeOf(policy), person: () => answer }, drive, death)
+    const first = yield* Mortal.live(world, { runtime: runtimeOf(policy), person: () => answer, roles }, drive, death)
     // What was never written down leaves nothing to go on with.
     if (!first.died || (death.at === 1 && !death.written)) return { died: first.died, ran: [] }
     ran.splice(0)
