@@ -65,11 +65,17 @@ export const resume = (
 
 const over = { run: undefined }
 
+const lost: CallResumption = {
+  _tag: "Ends",
+  outcome: "interrupted",
+  result: "Its arguments held a secret, which is not kept. Propose the call again."
+}
+
 const of = (
   past: SessionSnapshot.CallSnapshot | undefined,
   entry: ToolRegistry.Entry | undefined
 ): CallResumption | undefined => {
-  if (past === undefined || SessionSnapshot.stateOf(past) === "proposed") return undefined
+  if (past === undefined) return undefined
   const { call, decided, ended, started } = past
   if (ended !== undefined) return { _tag: "Ended", result: SessionSnapshot.resultOf(past) }
   if (decided !== undefined && !decided.granted) {
@@ -78,15 +84,15 @@ const of = (
     return denied({ granted, method, reason })
   }
   const encoded = started?.params ?? decided?.params ?? call.params
+  const isMasked = canonicalJson(encoded).includes(Redaction.mask)
+  // Nobody is asked about what would not be the same call.
+  if (SessionSnapshot.stateOf(past) === "proposed") return isMasked ? lost : undefined
   const params = entry?.decode(encoded)
   const mayRun = started === undefined || entry?.idempotent === true || entry?.resumable === true
   if (!mayRun || entry === undefined || params === undefined || Either.isLeft(params)) {
     return { _tag: "Ends", outcome: "interrupted", result: SessionSnapshot.resultOf(past).result }
   }
-  if (canonicalJson(encoded).includes(Redaction.mask)) {
-    const result = "Its arguments held a secret, which is not kept. Propose the call again."
-    return { _tag: "Ends", outcome: "interrupted", result }
-  }
+  if (isMasked) return lost
   // It waits for what it has begun, which nothing begins again.
   const goesOn = started !== undefined && entry.resumable
   return {

@@ -38,8 +38,11 @@ interface Case {
   readonly roles?: ReadonlyArray<string>
   /** The policy of the second process. Default: it asks about everything. */
   readonly then?: PolicySource
+  /** What is said there. Default: no. */
+  readonly thenSaid?: TestInteractor.Step
   /** What runs in the second process without a question. */
   readonly keeps?: true
+  readonly script?: ScriptedModel.Script["agents"]
 }
 
 const run = (agent: Agent.Agent) => agent.run("go")
@@ -108,7 +111,10 @@ const cases: Readonly<Record<string, Case>> = {
 }
 
 /** What ran in the second process, where the person says no; the first died in this write. */
-const second = ({ answer = "n", drive = run, policy = {}, roles, then = {} }: Case, death: Mortal.Death) =>
+const second = (
+  { answer = "n", drive = run, policy = {}, roles, script: agents = script, then = {}, thenSaid = "n" }: Case,
+  death: Mortal.Death
+) =>
   Effect.gen(function* () {
     const world = yield* Mortal.world
     const ran: Array<string> = []
@@ -118,7 +124,7 @@ const second = ({ answer = "n", drive = run, policy = {}, roles, then = {} }: Ca
       (ids) =>
         AgentRuntime.layer({ toolkit, policy: PermissionFile.policy(source) }).pipe(
           Layer.provide(toolkit.toLayer({ work: worked, look: worked })),
-          Layer.provide([ScriptedModel.layer({ agents: script }), FileSystem.layerNoop({}), Path.layer]),
+          Layer.provide([ScriptedModel.layer({ agents }), FileSystem.layerNoop({}), Path.layer]),
           Layer.provide(ids),
           Layer.merge(ids)
         )
@@ -126,7 +132,7 @@ const second = ({ answer = "n", drive = run, policy = {}, roles, then = {} }: Ca
     // What was never written down leaves nothing to go on with.
     if (!first.died || (death.at === 1 && !death.written)) return { died: first.died, ran: [] }
     ran.splice(0)
-    yield* Mortal.live(world, { runtime: runtimeOf(then), person: () => "n" }, (agent) => agent.awaitIdle)
+    yield* Mortal.live(world, { runtime: runtimeOf(then), person: () => thenSaid }, (agent) => agent.awaitIdle)
     return { died: true, ran }
   })
 
@@ -147,4 +153,24 @@ describe("a call that another process allowed", () => {
       })
     )
   }
+})
+
+describe("a call that another process proposed", () => {
+  it.effect("does not run with a mask in the place of what is not kept, also where a person allows it", () =>
+    Effect.gen(function* () {
+      const name = `ghp_${"a1B2".repeat(9)}`
+      const agents = { main: [{ tools: [{ name: "work", params: { name } }] }, { text: "done" }, { text: "over" }] }
+      for (let at = 1, goesOn = true; goesOn; at++) {
+        for (const written of [false, true]) {
+          const { died, ran } = yield* second({ answer: "y", thenSaid: "y", script: agents }, { at, written })
+          goesOn = died
+          assert.deepStrictEqual(
+            ran.filter((given) => given !== name),
+            [],
+            `at ${at}, ${written}`
+          )
+        }
+      }
+    })
+  )
 })
