@@ -7,6 +7,7 @@ import * as NodeContext from "@effect/platform-node/NodeContext"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as fc from "effect/FastCheck"
 import * as Schema from "effect/Schema"
 import * as Workspace from "../../src/builtin/Workspace.js"
 import type { CorrelationId, SessionId, ToolCallId } from "../../src/core/Id.js"
@@ -17,7 +18,7 @@ import * as BuiltInGuards from "../../src/permission/BuiltInGuards.js"
 import * as CompiledPolicy from "../../src/permission/CompiledPolicy.js"
 import * as PermissionCommand from "../../src/permission/PermissionCommand.js"
 import * as PermissionGate from "../../src/permission/PermissionGate.js"
-import { PermissionState } from "../../src/permission/PermissionState.js"
+import { PermissionState, type Mode } from "../../src/permission/PermissionState.js"
 import type { PolicySource } from "../../src/permission/PolicySource.js"
 import type { ProjectRules } from "../../src/permission/ProjectRules.js"
 import * as AgentRuntime from "../../src/runtime/AgentRuntime.js"
@@ -397,6 +398,88 @@ describe("a path of which nobody can tell where it leads", () => {
       }
       const free = yield* make({ policy: { whitelist: { tools: ["pack"] } }, unguarded: true })
       assert.strictEqual(yield* free.outcome(...call), "allow")
+    }).pipe(Effect.provide(NodeContext.layer))
+  )
+})
+
+describe("a call over paths and links", () => {
+  const paths = [
+    "src/a.ts",
+    "src/out.txt",
+    "src/up/secret.txt",
+    "alias/a.ts",
+    "src/here",
+    "src/new.txt",
+    "loop/x",
+    "../x",
+    "src/.git/x"
+  ]
+  const calls: ReadonlyArray<readonly [string, unknown]> = [
+    ...paths.flatMap((path) => [
+      write(path),
+      ["read_file", { path }] as const,
+      ["pack", { files: [path, "src/a.ts"] }] as const
+    ]),
+    ["label", { path: "src/out.txt" }],
+    ["list_files", { path: "alias" }],
+    ["edit_file", { path: "src/here", old_text: "none", new_text: "x" }],
+    ["run_command", { command: "cat src/out.txt" }],
+    ["run_command", { command: "rm -r src/up" }]
+  ]
+  const entries = [
+    srcOnly,
+    "write_file(*path=alias/*)",
+    "read_file(*path=secret*)",
+    "*path=src/up/*",
+    "*secret.txt*",
+    "pack(*",
+    "[rp]*(*src/*",
+    "edit_file*",
+    "cat *",
+    "rm *"
+  ]
+  const list = fc.record(
+    {
+      tools: fc.subarray(["write_file", "read_file", "pack", "run_command", "label"], { maxLength: 2 }),
+      patterns: fc.subarray(entries, { maxLength: 3 }),
+      arguments: fc.subarray(["src/a.ts", "secret.txt", "alias"], { maxLength: 1 })
+    },
+    { requiredKeys: [] }
+  )
+  const worlds = fc.record({
+    policy: fc.record(
+      {
+        defaultPolicy: fc.constantFrom("allow" as const, "ask" as const, "deny" as const),
+        whitelist: fc.tuple(list, fc.boolean()).map(([rules, readonly]) => ({ ...rules, readonly })),
+        blacklist: list,
+        guards: list.map((deny) => ({ deny })),
+        approvals: fc.subarray([{ patterns: ["*path=alias/*"] }, { tools: ["pack"], quorum: 2 }], { maxLength: 1 })
+      },
+      { requiredKeys: [] }
+    ),
+    project: fc.subarray(entries, { maxLength: 1 }),
+    allowed: fc.subarray(entries, { maxLength: 1 }),
+    denied: fc.subarray(entries, { maxLength: 1 }),
+    mode: fc.constantFrom<Mode | undefined>(undefined, "ask", "plan", "deny", "allow"),
+    suspension: fc.constantFrom<"turn" | "idle" | "all" | undefined>(undefined, "turn", "idle", "all")
+  })
+
+  it.scoped("is foreseen as it is decided, under whatever rules, mode and suspension", () =>
+    Effect.gen(function* () {
+      const { make } = yield* inWorkspace
+      const found = new Set<string>()
+      for (const { allowed, denied, mode, policy, project, suspension } of fc.sample(worlds, {
+        numRuns: 60,
+        seed: 5
+      })) {
+        const { outcome, state } = yield* make({ policy, project })
+        if (mode !== undefined) state.setMode(mode)
+        if (suspension !== undefined) state.suspend(suspension, origin.sessionId)
+        for (const entry of allowed) state.allow(entry)
+        for (const entry of denied) state.deny(entry)
+        for (const call of calls) found.add(yield* outcome(...call))
+      }
+      assert.deepStrictEqual([...found].toSorted(), ["allow", "ask", "deny"])
     }).pipe(Effect.provide(NodeContext.layer))
   )
 })
