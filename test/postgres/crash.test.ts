@@ -3,6 +3,7 @@ import { describe } from "vitest"
 import * as PostgresStore from "../../src/store/PostgresStore.js"
 import * as Mortal from "../kit/Mortal.js"
 import * as Postgres from "../kit/Postgres.js"
+import * as Runs from "../kit/Runs.js"
 import { crashSuite } from "../suite/crashSuite.js"
 
 describe.runIf(Postgres.isThere)("PostgreSQL", () => {
@@ -10,7 +11,7 @@ describe.runIf(Postgres.isThere)("PostgreSQL", () => {
     world: Effect.flatMap(Effect.orDie(Postgres.schema), (parameters) =>
       Mortal.worldOf((process) => PostgresStore.make({ url: Postgres.url(parameters), process }))
     ),
-    every: 4,
-    runs: 5
+    every: Runs.isWhole ? 4 : 12,
+    runs: Runs.of(16)
   })
 })

@@ -12,6 +12,7 @@ import type { Process } from "../../src/journal/SessionLease.js"
 import * as KeyValueSessionStore from "../../src/store/KeyValueSessionStore.js"
 import * as JournalSample from "../kit/JournalSample.js"
 import * as Mortal from "../kit/Mortal.js"
+import * as Runs from "../kit/Runs.js"
 import { crashSuite } from "../suite/crashSuite.js"
 import { sessionStoreSuite } from "../suite/sessionStoreSuite.js"
 
@@ -48,7 +49,7 @@ const inMemory = Effect.map(valuesOf(KeyValueStore.layerMemory), (whole) => {
 
 sessionStoreSuite("keys and values in memory", {
   make: Effect.map(valuesOf(KeyValueStore.layerMemory), openIn),
-  runs: 100
+  runs: Runs.of(100)
 })
 
 sessionStoreSuite("keys and values in a directory", {
@@ -58,8 +59,8 @@ sessionStoreSuite("keys and values in a directory", {
 
 crashSuite("keys and values", {
   world: Effect.flatMap(valuesOf(KeyValueStore.layerMemory), (values) => Mortal.worldOf(openIn(values))),
-  every: 4,
-  runs: 5
+  every: Runs.isWhole ? 4 : 12,
+  runs: Runs.of(16)
 })
 
 const me: Process = { pid: 1, host: "here", isAlive: () => true }

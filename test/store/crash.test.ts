@@ -3,6 +3,7 @@ import * as NodeContext from "@effect/platform-node/NodeContext"
 import * as Effect from "effect/Effect"
 import * as LibsqlStore from "../../src/store/LibsqlStore.js"
 import * as Mortal from "../kit/Mortal.js"
+import * as Runs from "../kit/Runs.js"
 import { crashSuite } from "../suite/crashSuite.js"
 
 crashSuite("a SQLite file", {
@@ -14,6 +15,6 @@ crashSuite("a SQLite file", {
       Effect.provide(LibsqlStore.make({ file: `${directory}/assent.db`, process }), context)
     )
   }).pipe(Effect.orDie, Effect.provide(NodeContext.layer)),
-  every: 4,
-  runs: 5
+  every: Runs.isWhole ? 4 : 12,
+  runs: Runs.of(16)
 })
