@@ -37,14 +37,14 @@ const postgres = "test/postgres/*.test.ts"
 const longest = [
   "package",
   "cli/keys",
-  "cli/hostile",
   "sandbox/escapes",
-  "builtin/ShellRun",
-  "cli/start",
-  "cli/jobs",
+  "cli/hostile",
   "permission/GuardGrowth",
-  "permission/Growth",
-  "cli/flood",
+  "channel/FileChannel",
+  "cli/start",
+  "sandbox/Watch",
+  "cli/jobs",
+  "builtin/ShellRun",
   "store/KeyValueSessionStore"
 ].map((name) => resolve(`test/${name}.test.ts`))
 
