@@ -15,6 +15,7 @@ import * as Stream from "effect/Stream"
 import * as Model from "../../src/model/Model.js"
 import * as ModelRegistry from "../../src/model/ModelRegistry.js"
 import { ask, key, asker, tools } from "../kit/ModelSample.js"
+import * as Runs from "../kit/Runs.js"
 import type { Call, Wire } from "../kit/Wire.js"
 import { wires } from "../kit/Wire.js"
 
@@ -253,7 +254,7 @@ for (const wire of wires) {
               FastCheck.array(change, { minLength: 1, maxLength: 5 }),
               (events, changes) => Effect.runPromise(Effect.asVoid(check(wire, changes.reduce(apply, events).join(""))))
             ),
-            { numRuns: 100 }
+            { numRuns: Runs.of(240) }
           )
         ),
       120_000
@@ -277,7 +278,7 @@ for (const wire of wires) {
                   })
                 )
             ),
-            { numRuns: 60 }
+            { numRuns: Runs.of(160) }
           )
         ),
       120_000
@@ -304,7 +305,7 @@ for (const wire of wires) {
                   })
                 )
             ),
-            { numRuns: 30 }
+            { numRuns: Runs.of(80) }
           )
         ),
       120_000

@@ -1,4 +1,5 @@
 import * as Mortal from "../kit/Mortal.js"
+import * as Runs from "../kit/Runs.js"
 import { crashSuite } from "../suite/crashSuite.js"
 
-crashSuite("memory", { world: Mortal.world, every: 1, runs: 30 })
+crashSuite("memory", { world: Mortal.world, every: 1, runs: Runs.of(64) })

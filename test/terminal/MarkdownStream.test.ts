@@ -5,6 +5,7 @@ import { readFileSync } from "node:fs"
 import * as CodeColors from "../../src/terminal/CodeColors.js"
 import * as Display from "../../src/terminal/Display.js"
 import * as MarkdownStream from "../../src/terminal/MarkdownStream.js"
+import * as Runs from "../kit/Runs.js"
 
 const colors = CodeColors.ofCode
 
@@ -85,7 +86,7 @@ describe("Markdown that arrives in pieces", () => {
           for (const row of whole) assert.isAtMost(Display.width(row), columns, row)
         }
       ),
-      { numRuns: 150 }
+      { numRuns: Runs.of(400) }
     )
   })
 
@@ -114,7 +115,7 @@ describe("Markdown that arrives in pieces", () => {
           assert.strictEqual(left(rows).length >= left(letters).length - 3 * times, true, text)
         }
       ),
-      { numRuns: 100 }
+      { numRuns: Runs.of(240) }
     )
   })
 
