@@ -231,16 +231,20 @@ describe("a hostile workspace", () => {
         // Once.
         assert.notInclude((yield* at.run(["run", "read notes"])).stderr, "sessions import")
 
+        // One after the other, in one run.
+        const names = ["pipe", "zero", "hole", "line.txt", "deep.json", "AGENTS.md", "up/docs/AGENTS.md"]
+        const looks = [...names.map((name) => `read docs/${name}`), "list docs", "search 7f3a9c"]
+        const looked = yield* at.run(["run", looks.join(" and ")])
+        assert.deepStrictEqual(looked.stdout.match(/^\w+_files?(?: failed)?:/gm), [
+          ...["read_file failed:", "read_file failed:", "read_file failed:", "read_file:", "read_file:"],
+          ...["read_file failed:", "read_file failed:", "list_files:", "search_files:"]
+        ])
+        harmless(looked, here)
+
         const attempts: ReadonlyArray<ReadonlyArray<string>> = [
           ["run", "--yolo", "--profile", "helper", "x"],
           ["run", "--json", "run touch owned"],
           ["run", "run git status"],
-          ...["pipe", "zero", "hole", "line.txt", "deep.json", "AGENTS.md", "up/docs/AGENTS.md"].map((name) => [
-            "run",
-            `read docs/${name}`
-          ]),
-          ["run", "list docs"],
-          ["run", "search 7f3a9c"],
           ["run", "--jsonl", "search 7f3a9c"],
           ["run", "--profile", "explore", "run touch owned"],
           ["run", "--profile", "mine", "run touch owned"],
