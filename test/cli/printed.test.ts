@@ -29,7 +29,10 @@ describe("what commands do, at a terminal", () => {
         assert.notInclude(live, "    25\n")
         yield* screen.type("\x03")
         const kept = yield* screen.sees((text) => text.includes("— cancelled (user) —"))
-        assert.match(kept, /… 18 lines above · Ctrl-O shows all\n +19\n[^]* {4}30\n {2}✗ run_command cancelled/)
+        assert.match(
+          kept,
+          /… 18 lines above · Ctrl-O shows all\n +19\n[^]* {4}30\n {2}✗ run_command cancelled · [\d.]+ m?s\n/
+        )
       })
     )
   )

@@ -42,6 +42,37 @@ describe("going on with a session", () => {
       )
     )
 
+  it.live("tells what was said before what became of a call that was cut off", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const place = yield* Program.place
+        const script = yield* place.script(
+          { tools: [{ name: "run_command", params: { command: "mv hint started; sleep 60" } }] },
+          { text: "On we go." }
+        )
+        yield* place.write("workspace/hint", "")
+        // The end of the scope kills it.
+        yield* Effect.scoped(
+          Effect.gen(function* () {
+            const screen = yield* Pseudo.start(place, ["chat", "--yolo", "--model", script])
+            yield* screen.sees((text) => text.includes("/help"))
+            yield* screen.type("begin\r")
+            yield* place.appears("workspace/started")
+          })
+        )
+        const screen = yield* Pseudo.start(place, ["chat", "--continue", "--yolo"])
+        const seen = yield* screen.sees((text) => text.includes("On we go.") && text.endsWith("\n>"))
+        // As they are said, one below the other.
+        const order = ["> begin\n", "✗ run_command interrupted", "On we go."]
+        const found = order.map((text) => seen.indexOf(text))
+        assert.isTrue(
+          found.every((at, index) => at > (found[index - 1] ?? -1)),
+          seen
+        )
+      })
+    )
+  )
+
   it.live("lists as many as there is room for, the last one first", () =>
     Effect.scoped(
       Effect.gen(function* () {

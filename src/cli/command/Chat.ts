@@ -85,6 +85,7 @@ export const run = (invocation: Arguments.Invocation) =>
       ) =>
         Effect.gen(function* () {
           const { checkpoints, files, fork, keepModel, loaded, persistence, sessions } = kept
+          const began = yield* Clock.currentTimeMillis
           const started = yield* Launch.start({ ...current, ...model }, profiles, Launch.outOfReach(opened, files), {
             persistence,
             checkpoints,
@@ -117,7 +118,10 @@ export const run = (invocation: Arguments.Invocation) =>
               undo: undoing
             },
             goingOn: goingOn !== undefined && "forked" in goingOn ? goingOn : undefined,
-            tellsPast: attended && (goingOn === undefined ? SessionSelection.isResuming(flags) : "session" in goingOn),
+            tellsBefore:
+              attended && (goingOn === undefined ? SessionSelection.isResuming(flags) : "session" in goingOn)
+                ? began
+                : undefined,
             workspace: current.workspace,
             commands: Effect.flatMap(
               Effect.promise(() => import("../config/SandboxSettings.js")),

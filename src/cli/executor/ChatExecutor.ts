@@ -45,8 +45,8 @@ export interface Options {
   readonly sessions?: ChatCommand.Options["sessions"]
   /** What `/rewind` goes back to. Default: nothing is kept. */
   readonly past?: ChatCommand.Options["past"]
-  /** Whether what was said last is told at the beginning. Default: false. */
-  readonly tellsPast?: boolean | undefined
+  /** What was said last before this time is told at the beginning; in milliseconds since the epoch. Default: nothing. */
+  readonly tellsBefore?: number | undefined
   /** The fork that this chat goes on with, after another one. */
   readonly goingOn?: ChatPast.Rewound | undefined
   /** How commands run here, in few words, and one more sentence if needed. Default: not shown. */
@@ -91,7 +91,11 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
       Effect.promise(() => Promise.all([import("../view/Speech.js"), import("../view/Printed.js")])),
       ([Speech, Printed]) => (drawing = { speech: Speech.make(screen), printed: Printed.make(screen) })
     )
-    const transcript = Transcript.make({ color: screen.color, sign: () => sign })
+    const transcript = Transcript.make({
+      color: screen.color,
+      sign: () => sign,
+      isPastTold: options.tellsBefore !== undefined
+    })
     const { outline } = transcript
     let next: Next | undefined
     const goTo = (other: Next) => (next = other)
@@ -113,21 +117,27 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
     // Written by the transcript, once a turn; read by the loop only when input is a pipe. A person who types does not
     // wait for turns.
     const turnShown = yield* Queue.sliding<void>(1)
+    // Completed when what comes first on the screen is there; what happens meanwhile waits in the ring.
+    const introduced = yield* Deferred.make<void>()
     const shown = yield* Effect.forkScoped(
-      Transcript.follow(agent.events, drawn, transcript, {
-        interactive,
-        drawing: options.drawn === true ? loaded : undefined,
-        afterTurn: Queue.offer(turnShown, undefined),
-        afterAll: prompt,
-        seen: status.seen
-      })
+      Effect.zipRight(
+        Deferred.await(introduced),
+        Transcript.follow(agent.events, drawn, transcript, {
+          interactive,
+          drawing: options.drawn === true ? loaded : undefined,
+          afterTurn: Queue.offer(turnShown, undefined),
+          afterAll: prompt,
+          seen: status.seen
+        })
+      )
     )
     const jobs = () => options.jobs?.jobs.list(agent.id).map(({ id }) => id) ?? []
     const models = options.namedModels ?? (() => [])
     yield* complete(screen, outline, files, ChatCommand.completion(outline, options.profiles ?? [], models, jobs))
     yield* options.goingOn === undefined ? greet(screen, agent) : welcomeBack(screen, options.goingOn, interactive)
-    if (options.tellsPast === true && options.past !== undefined)
-      yield* tellPast(screen, options.past, options.drawn === true)
+    if (options.tellsBefore !== undefined && options.past !== undefined)
+      yield* tellPast(screen, options.past, options.tellsBefore, options.drawn === true)
+    yield* Deferred.succeed(introduced, undefined)
     if (interactive && options.commands !== undefined) {
       // Forked, so that a person can type meanwhile.
       yield* Effect.forkScoped(
@@ -335,7 +345,8 @@ const complete = (
     )
   })
 
-const tellPast = (screen: Screen, past: ChatPast.Past, drawn: boolean): Effect.Effect<void> =>
+/** The agent goes on with its work meanwhile: what it has done since is told as it happened. */
+const tellPast = (screen: Screen, past: ChatPast.Past, before: number, drawn: boolean): Effect.Effect<void> =>
   Effect.gen(function* () {
     const ChatResume = yield* Effect.promise(() => import("./ChatResume.js"))
     const Speech = drawn ? yield* Effect.promise(() => import("../view/Speech.js")) : undefined
@@ -344,7 +355,8 @@ const tellPast = (screen: Screen, past: ChatPast.Past, drawn: boolean): Effect.E
     const loaded = yield* past.loaded
     if (loaded === undefined) return
     const SessionFork = yield* Effect.promise(() => import("../../journal/SessionFork.js"))
-    yield* ChatResume.lastTurns(screen, SessionFork.turns(loaded), draw)
+    const entries = loaded.entries.filter(({ at }) => at < before)
+    yield* ChatResume.lastTurns(screen, SessionFork.turns({ ...loaded, entries }), draw)
   }).pipe(Effect.catchAll(({ message }) => screen.printLine(message)))
 
 /** Says which jobs end with a session that is left. */

@@ -6,6 +6,7 @@ import * as Display from "../../terminal/Display.js"
 export const said = ({ outcome, summary, tool }: EventOf<"ToolCallEnded">): string => {
   // What it says then is for the model, too.
   if (outcome === "succeeded" && tool === proposer) return "approved"
+  if (outcome === "cancelled" && cancelled.test(summary)) return ""
   if (outcome !== "denied") return Display.oneLine(summary, longest)
   const reason = summary.replace(/^Permission denied: /, "")
   return Display.oneLine(/^plan mode: .*?\.(?=\s|$)/s.exec(reason)?.[0] ?? reason, longest)
@@ -17,6 +18,9 @@ export const said = ({ outcome, summary, tool }: EventOf<"ToolCallEnded">): stri
 
 /** The tool that proposes a plan. */
 const proposer = "propose_plan"
+
+/** Says no more than the outcome. */
+const cancelled = /^The (?:call was cancelled|user cancelled this call)\.$/
 
 /** Characters. */
 const longest = 160

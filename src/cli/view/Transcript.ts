@@ -43,6 +43,8 @@ export interface Options {
    * false.
    */
   readonly retold?: boolean | undefined
+  /** True: what the main agent remembers stands above, and is not counted. Default: false. */
+  readonly isPastTold?: boolean | undefined
   /** Shown behind what the tree does: how commands run, once that is known. */
   readonly sign?: (() => string | undefined) | undefined
 }
@@ -85,7 +87,7 @@ export interface Following {
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-export const make = ({ sign, color, quiet = false, retold = false }: Options): Transcript => {
+export const make = ({ sign, color, quiet = false, retold = false, isPastTold = false }: Options): Transcript => {
   const style = Display.style(color)
   const outline = AgentOutline.make()
   const strands = new Map<SessionId, Strand>()
@@ -298,7 +300,9 @@ export const make = ({ sign, color, quiet = false, retold = false }: Options): T
               `The conversation was shortened: ${count(event.removed, "message")} went, about ${count(event.tokens, "token")} stay.`
             )
       case "SessionRestored":
-        return note(node, `${count(event.messages, "message")} of an earlier time.`)
+        return event.messages === 0 || (isPastTold && node.depth === 0)
+          ? undefined
+          : note(node, `${count(event.messages, "message")} from before.`)
       case "UserInterjected":
         return note(node, `from you: ${clip(event.message, 80)}`, "↳")
       case "InteractionRequested":

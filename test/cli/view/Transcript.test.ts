@@ -154,7 +154,7 @@ describe("the transcript of one agent", () => {
     assert.deepStrictEqual(shown(events), [
       "  · Too many requests. Trying again in 1.5 s (attempt 2).",
       "  · The conversation was shortened: 12 messages went, about 3,400 tokens stay.",
-      "  · 1 message of an earlier time.",
+      "  · 1 message from before.",
       "  ↳ from you: and OAuth",
       "— turn limit: after 3 calls —"
     ])
