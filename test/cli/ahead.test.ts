@@ -6,7 +6,8 @@ import * as Pseudo from "../kit/Pseudo.js"
 
 /**
  * Runs inside of the program: says on the screen when the pieces of an answer and Node's client are loaded, and how many of
- * the pieces at most without a look at the keys.
+ * the pieces at most without a look at the keys. V8 makes code of a long expression when it is used again, for texts in Latin
+ * letters and for others: both are to be there.
  */
 const probe = `
 import vm from "node:vm"
@@ -23,8 +24,20 @@ vm.Script = class extends Script {
     setImmediate(() => (together = 0))
   }
 }
+const { exec } = RegExp.prototype
+const uses = new Map()
+RegExp.prototype.exec = function (text) {
+  if (this.source.length > 200) {
+    const { latin = 0, others = 0 } = uses.get(this.source) ?? {}
+    const isLatin = !/[^\\x00-\\xff]/[Symbol.match](text)
+    uses.set(this.source, { latin: latin + Number(isLatin), others: others + Number(!isLatin) })
+  }
+  return exec.call(this, text)
+}
+const isUsed = () => [...uses.values()].filter(({ latin, others }) => latin > 1 && others > 1).length > 9
 const interval = setInterval(() => {
   if (wanted.length > 0 || !process.moduleLoadList.includes("NativeModule internal/deps/undici/undici")) return
+  if (!isUsed()) return
   clearInterval(interval)
   process.stdout.write("\\r\\nall is loaded, at once " + most + "\\r\\n")
 }, 10).unref()

@@ -264,13 +264,14 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-const words = [
-  "# One\n",
-  "A *b* **c** `d` [e](f) <g>, h_i_.\n",
-  "- j\n  1. k\n",
-  "> l\n",
-  "| m | n |\n|---|---|\n| o | p |\n"
-]
+/** In letters of one byte for V8, and of two: it makes code of an expression for each. */
+const words = ["a", "–"].flatMap((letter) => [
+  `# ${letter}\n`,
+  `A *b* **c** \`d\` [e](f) <g>, h_i_. ${letter}\n`,
+  `- j ${letter}\n  1. k\n`,
+  `> l ${letter}\n`,
+  `| m | n ${letter} |\n|---|---|\n| o | p |\n`
+])
 const code = ["ts", "sh", "json", "py"].map(
   (language) => `\`\`\`${language}\n# a\nconst b = (c: number): string => "d"\n\`\`\`\n`
 )
