@@ -191,6 +191,8 @@ describe.concurrent("a provider", () => {
       const refused = yield* at.run(["run", "--base-url", gone, ...model, "tell"], { env })
       assert.strictEqual(refused.code, 1)
       assert.include(refused.stderr, "nothing listens there")
+      // Whoever tried again would have been silent meanwhile.
+      assert.notInclude(refused.stderr, "Trying again")
       const secret = yield* at.run(["run", "--base-url", "http://me:pass-word@127.0.0.1/v1", ...model, "tell"], { env })
       assert.strictEqual(secret.code, 2)
       assert.include(secret.stderr, "user name or a password")

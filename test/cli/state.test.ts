@@ -75,8 +75,15 @@ describe("the state of a workspace", () => {
     Effect.gen(function* () {
       const at = yield* Program.place
       const file = yield* at.write("file", "in the way")
-      for (const place of [`${file}/state`, "/proc/assent"]) {
-        const { code, stderr, stdout } = yield* at.run(["run", "x"], { env: { ASSENT_STATE_DIR: place } })
+      const home = (HOME: string) => ({ HOME, ASSENT_STATE_DIR: "", ASSENT_CONFIG_DIR: "" })
+      for (const env of [
+        { ASSENT_STATE_DIR: `${file}/state` },
+        { ASSENT_STATE_DIR: "/proc/assent" },
+        home("/proc"),
+        home("/dev/null"),
+        home(file)
+      ]) {
+        const { code, stderr, stdout } = yield* at.run(["run", "x"], { env })
         assert.deepStrictEqual([code, stdout], [2, ""])
         assert.match(stderr, /^assent: State cannot be kept in [^\n]+ set ASSENT_STATE_DIR to another one\.\n$/)
       }
