@@ -4,19 +4,17 @@ import * as Option from "effect/Option"
 import * as Shortened from "../core/Shortened.js"
 import type { ToolDisplay } from "../tool/ToolCall.js"
 import { clip } from "./LineReader.js"
-import { countLines, type Change } from "./WorkspaceFile.js"
+import { countLines, sizeOf, type Change } from "./WorkspaceFile.js"
 
 /** A unified diff, and in the summary whether a file is created, replaced or edited. */
 export const ofChange = (change: Change, verb: "replace" | "edit"): ToolDisplay => {
   const { target, after } = change
   const isNew = Option.isNone(change.before)
   const before = Option.getOrElse(change.before, () => "")
-  const lines = countLines(after)
-  const size = `${lines} ${lines === 1 ? "line" : "lines"}`
   const summary = isNew
-    ? `create ${target.shown} (new file, ${size})`
+    ? `create ${target.shown} (new file, ${sizeOf(after)})`
     : verb === "replace"
-      ? `replace the whole of ${target.shown}, which exists (${size})`
+      ? `replace the whole of ${target.shown}${before === undefined ? "" : `: ${sizeOf(before)}`} by ${sizeOf(after)}`
       : `edit ${target.shown}${change.places === 1 ? "" : ` in ${change.places} places`}`
   const patch = patchOf(isNew ? "/dev/null" : `a/${target.shown}`, `b/${target.shown}`, before ?? "", after)
   const isSame = !isNew && before === after

@@ -128,15 +128,22 @@ export const planEdit = (params: EditParams): Effect.Effect<Change, string, Work
   })
 
 export const write = (params: WriteParams): Effect.Effect<string, string, WorkspaceRoot> =>
-  changing(planWrite(params), ({ target, before, after }) => {
-    const lines = countLines(after)
-    return `${Option.isNone(before) ? "Created" : "Replaced"} ${target.shown} (${lines} ${lines === 1 ? "line" : "lines"}).`
-  })
+  changing(
+    planWrite(params),
+    ({ target, before, after }) =>
+      `${Option.isNone(before) ? "Created" : "Replaced"} ${target.shown} (${sizeOf(after)}).`
+  )
 
 export const edit = (params: EditParams): Effect.Effect<string, string, WorkspaceRoot> =>
   changing(planEdit(params), ({ target, places }) =>
     places === 1 ? `Edited ${target.shown}.` : `Edited ${target.shown} in ${places} places.`
   )
+
+/** As `3 lines`. */
+export const sizeOf = (text: string): string => {
+  const lines = countLines(text)
+  return `${lines} ${lines === 1 ? "line" : "lines"}`
+}
 
 /** Lines of a text; a last line needs no line ending. */
 export const countLines = (text: string): number =>

@@ -244,14 +244,14 @@ describe("write_file", () => {
           change: { path: `${root}/n/new`, after: "a\nb\n" }
         })
         yield* put("old", "a\nb\nc\n")
-        assert.deepStrictEqual(yield* preview("write_file", { path: "old", content: "a\nB\nc\n" }), {
-          summary: "replace the whole of old, which exists (3 lines)",
-          details: "--- a/old\n+++ b/old\n@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n",
+        assert.deepStrictEqual(yield* preview("write_file", { path: "old", content: "a\nB\n" }), {
+          summary: "replace the whole of old: 3 lines by 2 lines",
+          details: "--- a/old\n+++ b/old\n@@ -1,3 +1,2 @@\n a\n-b\n-c\n+B\n",
           format: "diff",
-          change: { path: `${root}/old`, before: "a\nb\nc\n", after: "a\nB\nc\n" }
+          change: { path: `${root}/old`, before: "a\nb\nc\n", after: "a\nB\n" }
         })
         assert.deepStrictEqual(yield* preview("write_file", { path: "old", content: "a\nb\nc\n" }), {
-          summary: "replace the whole of old, which exists (3 lines)",
+          summary: "replace the whole of old: 3 lines by 3 lines",
           format: "diff",
           warnings: ["Nothing would change."],
           change: { path: `${root}/old`, before: "a\nb\nc\n", after: "a\nb\nc\n" }
