@@ -13,7 +13,8 @@ export const of = (result: unknown, redactor: Pick<Redaction.Masking, "text">): 
     const printed = result.output.trim() === "" ? "no output" : ofText(result.output, redactor)
     return `${result.job_id} ${result.state === "running" ? "runs" : "has ended"} · ${printed}`
   }
-  return isEdited(result) ? of(result.result, redactor) : Redaction.summarize(result, redactor)
+  if (isEdited(result)) return of(result.result, redactor)
+  return Redaction.summarize(cancelledOf(result) ?? answersOf(result) ?? filledOf(result) ?? result, redactor)
 }
 
 /**
@@ -65,6 +66,33 @@ const questionsOf = (value: unknown): string | undefined => {
   const texts = value.map((one: unknown) => (isRecord(one) ? one["text"] : undefined))
   return texts.every((text) => typeof text === "string") ? texts.join(" / ") : undefined
 }
+
+/** What is said of a question that a person cancelled. */
+const cancelledOf = (result: unknown): string | undefined =>
+  isRecord(result) && result["cancelled"] === true && typeof result["message"] === "string"
+    ? result["message"]
+    : undefined
+
+/** What a person answered to numbered questions. */
+const answersOf = (result: unknown): string | undefined => {
+  if (!isRecord(result)) return undefined
+  const numbers = Object.keys(result)
+  if (numbers.length === 0 || !numbers.every((number) => /^[1-9]\d*$/.test(number))) return undefined
+  const answers = numbers.map((number) => answerOf(result[number]))
+  return answers.every((answer) => answer !== undefined) ? answers.join(" / ") : undefined
+}
+
+const answerOf = (answer: unknown): string | undefined => {
+  if (!isRecord(answer)) return undefined
+  const { skipped, text, texts, value } = answer
+  if (skipped === true) return "skipped"
+  if (Array.isArray(texts)) return texts.length === 0 ? "none" : texts.join(", ")
+  return [text, value].find((one) => typeof one === "string")
+}
+
+/** The values of a form that was filled in, by name. */
+const filledOf = (result: unknown): unknown =>
+  isRecord(result) && isRecord(result["values"]) && Object.keys(result).length === 1 ? result["values"] : undefined
 
 /** The first line of a Markdown text, without the marks of a heading. */
 const titleOf = (text: string): string => {

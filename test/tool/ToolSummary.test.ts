@@ -65,7 +65,22 @@ describe("what came of a call, in few words", () => {
       [null, "null"],
       [{ value: 3 }, "3"],
       [["a", "b"], '["a","b"]'],
-      [{ exitCode: "no", output: 3 }, "exitCode=no, output=3"]
+      [{ exitCode: "no", output: 3 }, "exitCode=no, output=3"],
+      [{ "1": { selected: 2, text: "a file" } }, "a file"],
+      [
+        {
+          "1": { selected: [1, 2], texts: ["red", "blue"] },
+          "2": { value: "soon" },
+          "3": { skipped: true },
+          "4": { selected: [], texts: [] }
+        },
+        "red, blue / soon / skipped / none"
+      ],
+      [{ "1": { selected: 2 } }, '{"selected":2}'],
+      [{ "1": { text: "a" }, two: { text: "b" } }, '1={"text":"a"}, two={"text":"b"}'],
+      [{ values: { name: "ada", count: 3 } }, "name=ada, count=3"],
+      [{ values: { name: "ada" }, more: 1 }, 'values={"name":"ada"}, more=1'],
+      [{ cancelled: true, message: "User cancelled." }, "User cancelled."]
     ]
     for (const [result, ...expected] of results)
       assert.deepStrictEqual(said(result), expected.length === 1 ? [...expected, undefined] : expected)
