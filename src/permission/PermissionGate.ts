@@ -203,7 +203,7 @@ class Gate implements Service, HeldCall.Gate, ReservedCall.Gate, Upcoming.Gate {
   lookAgain(
     { call, entry }: Pick<Proposal, "call" | "entry">,
     past: Past,
-    authority?: Authority
+    authority = this.options.authority
   ): Effect.Effect<Verdict> {
     return Effect.withFiberRuntime((fiber, status) => {
       const check = this.open(call, fiber, status.runtimeFlags)

@@ -109,19 +109,6 @@ export const decide = (
   })
 }
 
-/** A stage and an envelope bound what an agent may do at all. What they grant is not needed any more. */
-export const unlessDenied = (
-  gate: Pick<Gate, "options" | "deny">,
-  now: CheckState,
-  authority: Authority | undefined,
-  next: () => Deciding
-): Deciding =>
-  authority === undefined
-    ? next()
-    : now.check.after(authority(now, gate.options), (known) =>
-        Option.isSome(known) && !known.value.granted ? gate.deny(now, known.value) : next()
-      )
-
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
@@ -135,6 +122,14 @@ const votesOf = ({
   votes
 }: Interactor.Answered<Interaction.Approve>): ReadonlyArray<Ballot.Cast> =>
   how === "answered" ? (votes ?? [{ answer, by, ...(roles && { roles }) }]) : []
+
+/** A stage and an envelope bound what an agent may do at all. What they grant is not needed any more. */
+const unlessDenied = (gate: Gate, now: CheckState, authority: Authority | undefined, next: () => Deciding): Deciding =>
+  authority === undefined
+    ? next()
+    : now.check.after(authority(now, gate.options), (known) =>
+        Option.isSome(known) && !known.value.granted ? gate.deny(now, known.value) : next()
+      )
 
 const apply = (
   gate: Gate,

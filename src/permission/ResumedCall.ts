@@ -3,10 +3,12 @@
  * stage that it belonged to. What allowed it has to hold still; a person's answer does, unless a list denies such calls now.
  */
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as DelegatingTool from "../tool/DelegatingTool.js"
 import type { Authority } from "./Authority.js"
 import { noWarnings, type CheckState } from "./CheckState.js"
 import type * as HeldCall from "./HeldCall.js"
-import * as ReservedCall from "./ReservedCall.js"
+import type * as ReservedCall from "./ReservedCall.js"
 import * as Interactor from "../interaction/Interactor.js"
 import type { Allowed, Resolution, Verdict } from "./Verdict.js"
 
@@ -57,9 +59,13 @@ export const settle = (
   const looked = check.after(gate.guard(entry, encoded), (reason) => {
     if (reason !== undefined) return gate.deny(again, { granted: false, method: "guard", reason })
     if (decided === undefined) return Effect.succeed(allowed)
-    return ReservedCall.unlessDenied(gate, again, authority, () =>
-      gate.unlessTakenBack(again, givenIn(decided), allowedBy(decided), () => Effect.succeed(allowed))
-    )
+    const given = givenIn(decided)
+    const run = (by: HeldCall.AllowedBy) => gate.unlessTakenBack(again, given, by, () => Effect.succeed(allowed))
+    if (authority === undefined) return run(allowedBy(decided, call.name))
+    return check.after(authority(again, gate.options), (known) => {
+      if (Option.isNone(known)) return run(allowedBy(decided, call.name))
+      return known.value.granted ? run("authority") : gate.deny(again, known.value)
+    })
   })
   return Effect.provideService(looked, Interactor.Interactor, Interactor.of(check.fiber))
 }
@@ -68,20 +74,16 @@ export const settle = (
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** What no person answered, only the rules allow. */
-const allowedBy = ({ how, method }: Decided): HeldCall.AllowedBy => {
-  switch (method) {
-    case "user_approved":
-      return how === "model" ? "rule" : "answer"
-    case "stage_grant":
-    case "envelope":
-      return "authority"
-    default:
-      return "rule"
-  }
+/**
+ * What allowed a call about which no stage or envelope says anything now. What no person answered, only the rules allow. A
+ * person answers for the envelope of a subagent before the call that makes it.
+ */
+const allowedBy = ({ how, method }: Decided, tool: string): HeldCall.AllowedBy => {
+  const isAnswer = method === "user_approved" ? how !== "model" : method === "envelope" && DelegatingTool.is(tool)
+  return isAnswer ? "answer" : "rule"
 }
 
 /** A yes without votes is that of one person, whom the journal does not name here. */
-const givenIn = (decided: Decided): Required<Pick<Resolution, "voters">> => ({
-  voters: decided.voters ?? (allowedBy(decided) === "answer" ? [{ by: "" }] : [])
+const givenIn = ({ how, method, voters }: Decided): Required<Pick<Resolution, "voters">> => ({
+  voters: voters ?? (method === "user_approved" && how !== "model" ? [{ by: "" }] : [])
 })

@@ -13,7 +13,7 @@ import * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as TypedOutput from "../turn/TypedOutput.js"
 import type * as CompactionConfig from "../conversation/CompactionConfig.js"
 import type { AgentTree } from "./AgentTree.js"
-import * as DelegatingTool from "./DelegatingTool.js"
+import * as DelegatingTool from "../tool/DelegatingTool.js"
 import * as SubagentProfile from "./SubagentProfile.js"
 
 /**

@@ -7,6 +7,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
+import * as Delegate from "../../src/builtin/Delegate.js"
 import * as ScriptedModel from "../../src/model/ScriptedModel.js"
 import * as PermissionFile from "../../src/permission/PermissionFile.js"
 import type { Approval, PolicySource } from "../../src/permission/PolicySource.js"
@@ -14,21 +15,35 @@ import type * as Agent from "../../src/runtime/Agent.js"
 import * as AgentRuntime from "../../src/runtime/AgentRuntime.js"
 import * as Stage from "../../src/session/Stage.js"
 import * as TestInteractor from "../../src/testing/TestInteractor.js"
+import * as ToolTrait from "../../src/tool/ToolTrait.js"
+import * as Family from "../kit/Family.js"
 import * as Mortal from "../kit/Mortal.js"
 
 const parameters = { name: Schema.String }
-const Work = Tool.make("work", { parameters, success: Schema.String })
+const Work = Tool.make("work", { parameters, success: Schema.String }).annotate(ToolTrait.Groups, ["labour"])
 /** May be done again. */
-const Look = Tool.make("look", { parameters, success: Schema.String }).annotate(Tool.Idempotent, true)
-const toolkit = Toolkit.make(Work, Look)
+const Look = Tool.make("look", { parameters, success: Schema.String })
+  .annotate(Tool.Idempotent, true)
+  .annotate(ToolTrait.Groups, ["labour"])
+const own = Toolkit.make(Work, Look)
+const toolkit = Toolkit.merge(own, Delegate.toolkit)
 
-const script: ScriptedModel.Script["agents"] = {
+const working: ReadonlyArray<ScriptedModel.Step> = [
+  { tools: ["work", "look", "work"].map((name, index) => ({ name, id: `call_${index}`, params: { name } })) },
+  { text: "done" },
+  { text: "over" }
+]
+const script: ScriptedModel.Script["agents"] = { main: working }
+/** A subagent does the work. */
+const delegating = (child: string, params: { readonly [name: string]: unknown }): ScriptedModel.Script["agents"] => ({
   main: [
-    { tools: ["work", "look", "work"].map((name, index) => ({ name, id: `call_${index}`, params: { name } })) },
+    { tools: [{ name: "delegate", id: "call_d", params: { task: "go", ...params } }] },
     { text: "done" },
     { text: "over" }
-  ]
-}
+  ],
+  [child]: working
+})
+const free = (autoApproved: boolean) => ({ profiles: [Family.profile("free", { autoApproved })] })
 
 interface Case {
   readonly policy?: PolicySource
@@ -43,6 +58,9 @@ interface Case {
   /** What runs in the second process without a question. */
   readonly keeps?: true
   readonly script?: ScriptedModel.Script["agents"]
+  readonly subagents?: AgentRuntime.SubagentOptions
+  /** Those of the second process. Default: the same. */
+  readonly thenSubagents?: AgentRuntime.SubagentOptions
 }
 
 const run = (agent: Agent.Agent) => agent.run("go")
@@ -107,12 +125,41 @@ const cases: Readonly<Record<string, Case>> = {
   "a suspension of everything": {
     drive: (agent) => Effect.zipRight(Effect.orDie(agent.permissions.suspend("all")), run(agent)),
     keeps: true
+  },
+  "the profile of its subagent": {
+    script: delegating("free", { profile: "free" }),
+    policy: { whitelist: { tools: ["delegate"] } },
+    then: { whitelist: { tools: ["delegate"] } },
+    subagents: free(true),
+    thenSubagents: free(false)
+  },
+  "the profile of its subagent, which still does": {
+    script: delegating("free", { profile: "free" }),
+    policy: { whitelist: { tools: ["delegate"] } },
+    subagents: free(true),
+    keeps: true
+  },
+  "a person, with all its subagent may do": {
+    script: delegating("subagent", { plugins: ["labour"] }),
+    answer: TestInteractor.answer({ outcome: "approve" }),
+    subagents: { inline: { allowed: true, plugins: ["labour"] } },
+    keeps: true
   }
 }
 
 /** What ran in the second process, where the person says no; the first died in this write. */
 const second = (
-  { answer = "n", drive = run, policy = {}, roles, script: agents = script, then = {}, thenSaid = "n" }: Case,
+  {
+    answer = "n",
+    drive = run,
+    policy = {},
+    roles,
+    script: agents = script,
+    subagents,
+    then = {},
+    thenSaid = "n",
+    thenSubagents = subagents
+  }: Case,
   death: Mortal.Death
 ) =>
   Effect.gen(function* () {
@@ -120,19 +167,28 @@ const second = (
     const ran: Array<string> = []
     const worked = ({ name }: { readonly name: string }) => Effect.sync(() => (ran.push(name), name))
     const runtimeOf =
-      (source: PolicySource): Mortal.Options["runtime"] =>
+      (source: PolicySource, subagents: Case["subagents"]): Mortal.Options["runtime"] =>
       (ids) =>
-        AgentRuntime.layer({ toolkit, policy: PermissionFile.policy(source) }).pipe(
-          Layer.provide(toolkit.toLayer({ work: worked, look: worked })),
+        AgentRuntime.layer({ toolkit, policy: PermissionFile.policy(source), ...(subagents && { subagents }) }).pipe(
+          Layer.provide([own.toLayer({ work: worked, look: worked }), Delegate.layer]),
           Layer.provide([ScriptedModel.layer({ agents }), FileSystem.layerNoop({}), Path.layer]),
           Layer.provide(ids),
           Layer.merge(ids)
         )
-    const first = yield* Mortal.live(world, { runtime: runtimeOf(policy), person: () => answer, roles }, drive, death)
+    const first = yield* Mortal.live(
+      world,
+      { runtime: runtimeOf(policy, subagents), person: () => answer, roles },
+      drive,
+      death
+    )
     // What was never written down leaves nothing to go on with.
     if (!first.died || (death.at === 1 && !death.written)) return { died: first.died, ran: [] }
     ran.splice(0)
-    yield* Mortal.live(world, { runtime: runtimeOf(then), person: () => thenSaid }, (agent) => agent.awaitIdle)
+    yield* Mortal.live(
+      world,
+      { runtime: runtimeOf(then, thenSubagents), person: () => thenSaid },
+      (agent) => agent.awaitIdle
+    )
     return { died: true, ran }
   })
 
