@@ -264,12 +264,15 @@ export const make = (options: Options): Effect.Effect<Service, never, Terminal.T
       Either.isLeft(came) ? state.printLine(came.left, now) : ""
     // A key that may be an answer by itself is one when no other comes.
     const alone = yield* FiberHandle.make<void>()
-    const waitForKey = Effect.suspend(() => {
+    // A timer may end a millisecond before the clock says so.
+    const ripening: Effect.Effect<void> = Effect.flatMap(Clock.currentTimeMillis, (now) => {
       const due = state.due()
-      if (due === undefined) return FiberHandle.clear(alone)
-      const wait = Effect.flatMap(Clock.currentTimeMillis, (now) => Effect.sleep(Math.max(0, due - now)))
-      return FiberHandle.run(alone, Effect.zipRight(wait, change(state.mature)))
+      if (due === undefined) return Effect.void
+      return now < due ? Effect.zipRight(Effect.sleep(due - now), ripening) : change(state.mature)
     })
+    const waitForKey = Effect.suspend(() =>
+      state.due() === undefined ? FiberHandle.clear(alone) : FiberHandle.run(alone, ripening)
+    )
 
     const keys = yield* terminal.readInput
     yield* Effect.acquireRelease(

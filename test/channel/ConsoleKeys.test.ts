@@ -1,5 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
+import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Fiber from "effect/Fiber"
@@ -11,10 +13,11 @@ import * as HistorySearch from "../../src/terminal/HistorySearch.js"
 import * as LineEditor from "../../src/terminal/LineEditor.js"
 import * as TestTerminal from "../kit/TestTerminal.js"
 
-const setup = (options: Partial<ConsoleScreen.Options> = {}, size = { columns: 60, rows: 14 }) =>
+const setup = (options: Partial<ConsoleScreen.Options> = {}, size = { columns: 60, rows: 14 }, clock?: Clock.Clock) =>
   Effect.gen(function* () {
     const terminal = yield* TestTerminal.make(size)
-    const screen = yield* Effect.provide(ConsoleScreen.make({ color: false, ...options }), terminal.layer)
+    const making = Effect.provide(ConsoleScreen.make({ color: false, ...options }), terminal.layer)
+    const screen = yield* clock === undefined ? making : Effect.withClock(making, clock)
     yield* TestClock.adjust("1 second")
     return { terminal, screen }
   })
@@ -51,6 +54,27 @@ describe("an answer of one key", () => {
       assert.strictEqual(yield* screen.draft, "")
       yield* terminal.type("hello\n")
       assert.deepStrictEqual(yield* screen.next, ConsoleScreen.Line({ text: "hello" }))
+    })
+  )
+
+  it.scoped("counts also where a timer ends before the clock says so", () =>
+    Effect.gen(function* () {
+      const clock = yield* Effect.clock
+      const hasty: Clock.Clock = {
+        [Clock.ClockTypeId]: Clock.ClockTypeId,
+        unsafeCurrentTimeMillis: () => clock.unsafeCurrentTimeMillis(),
+        unsafeCurrentTimeNanos: () => clock.unsafeCurrentTimeNanos(),
+        currentTimeMillis: clock.currentTimeMillis,
+        currentTimeNanos: clock.currentTimeNanos,
+        sleep: (duration) =>
+          clock.sleep(Duration.toMillis(duration) > 1 ? Duration.subtract(duration, "1 millis") : duration)
+      }
+      const { screen, terminal } = yield* setup({}, undefined, hasty)
+      const asking = yield* ask(screen)
+      yield* terminal.type("a")
+      yield* TestClock.adjust("299 millis")
+      yield* TestClock.adjust("1 millis")
+      assert.deepStrictEqual(yield* Fiber.join(asking), Either.right("a"))
     })
   )
 

@@ -58,7 +58,7 @@ describe.concurrent("files with words", () => {
       })
       assert.match(stdout, /"input":"see","attachments":\[\{"name":"shot\.png","mediaType":"image\/png"/)
       assert.include(stdout, "Line 2: x.png is called image/png, and its bytes are text.")
-      assert.include(stdout, 'it needs \\"text\\", or \\"files\\"')
+      assert.include(stdout, 'Line 3 of the input was skipped: Send needs \\"text\\" or \\"files\\".')
     })
   )
 })
