@@ -129,7 +129,7 @@ describe("the house", () => {
 
   it("imports Effect's modules one by one, and Node only at its edges", () => {
     /** Digests, a database that is native code, and the socket of one that is a server. */
-    const atTheEdge = new Set(["core/Digest.ts", "store/LibsqlStore.ts", "store/PostgresConnection.ts"])
+    const atTheEdge = new Set(["core/Digest.ts", "store/DatabaseFile.ts", "store/PostgresConnection.ts"])
     const wrong = files.flatMap((file) =>
       importsOf(file)
         .filter(

@@ -20,6 +20,7 @@ import { globalValue } from "effect/GlobalValue"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { StoreUnusable } from "../journal/StoreError.js"
+import * as DatabaseFile from "./DatabaseFile.js"
 import * as SqlFailure from "./SqlFailure.js"
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -45,6 +46,7 @@ export const open = (
       (sdk) => Effect.sync(() => sdk.close())
     )
     const settings = [`PRAGMA busy_timeout = ${busyTimeout}`, "PRAGMA synchronous = FULL"]
+    DatabaseFile.opened(file)
     const connection = new Connection(sdk, settings)
     yield* Effect.promise(() => connection.set())
     return yield* onOneConnection(connection, turnsAt(file))

@@ -7,6 +7,9 @@
  * A foreign file is never written to. Its header is read before SQLite opens it, because opening would create its
  * write-ahead log or move an old one into the file.
  *
+ * Do not open the file by other means in a process that has a store in it, not even to copy it: when its descriptor is
+ * closed, the locks of SQLite are gone. Another program may copy it, such as `sqlite3 FILE ".backup COPY"`.
+ *
  * @since 0.1.0
  */
 import type * as PlatformError from "@effect/platform/Error"
@@ -17,14 +20,13 @@ import * as Config from "effect/Config"
 import type * as ConfigError from "effect/ConfigError"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
-import { statSync } from "node:fs"
 import * as Directory from "../core/Directory.js"
 import type * as SessionLease from "../journal/SessionLease.js"
 import * as SessionStore from "../journal/SessionStore.js"
 import { StoreUnusable, StoreUnwritable } from "../journal/StoreError.js"
+import * as DatabaseFile from "./DatabaseFile.js"
 import * as LibsqlConnection from "./LibsqlConnection.js"
 import * as Migrations from "./Migrations.js"
 import * as SqlFailure from "./SqlFailure.js"
@@ -157,9 +159,9 @@ export const compact = (
       const sql = yield* LibsqlConnection.open(path)
       yield* Effect.provideService(prepare(path), SqlClient.SqlClient, sql)
       yield* failure.writing(checkpoint(sql))
-      const before = sizeOf(path)
+      const before = DatabaseFile.sizeOf(path)
       yield* failure.writing(Effect.zipRight(sql`VACUUM`, checkpoint(sql)))
-      return { before, after: sizeOf(path) }
+      return { before, after: DatabaseFile.sizeOf(path) }
     })
   )
 
@@ -176,18 +178,18 @@ const anothers = "it is the database of another program"
 
 /** Undefined when there is no file. */
 const readHeader = (file: string): Effect.Effect<Uint8Array | undefined, StoreUnusable, FileSystem.FileSystem> =>
-  Effect.scoped(
-    Effect.gen(function* () {
-      const fs = yield* FileSystem.FileSystem
-      if (!(yield* fs.exists(file))) return undefined
-      const { type } = yield* fs.stat(file)
-      if (type !== "File") {
-        return yield* new StoreUnusable({ store: file, problem: "foreign", reason: "it is not a file" })
-      }
-      const handle = yield* fs.open(file, { flag: "r" })
-      return Option.getOrElse(yield* handle.readAlloc(headerSize), () => new Uint8Array())
+  Effect.gen(function* () {
+    const fs = yield* FileSystem.FileSystem
+    if (!(yield* fs.exists(file))) return undefined
+    const { type } = yield* fs.stat(file)
+    if (type !== "File") {
+      return yield* new StoreUnusable({ store: file, problem: "foreign", reason: "it is not a file" })
+    }
+    return yield* Effect.try({
+      try: () => DatabaseFile.beginning(file, headerSize),
+      catch: (error) => SqlFailure.unusable(file, error)
     })
-  ).pipe(
+  }).pipe(
     Effect.catchTags({
       BadArgument: (error) => new StoreUnusable({ store: file, problem: "unavailable", reason: reasonOf(error) }),
       SystemError: (error) => new StoreUnusable({ store: file, problem: "unavailable", reason: reasonOf(error) })
@@ -218,22 +220,12 @@ const create = (file: string): Effect.Effect<void, StoreUnwritable, FileSystem.F
 const presence = (file: string): Effect.Effect<Effect.Effect<boolean>> => {
   const log = `${file}-wal`
   return Effect.sync(() => {
-    const before = identity(file)
-    return Effect.sync(() => before !== undefined && identity(file) === before && identity(log) !== undefined)
+    const before = DatabaseFile.identity(file)
+    return Effect.sync(
+      () => before !== undefined && DatabaseFile.identity(file) === before && DatabaseFile.identity(log) !== undefined
+    )
   })
 }
-
-// Synchronous, as SQLite itself is: through the thread pool it would cost as much as the commit.
-const identity = (file: string): string | undefined => {
-  try {
-    const found = statSync(file, { throwIfNoEntry: false })
-    return found && `${found.dev} ${found.ino}`
-  } catch {
-    return undefined
-  }
-}
-
-const sizeOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0
 
 const reasonOf = (error: PlatformError.PlatformError): string => error.message.replace(/\.$/, "")
 

@@ -82,7 +82,8 @@ export const make = (
 
     const gone = new StoreError.StoreUnwritable({
       store: name,
-      reason: "it was removed or replaced while it was open, and what is written would be lost"
+      reason: "it was removed or replaced while it was open, and what is written would be lost",
+      remedy: "Open the session again."
     })
 
     const lockOf = (root: SessionId) =>
@@ -190,9 +191,10 @@ export const make = (
             Effect.map((written) => new Map(written)),
             Effect.either
           )
-        for (const held of leases) held.isDoubtful = Either.isLeft(outcome)
+        const isGone = Either.isRight(outcome) && !(yield* isThere)
+        for (const held of leases) held.isDoubtful = isGone || Either.isLeft(outcome)
         if (Either.isLeft(outcome)) return jobs.map(() => Exit.fail(outcome.left))
-        if (!(yield* isThere)) return jobs.map(() => Exit.fail(gone))
+        if (isGone) return jobs.map(() => Exit.fail(gone))
         // After the commit: only now may the next batch build on it.
         for (const [held, written] of outcome.right) if (Either.isRight(written)) held.summary = written.right
         return jobs.map(({ held }) => {

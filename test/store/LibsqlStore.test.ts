@@ -7,6 +7,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import type * as Scope from "effect/Scope"
+import { spawnSync } from "node:child_process"
 import { createHash } from "node:crypto"
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
@@ -35,6 +36,27 @@ const reallyClosed = Effect.promise(async () => {
   runInNewContext("gc")()
   await new Promise(setImmediate)
 })
+
+/** Another process opens the database, and closes it for good. */
+const closedElsewhere = (file: string) =>
+  Effect.sync(() => {
+    const program = `
+      import { createClient } from "@libsql/client/sqlite3"
+      const look = async () => {
+        const client = createClient({ url: "file:" + process.argv[1] })
+        await client.execute("SELECT count(*) FROM assent_entry")
+        client.close()
+      }
+      await look()
+      gc()
+      await new Promise(setImmediate)`
+    const { status, stderr } = spawnSync(
+      process.execPath,
+      ["--expose-gc", "--input-type=module", "--eval", program, file],
+      { encoding: "utf8" }
+    )
+    assert.strictEqual(status, 0, stderr)
+  })
 
 const place = Effect.gen(function* () {
   const fs = yield* FileSystem.FileSystem
@@ -153,7 +175,7 @@ describe("a store that cannot be used", () => {
   live(
     "was removed or replaced while it was open: nothing more is acknowledged",
     Effect.gen(function* () {
-      for (const harm of ["removed", "replaced", "moved"] as const) {
+      for (const harm of ["removed", "replaced", "moved", "its log removed"] as const) {
         const { file, fs, open } = yield* place
         yield* Effect.scoped(
           Effect.gen(function* () {
@@ -161,11 +183,15 @@ describe("a store that cannot be used", () => {
             const lease = yield* store.lock(root)
             yield* lease.append(beginning)
             if (harm === "moved") yield* fs.rename(file, `${file}.elsewhere`)
-            else yield* fs.remove(file)
+            else yield* fs.remove(harm === "its log removed" ? `${file}-wal` : file)
             if (harm === "replaced") yield* fs.writeFileString(file, "")
-            const error = yield* Effect.flip(lease.append([draft(received("msg_2", "Go on"))]))
-            assert.strictEqual(error._tag, "StoreUnwritable")
-            assert.include(error.message, "it was removed or replaced while it was open")
+            // Whoever heard that writes the same again.
+            for (let attempt = 0; attempt < 2; attempt++) {
+              const error = yield* Effect.flip(lease.append([draft(received("msg_2", "Go on"))]))
+              assert.strictEqual(error._tag, "StoreUnwritable")
+              assert.include(error.message, "it was removed or replaced while it was open")
+              assert.include(error.message, "Open the session again.")
+            }
           })
         )
       }
@@ -424,6 +450,32 @@ describe("a SQLite file", () => {
         ),
         [2, 7, "wal"]
       )
+    })
+  )
+
+  // Closing a descriptor of a file drops the locks that SQLite has on it in the same process. Another process that closes
+  // the database then takes it for its own, and removes the log.
+  live(
+    "keeps its log when it is looked at and opened again here, and another process closes it",
+    Effect.gen(function* () {
+      const { file, open } = yield* place
+      const lease = yield* Effect.flatMap(open, (store) => store.lock(root))
+      yield* lease.append(beginning)
+      const looks = [
+        LibsqlStore.inspect(file),
+        Effect.scoped(open),
+        LibsqlStore.inspect(file),
+        LibsqlStore.compact(file)
+      ]
+      for (const [index, look] of looks.entries()) {
+        yield* look
+        yield* closedElsewhere(file)
+        yield* lease.append([draft(received(`msg_${index + 2}`, "Go on"))])
+      }
+      yield* reallyClosed
+      yield* closedElsewhere(file)
+      yield* lease.append([draft(turnEnded("turn_1"))])
+      assert.lengthOf((yield* Effect.flatMap(open, (store) => store.load(root))).entries, 8)
     })
   )
 
