@@ -61,10 +61,11 @@ export const settle = (
     if (decided === undefined) return Effect.succeed(allowed)
     const given = givenIn(decided)
     const run = (by: HeldCall.AllowedBy) => gate.unlessTakenBack(again, given, by, () => Effect.succeed(allowed))
-    if (authority === undefined) return run(allowedBy(decided, call.name))
+    const otherwise = () => run(isAnswered(decided) || isEnvelope(decided, call.name) ? "answer" : "rule")
+    if (authority === undefined) return otherwise()
     return check.after(authority(again, gate.options), (known) => {
-      if (Option.isNone(known)) return run(allowedBy(decided, call.name))
-      return known.value.granted ? run("authority") : gate.deny(again, known.value)
+      if (Option.isSome(known) && !known.value.granted) return gate.deny(again, known.value)
+      return Option.isSome(known) && !isAnswered(decided) ? run("authority") : otherwise()
     })
   })
   return Effect.provideService(looked, Interactor.Interactor, Interactor.of(check.fiber))
@@ -74,16 +75,13 @@ export const settle = (
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/**
- * What allowed a call about which no stage or envelope says anything now. What no person answered, only the rules allow. A
- * person answers for the envelope of a subagent before the call that makes it.
- */
-const allowedBy = ({ how, method }: Decided, tool: string): HeldCall.AllowedBy => {
-  const isAnswer = method === "user_approved" ? how !== "model" : method === "envelope" && DelegatingTool.is(tool)
-  return isAnswer ? "answer" : "rule"
-}
+/** What no person answered, only a stage, an envelope or the rules allow. */
+const isAnswered = ({ how, method }: Decided): boolean => method === "user_approved" && how !== "model"
+
+/** A person answers for the envelope of a subagent before the call that makes it. */
+const isEnvelope = ({ method }: Decided, tool: string): boolean => method === "envelope" && DelegatingTool.is(tool)
 
 /** A yes without votes is that of one person, whom the journal does not name here. */
-const givenIn = ({ how, method, voters }: Decided): Required<Pick<Resolution, "voters">> => ({
-  voters: voters ?? (method === "user_approved" && how !== "model" ? [{ by: "" }] : [])
+const givenIn = (decided: Decided): Required<Pick<Resolution, "voters">> => ({
+  voters: decided.voters ?? (isAnswered(decided) ? [{ by: "" }] : [])
 })
