@@ -41,7 +41,9 @@ export const make =
       const real = (text: string) => survey.real(path.resolve(workspace, text))
       return Effect.flatMap(run(placed(survey, workspace, params, fields)), (places) =>
         Effect.map(run(meant(real, workspace, denying(policy, state), fields)), (also) =>
-          leading(subject, survey.isSpent ? undefined : places, also)
+          survey.isSpent || places === undefined || also === undefined
+            ? Subject.make({ ...subject.call, doubt: lost })
+            : leading(subject, places, also)
         )
       )
     })
@@ -74,10 +76,9 @@ const concerns = (
 
 const leading = (
   { call }: PermissionRule.Subject,
-  places: ReadonlyArray<Arguments> | undefined,
+  places: ReadonlyArray<Arguments>,
   also: Also
 ): PermissionRule.Subject => {
-  if (places === undefined) return Subject.make({ ...call, doubt: lost })
   const known = { ...call, linked: false }
   const there = places.map((params) => Subject.make({ ...known, params }).evidence)
   return there.length === 0 && also.patterns.size === 0 && also.words.size === 0
@@ -137,13 +138,13 @@ const denying = (
   }
 }
 
-/** Other texts for the paths that rules write out. */
+/** Other texts for the paths that rules write out. Undefined when one rule has too many. */
 function* meant(
   real: (text: string) => Steps<string>,
   workspace: string,
   rules: ReturnType<typeof denying>,
   fields: ReadonlyArray<string>
-): Steps<Also> {
+): Steps<Also | undefined> {
   const root = yield* real(workspace)
   const known = new Map<string, ReadonlyArray<string>>()
   function* look(path: string): Steps<ReadonlyArray<string>> {
@@ -156,17 +157,22 @@ function* meant(
     known.set(path, others)
     return others
   }
+  const textsOf = (path: string) => known.get(path) ?? []
   const patterns = new Map<string, ReadonlyArray<Haystack.Needle>>()
   for (const pattern of rules.patterns) {
     for (const path of WrittenPlace.paths(pattern, fields)) yield* look(path)
-    const others = WrittenPlace.spellings(pattern, fields, (path) => known.get(path) ?? [])
+    const others = WrittenPlace.spellings(pattern, fields, textsOf)
+    if (others === undefined) return undefined
     if (others.length > 0) patterns.set(pattern, others.map(Haystack.needle))
   }
   const words = new Map<string, ReadonlyArray<ReadonlyArray<string>>>()
   for (const rule of rules.words) {
     const others: Array<ReadonlyArray<string>> = []
-    for (const [at, word] of rule.entries())
-      for (const other of yield* look(word)) others.push(rule.with(at, other || "."))
+    // A path with a space is several words.
+    for (const other of yield* look(rule.join(" "))) others.push((other || ".").split(" "))
+    if (rule.length > 1)
+      for (const [at, word] of rule.entries())
+        for (const other of yield* look(word)) others.push(rule.with(at, other || "."))
     if (others.length > 0) words.set(rule.join(" "), others)
   }
   return { patterns, words }

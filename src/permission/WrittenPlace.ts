@@ -17,14 +17,14 @@ export const paths = (pattern: string, fields: ReadonlyArray<string>): ReadonlyA
   writtenIn(pattern, fields).flatMap((one) => one.map(({ path }) => path))
 
 /**
- * The pattern with other texts for its paths. An empty text is the workspace. At most {@link most}: who writes more paths than one
- * into a pattern has not many texts for each.
+ * The pattern with other texts for its paths, in every combination. An empty text is the workspace. Undefined when they are more
+ * than {@link most}.
  */
 export const spellings = (
   pattern: string,
   fields: ReadonlyArray<string>,
   textsOf: (path: string) => ReadonlyArray<string>
-): ReadonlyArray<string> => {
+): ReadonlyArray<string> | undefined => {
   let found: ReadonlyArray<{ readonly text: string; readonly at: number }> = [{ text: "", at: 0 }]
   for (const one of writtenIn(pattern, fields)) {
     const next = found.map(({ at, text }) => {
@@ -39,7 +39,8 @@ export const spellings = (
         }
       }
     }
-    found = next.slice(0, most)
+    if (next.length > most) return undefined
+    found = next
   }
   const all = new Set(found.map(({ at, text }) => text + pattern.slice(at)))
   all.delete(pattern)
@@ -50,7 +51,8 @@ export const spellings = (
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-const most = 64
+/** Texts of one rule. Five paths in one, each with a name and a link of it, come to 243. */
+const most = 256
 
 /** For each value of such a parameter, the ways to read a path there. */
 const writtenIn = (pattern: string, fields: ReadonlyArray<string>): ReadonlyArray<ReadonlyArray<Written>> => {

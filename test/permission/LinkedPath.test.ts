@@ -362,6 +362,31 @@ describe("a rule that denies, and writes out another text for a place", () => {
     }).pipe(Effect.provide(NodeContext.layer))
   )
 
+  it.scoped("means it by its words where they have a space in them", () =>
+    Effect.gen(function* () {
+      const { fs, make, root } = yield* inWorkspace
+      yield* fs.makeDirectory(`${root}/my notes`)
+      yield* fs.symlink("my notes", `${root}/the link`)
+      for (const word of ["the link/a.txt", `${root}/my notes/a.txt`, "./my notes/a.txt"]) {
+        const { outcome } = yield* make({ policy: { defaultPolicy: "allow", blacklist: { arguments: [word] } } })
+        for (const path of ["my notes/a.txt", "the link/a.txt"])
+          assert.strictEqual(yield* outcome(...write(path)), "deny", `${word}: ${path}`)
+        assert.strictEqual(yield* outcome(...write("my notes/b.txt")), "allow", word)
+      }
+    }).pipe(Effect.provide(NodeContext.layer))
+  )
+
+  it.scoped("is asked about when it writes out more paths than can be compared", () =>
+    Effect.gen(function* () {
+      const { make } = yield* inWorkspace
+      const names = ["a", "b", "c", "d", "e", "f"].map((name) => `./alias/${name}`)
+      const patterns = [`pack(${names.map((name) => `*files=${name}*`).join("")})`]
+      const policy: PolicySource = { defaultPolicy: "allow", blacklist: { patterns } }
+      const { outcome } = yield* make({ policy, unguarded: true })
+      assert.strictEqual(yield* outcome("pack", { files: ["src/a"] }), "ask")
+    }).pipe(Effect.provide(NodeContext.layer))
+  )
+
   it.scoped("means every path of a list", () =>
     Effect.gen(function* () {
       const { make } = yield* inWorkspace
