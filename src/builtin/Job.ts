@@ -159,7 +159,7 @@ export class Job {
       let unpaused = 0
       const take = (bytes: Uint8Array) =>
         Effect.suspend(() => {
-          this.push(this.flow.push(this.bytes.push(bytes)))
+          this.push(this.flow.push(PrintedOutput.bare(this.bytes.push(bytes))))
           unpaused += bytes.length
           if (unpaused < mostAtOnce) return Effect.void
           // One that prints without end must not keep us busy for as long as it lives: it waits at its pipe.
@@ -202,7 +202,7 @@ export class Job {
     why: Stopping | undefined,
     { at, notices: settled, shell: { confined } }: Over
   ): void {
-    this.push(this.flow.push(this.bytes.end()) + this.flow.end())
+    this.push(this.flow.push(PrintedOutput.bare(this.bytes.end())) + this.flow.end())
     const how = Exit.isSuccess(exit) ? exit.value : Either.right<Sandbox.Ended>({ exitCode: null, signal: "SIGKILL" })
     const { exitCode, signal } = Either.getOrElse(how, (): Sandbox.Ended => ({ exitCode: null }))
     if (Either.isLeft(how)) this.failure = how.left

@@ -10,7 +10,7 @@ import type * as Scope from "effect/Scope"
 import * as Directory from "../core/Directory.js"
 
 export interface PrintedOutput {
-  /** Takes the next bytes and returns them as readable text for live output. Never fails. */
+  /** Takes the next bytes and returns them for live output, as {@link reader} does. Never fails. */
   readonly push: (bytes: Uint8Array) => Effect.Effect<string, never, Scope.Scope>
   /** The whole output, or beginning, marker and end. Run it after the last bytes. */
   readonly finish: Effect.Effect<Printed, never, Scope.Scope>
@@ -67,25 +67,26 @@ export const make = (options: Options): PrintedOutput => {
       )
     )
 
-  const take = (text: string): Effect.Effect<string, never, Scope.Scope> => {
-    if (text === "") return Effect.succeed("")
+  const take = (text: string): Effect.Effect<void, never, Scope.Scope> => {
+    if (text === "") return Effect.void
     length += text.length
     breaks += breaksIn(text)
     const room = headLength - head.length
     if (room > 0) head += text.slice(0, room)
     tail += room > 0 ? text.slice(room) : text
-    const kept = Effect.as(save(text), text)
-    return Effect.tap(kept, () =>
-      Effect.sync(() => {
-        if (tail.length > 2 * tailLength) tail = tail.slice(-tailLength)
-      })
-    )
+    return Effect.map(save(text), () => {
+      if (tail.length > 2 * tailLength) tail = tail.slice(-tailLength)
+    })
   }
 
   return {
-    push: (bytes) => Effect.suspend(() => take(bytesReader.push(bytes))),
+    push: (bytes) =>
+      Effect.suspend(() => {
+        const styled = bytesReader.push(bytes)
+        return Effect.as(take(bare(styled)), styled)
+      }),
     finish: Effect.gen(function* () {
-      yield* take(bytesReader.end())
+      yield* take(bare(bytesReader.end()))
       if (length <= options.maxLength) return { text: head + tail }
       const end = tail.slice(-tailLength)
       const left = length - head.length - end.length
@@ -107,10 +108,10 @@ export const make = (options: Options): PrintedOutput => {
 /** Text without escape sequences and control characters; carriage returns end a line. */
 export const readable = (text: string): string => {
   const cleaner = makeCleaner()
-  return cleaner.push(text) + cleaner.end()
+  return bare(cleaner.push(text) + cleaner.end())
 }
 
-/** The same for bytes that arrive in pieces. */
+/** The same for bytes that arrive in pieces, but with the colours and weights that they were printed with. */
 export const reader = () => {
   const decoder = new TextDecoder("utf-8")
   const cleaner = makeCleaner()
@@ -120,42 +121,52 @@ export const reader = () => {
   }
 }
 
+/** What {@link reader} gives, without colours and weights. */
+export const bare = (styled: string): string =>
+  styled.includes("\x1b") ? styled.replace(/\x1b\[[\d;:]*m/g, "") : styled
+
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
 /**
- * A complete escape sequence: with parameters, with a string up to its terminator, or short. Or, captured, the beginning of
- * one that the text does not finish.
+ * What goes, in one pass, so that nothing that is left becomes a sequence. A complete escape sequence: captured for a style,
+ * else with parameters, with a string up to its terminator, or short. Or, captured, the beginning of one that the text does
+ * not finish. Or a control character.
  */
 const sequence =
-  /\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]*[0-OQ-WYZ\\`-~])|(\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b]*\x1b?|[ -/]*)$)/g
+  /(\x1b\[[\d;:]*m)|\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]*[0-OQ-WYZ\\`-~])|(\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b]*\x1b?|[ -/]*)$)|[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]/g
 const control = /[\0-\x08\x0b-\x1f\x7f-\x9f]/
 const controls = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]/g
+/** A carriage return and a line end may have styles in between. */
+const returns = /\r((?:\x1b\[[\d;:]*m)*)\n?/g
+const lastReturn = /\r(?:\x1b\[[\d;:]*m)*$/
 /** An unfinished sequence longer than this is not one. */
 const maxSequence = 4_096
 
 /** Takes text in pieces; a sequence that may continue in the next piece is held back. */
 const makeCleaner = () => {
   let held = ""
-  const plain = (text: string): string => text.replace(/\r\n?/g, "\n").replace(controls, "")
+  const withLines = (text: string): string => text.replace(returns, "$1\n")
   return {
     push: (piece: string): string => {
       const text = held + piece
       held = ""
       if (!control.test(text)) return text
-      const visible = text.replace(sequence, (found: string, unfinished: string | undefined) => {
+      const visible = text.replace(sequence, (_, style: string | undefined, unfinished: string | undefined) => {
+        if (style !== undefined) return style
         if (unfinished === undefined) return ""
-        if (unfinished.length > maxSequence) return found
+        if (unfinished.length > maxSequence) return unfinished.replace(controls, "")
         held = unfinished
         return ""
       })
-      if (!visible.endsWith("\r")) return plain(visible)
-      held = `\r${held}`
-      return plain(visible.slice(0, -1))
+      const last = lastReturn.exec(visible)?.[0]
+      if (last === undefined) return withLines(visible)
+      held = last + held
+      return withLines(visible.slice(0, -last.length))
     },
     end: (): string => {
-      const rest = plain(held)
+      const rest = withLines(bare(held).replace(controls, ""))
       held = ""
       return rest
     }

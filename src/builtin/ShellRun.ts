@@ -129,11 +129,13 @@ const maxLive = 1_000_000
 const collect = (child: ShellProcess.ShellProcess, printed: PrintedOutput.PrintedOutput) => {
   let live = 0
   return ShellProcess.read(child, (bytes) =>
-    Effect.flatMap(printed.push(bytes), (text) => {
-      if (text === "" || live >= maxLive) return Effect.void
+    Effect.flatMap(printed.push(bytes), (styled) => {
+      const text = PrintedOutput.bare(styled)
+      if (styled === "" || live >= maxLive) return Effect.void
       live += text.length
       const notice = live >= maxLive ? "\n[more output follows and is not shown while it arrives]\n" : ""
-      return ToolOutput.emit({ stream: "stdout", text: text + notice })
+      const styles = styled === text ? {} : { styled: styled + notice }
+      return ToolOutput.emit({ stream: "stdout", text: text + notice, ...styles })
     })
   )
 }

@@ -205,7 +205,9 @@ export const AgentEvent = /* @__PURE__ */ Lazy.schema(() =>
     event("ToolOutput", {
       toolCallId: ToolCallId,
       stream: Schema.Literal("stdout", "stderr"),
-      text: Schema.String
+      text: Schema.String,
+      /** The same with its colours and weights, as a terminal takes them (SGR). Absent where it has none of its own. */
+      styled: Schema.optional(Schema.String)
     }),
     event("ToolCallEnded", {
       toolCallId: ToolCallId,

@@ -10,12 +10,21 @@ import * as Display from "./Display.js"
 /** A piece of text without control characters; a line break is a `\n`. */
 export interface Run {
   readonly text: string
-  /** A sum of {@link weights} and at most one of {@link colors}. */
+  /** A sum of {@link weights} and at most one of {@link colors}, which may be bright. */
   readonly style: number
 }
 
-export const weights = { bold: 1, dim: 2, italic: 4, underline: 8, struck: 16 } as const
-export const colors = { red: 0x100, green: 0x200, yellow: 0x300, blue: 0x400, magenta: 0x500, cyan: 0x600 } as const
+export const weights = { bold: 1, dim: 2, italic: 4, underline: 8, struck: 16, inverse: 32 } as const
+/** With `bright` each of the others is another colour. */
+export const colors = {
+  red: 0x100,
+  green: 0x200,
+  yellow: 0x300,
+  blue: 0x400,
+  magenta: 0x500,
+  cyan: 0x600,
+  bright: 0x800
+} as const
 
 export const run = (text: string, style = 0): Run => ({ text, style })
 
@@ -156,6 +165,22 @@ export const line = (runs: ReadonlyArray<Run>): string => {
   return row.end()
 }
 
+/** The style after one of the sequences of {@link line}. */
+export const opened = (style: number, sequence: string): number => {
+  const code = Number(sequence.slice(2, -1))
+  if (code === 0) return 0
+  const weight = weightCodes.find(([, opens]) => opens === code)?.[0]
+  return over(style, weight ?? (code < 90 ? (code - 30) * colorUnit : ((code - 90) * colorUnit) | colors.bright))
+}
+
+/** One row of at most so many columns, with an ellipsis where something was left out. */
+export const cut = (runs: ReadonlyArray<Run>, columns: number): string => {
+  const [whole = "", more] = rows(runs, columns, { exact: true })
+  if (more === undefined) return whole
+  const [part = ""] = rows(runs, columns - 1, { exact: true })
+  return `${part}…`
+}
+
 /** Columns of a text without control characters. */
 export const widthOf = (text: string): number =>
   isAscii(text) ? text.length : text.length < 16 ? clusterWidth(text) : Display.width(text)
@@ -205,16 +230,21 @@ const clusterWidths = new Map<string, number>()
 const single = /^[\u00a1-\u02ff\u2010-\u2027\u2030-\u205e\u2190-\u22ff\u2500-\u259f]+$/
 const clustersOf = (text: string): Iterable<string> => (single.test(text) ? text : Display.clusters(text))
 
+const weightCodes = [
+  [weights.bold, 1],
+  [weights.dim, 2],
+  [weights.italic, 3],
+  [weights.underline, 4],
+  [weights.inverse, 7],
+  [weights.struck, 9]
+] as const
+
 /** The sequences of a style; `Display` closes with the same. */
 const codesOf = (style: number): string => {
   let codes = ""
-  if (style & weights.bold) codes += "\x1b[1m"
-  if (style & weights.dim) codes += "\x1b[2m"
-  if (style & weights.italic) codes += "\x1b[3m"
-  if (style & weights.underline) codes += "\x1b[4m"
-  if (style & weights.struck) codes += "\x1b[9m"
-  const color = style >> 8
-  return color === 0 ? codes : `${codes}\x1b[${30 + color}m`
+  for (const [weight, code] of weightCodes) if (style & weight) codes += `\x1b[${code}m`
+  const color = (style & ~colors.bright) >> 8
+  return color === 0 ? codes : `${codes}\x1b[${(style & colors.bright ? 90 : 30) + color}m`
 }
 const reset = "\x1b[0m"
 

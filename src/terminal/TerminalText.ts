@@ -106,10 +106,10 @@ const unseen = /[\x00-\x08\x0b-\x1f\x7f-\x9f\p{Cf}\p{Default_Ignorable_Code_Poin
 export const styles = /(\x1b\[[0-9;]*m)/
 
 /** The styles of `Display.style` and `StyledText`, and no others: another one makes text invisible. */
-const ownStyles = /(\x1b\[(?:[0-4]|9|3[1-6])?m)/
+const ownStyles = /(\x1b\[(?:[0-4]|7|9|[39][1-6])?m)/
 const reset = "\x1b[0m"
 /** The sequences of `LiveRegion`, `Pager`, `ConsoleScreen` and `NodeTerminal`. */
-const drawing = /(\x1b\[(?:(?:[0-4]|9|3[1-6])?m|\?25[hl]|\?2004[hl]|\?1049[hl]|2?J|2K|H|\d{1,4}[ABG])|\r)/
+const drawing = /(\x1b\[(?:(?:[0-4]|7|9|[39][1-6])?m|\?25[hl]|\?2004[hl]|\?1049[hl]|2?J|2K|H|\d{1,4}[ABG])|\r)/
 
 const withTabs = (text: string): string =>
   text.includes("\t") ? text.split("\t").map(spelledOut).join("\t") : spelledOut(text)

@@ -15,6 +15,8 @@ import * as Effect from "effect/Effect"
 export interface Chunk {
   readonly stream: "stdout" | "stderr"
   readonly text: string
+  /** The same with its colours and weights, as a terminal takes them (SGR). Absent where it has none of its own. */
+  readonly styled?: string | undefined
 }
 
 /**

@@ -40,6 +40,7 @@ import type { SessionRecorder } from "../journal/SessionRecorder.js"
 import type * as SessionSnapshot from "../journal/SessionSnapshot.js"
 import * as Compaction from "./Compaction.js"
 import * as Limits from "./Limits.js"
+import { OutputFlow } from "./OutputFlow.js"
 import { RunningCalls } from "./RunningCalls.js"
 import * as TokenBudget from "./TokenBudget.js"
 import { ToolContexts } from "./ToolContexts.js"
@@ -137,7 +138,7 @@ export interface SessionState extends EventLoop.LoopTurn {
   /** Whether its model was told that it is in plan mode. */
   isToldToPlan: boolean
   /** Output of running calls on its way to events: one flow for each call and stream. */
-  output: Map<ToolCallId, { readonly [S in Stream]: Redaction.Flow }> | undefined
+  output: Map<ToolCallId, { readonly [S in Stream]: OutputFlow }> | undefined
   status: AgentEvent.AgentStatus
   /** The running turn's own authority, if it has one. */
   authority: PermissionGate.Authority | undefined
@@ -185,18 +186,19 @@ export const tell = (session: TurnContext, body: AgentEvent.Body): Effect.Effect
   Effect.suspend(() => (emit(session, body) ? Effect.void : session.bus.awaitRoom))
 
 /** Takes output of the running call. */
-const printed = (session: TurnContext, { stream, text }: Chunk): Effect.Effect<void> =>
+const printed = (session: TurnContext, chunk: Chunk): Effect.Effect<void> =>
   Effect.flatMap(Origin.current, ({ toolCallId }) => {
     // Output of an abandoned or ended call is dropped.
     if (toolCallId === undefined || !session.calls.has(toolCallId)) return Effect.void
     const output = (session.state.output ??= new Map())
     const flows = output.get(toolCallId) ?? {
-      stdout: session.redactor.flow(),
-      stderr: session.redactor.flow()
+      stdout: new OutputFlow(session.redactor),
+      stderr: new OutputFlow(session.redactor)
     }
     output.set(toolCallId, flows)
-    const shown = flows[stream].push(text)
-    return shown === "" ? Effect.void : tell(session, { _tag: "ToolOutput", toolCallId, stream, text: shown })
+    const { stream } = chunk
+    const shown = flows[stream].push(chunk)
+    return shown.text === "" ? Effect.void : tell(session, { _tag: "ToolOutput", toolCallId, stream, ...shown })
   })
 
 /** Publishes the held-back rest of a call's output, before its end. */
@@ -205,8 +207,8 @@ export const flushOutput = (session: TurnContext, toolCallId: ToolCallId): void 
   if (flows === undefined) return
   session.state.output?.delete(toolCallId)
   for (const stream of ["stdout", "stderr"] as const) {
-    const text = flows[stream].end()
-    if (text !== "") emit(session, { _tag: "ToolOutput", toolCallId, stream, text })
+    const shown = flows[stream].end()
+    if (shown.text !== "") emit(session, { _tag: "ToolOutput", toolCallId, stream, ...shown })
   }
 }
 

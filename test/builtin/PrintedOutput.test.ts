@@ -61,6 +61,15 @@ describe("PrintedOutput", () => {
     assert.strictEqual(PrintedOutput.readable("caf\u009bé\x7f\0"), "café")
   })
 
+  it.effect("shows colours and weights while it runs, and keeps the text alone", () =>
+    Effect.gen(function* () {
+      const pieces = ["\x1b[3", "1mred\x1b[2J\r", "\x1b[0m\nplain\x1b", "]0;t\x07 \x1b\x1b]0;t\x07[1mnot bold"]
+      const { seen, text } = yield* print(pieces.map(encode), 1_000)
+      assert.strictEqual(seen, "\x1b[31mred\x1b[0m\nplain [1mnot bold")
+      assert.strictEqual(text, "red\nplain [1mnot bold")
+    })
+  )
+
   it.effect("gives the same text however the bytes are cut into pieces", () =>
     Effect.promise(() =>
       FastCheck.assert(

@@ -105,14 +105,34 @@ describe("a command with ! before it", () => {
     )
   )
 
-  it.live("works by lines, too", () =>
+  const colored = "!printf '\\033[31mr''ed\\033[2J \\033[1;38;5;34mbo''ld\\n\\033[0mpl''ain\\n'\r"
+
+  it.live("keeps the colours of what it prints, unless none are wanted", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { screen } = yield* setting
+        yield* screen.type(colored)
+        yield* screen.sees((text) => text.includes("\n  red bold\n  plain\n  ✓ exit code 0"))
+        assert.deepStrictEqual(screen.styleOf("red bold"), ["1"])
+        assert.deepStrictEqual(screen.styleOf("bold"), ["bold", "2"])
+        assert.deepStrictEqual(screen.styleOf("plain"), [])
+        const { screen: without } = yield* settingWith({ NO_COLOR: "1" })
+        yield* without.type(colored)
+        yield* without.sees((text) => text.includes("\n  red bold\n  plain\n  ✓ exit code 0"))
+        assert.deepStrictEqual(without.styleOf("red bold"), [])
+      })
+    )
+  )
+
+  it.live("works by lines, too, without colours", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const at = yield* Program.place
         const screen = yield* Pseudo.start(at, ["chat", "--plain"], { columns: 40 })
         yield* screen.sees((text) => text.includes("/help"))
-        yield* screen.type("!echo by lines\r")
+        yield* screen.type("!printf '\\033[31mby\\033[0m lines\\n'\r")
         yield* screen.sees((text) => text.includes("\n  by lines\n  ✓ exit code 0"))
+        assert.deepStrictEqual(screen.styleOf("by lines"), [])
         yield* screen.type("/quit\r")
         assert.strictEqual(yield* screen.exit, 0)
       })

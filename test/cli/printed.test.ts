@@ -37,6 +37,27 @@ describe("what commands do, at a terminal", () => {
     )
   )
 
+  it.live("keeps its colours while it runs, behind it and in the whole", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const printing =
+          "printf 'one\\n\\033[3'; printf '2mgr''een\\n\\033[1;41mba''dge\\033[0m\\033]0;t\\007\\n'; read -r go < go"
+        const screen = yield* chat([command(`mkfifo go; ${printing}`), { text: "Done." }], {}, "--yolo")
+        yield* screen.type("go\r")
+        yield* screen.sees((text) => text.includes("    badge\n"))
+        assert.deepStrictEqual(screen.styleOf("green"), ["dim", "2"])
+        yield* screen.type("!echo > go\r")
+        yield* screen.sees((text) => text.includes("Done."))
+        assert.deepStrictEqual(screen.styleOf("green"), ["dim", "2"])
+        assert.deepStrictEqual(screen.styleOf("badge"), ["bold", "dim", "1"])
+        yield* screen.type("\x0f")
+        yield* screen.sees((text) => text.includes("1-3 of 3"))
+        assert.deepStrictEqual(screen.styleOf("green"), ["2"])
+        assert.deepStrictEqual(screen.styleOf("badge"), ["bold", "1"])
+      })
+    )
+  )
+
   it.live("is told with its exit code in red, and the rest is behind a key", () =>
     Effect.scoped(
       Effect.gen(function* () {

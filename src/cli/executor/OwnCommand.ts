@@ -17,14 +17,18 @@ import * as Input from "../../inbox/Input.js"
 import type * as Agent from "../../runtime/Agent.js"
 import * as Sandbox from "../../sandbox/Sandbox.js"
 import * as Display from "../../terminal/Display.js"
-import { ToolOutput } from "../../tool/ToolOutput.js"
+import * as PrintedStyles from "../../terminal/PrintedStyles.js"
+import * as ToolOutput from "../../tool/ToolOutput.js"
 import * as ChatFiles from "./ChatFiles.js"
 
 /** How one ended. */
 export type Ended = typeof Workspace.Ended.Type
 
 /** Runs a command line to its end, and hands on what it prints. Fails with a sentence. */
-export type Run = (command: string, sink: (text: string) => Effect.Effect<void>) => Effect.Effect<Ended, string>
+export type Run = (
+  command: string,
+  sink: (chunk: ToolOutput.Chunk) => Effect.Effect<void>
+) => Effect.Effect<Ended, string>
 
 export interface OwnCommand {
   /** Runs one, and shows what it prints. It ends with the scope. */
@@ -69,7 +73,7 @@ export const runOf =
         answeredAt
       })
       yield* Effect.mapError(recorded, ({ message }) => `${message} The command was not run.`)
-      const context = Context.add(entry.context, ToolOutput, ({ text }) => sink(text))
+      const context = Context.add(entry.context, ToolOutput.ToolOutput, sink)
       const ended = yield* Effect.mapError(Effect.provide(entry.handler(params), context), String)
       return isEnded(ended) ? ended : yield* Effect.dieMessage("a command ended in no known way")
     })
@@ -84,17 +88,18 @@ export const make = (
   const style = Display.style(screen.color)
   let running: Fiber.Fiber<void> | undefined
 
-  const print = (text: string) => screen.printLine(Display.sanitize(text).replace(/^/gm, "  "))
+  const print = (text: string) => screen.printLine(text.replace(/^/gm, "  "))
 
   const shown = (command: string): Effect.Effect<void> =>
     Effect.gen(function* () {
       const begunAt = yield* Clock.currentTimeMillis
+      const styles = PrintedStyles.make(screen.color)
       let line = ""
       let seen = ""
-      const sink = (text: string) =>
+      const sink = ({ styled, text }: ToolOutput.Chunk) =>
         Effect.suspend(() => {
           seen = (seen + text).slice(-mostSeen)
-          const whole = line + text
+          const whole = line + styles.take(styled ?? text)
           const end = whole.lastIndexOf("\n")
           line = whole.slice(end + 1)
           return end < 0 ? Effect.void : print(whole.slice(0, end))
@@ -118,7 +123,7 @@ export const make = (
       const how = exitCode === null ? `ended by ${signal ?? "a signal"}` : `exit code ${exitCode}`
       const time = `${(((yield* Clock.currentTimeMillis) - begunAt) / 1_000).toFixed(1)} s`
       const mark = exitCode === 0 ? style.green("✓") : style.red("✗")
-      if (notice !== undefined) yield* print(forPerson(notice))
+      if (notice !== undefined) yield* print(Display.sanitize(forPerson(notice)))
       const offer = keep(how, output) ? " · @! in a message gives it to the agent" : ""
       yield* screen.printLine(`  ${mark} ${style.dim(`${how} · ${time}${offer}`)}`)
     })

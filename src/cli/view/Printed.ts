@@ -2,6 +2,7 @@
 import type { Text } from "../../channel/ConsoleScreen.js"
 import type { ToolCallId } from "../../core/Id.js"
 import * as Display from "../../terminal/Display.js"
+import * as PrintedStyles from "../../terminal/PrintedStyles.js"
 import * as StyledText from "../../terminal/StyledText.js"
 
 export interface Printed {
@@ -20,10 +21,23 @@ export const make = (options: { readonly color: boolean }): Printed => {
   /** Oldest first. */
   const calls = new Map<ToolCallId, Call>()
   const rowOf = (text: string, columns: number): string =>
-    StyledText.line([{ text: Display.truncate(`${indent}${text}`, columns), style: dim }])
+    StyledText.cut(
+      [
+        StyledText.run(indent),
+        ...PrintedStyles.runs(text).map(({ style, text }) => ({ text, style: StyledText.over(dim, style) }))
+      ],
+      columns
+    )
   return {
     begin: (id, title, isShown) => {
-      calls.set(id, { title, pieces: [], last: makeLast(), isShown, runs: true })
+      calls.set(id, {
+        title,
+        pieces: [],
+        styles: PrintedStyles.make(options.color),
+        last: makeLast(),
+        isShown,
+        runs: true
+      })
       for (const [old, call] of calls) {
         if (calls.size <= kept) return
         if (!call.runs) calls.delete(old)
@@ -32,7 +46,8 @@ export const make = (options: { readonly color: boolean }): Printed => {
     take: (id, text) => {
       const call = calls.get(id)
       if (call === undefined || text === "") return
-      const said = Display.sanitize(text)
+      const said = call.styles.take(text)
+      if (said === "") return
       call.pieces.push(said)
       call.last.take(said)
     },
@@ -69,7 +84,7 @@ export const make = (options: { readonly color: boolean }): Printed => {
             .join("")
             .replace(/\n$/, "")
             .split("\n")
-            .flatMap((line) => StyledText.rows([{ text: line, style: 0 }], columns, { exact: true }))
+            .flatMap((line) => StyledText.rows(PrintedStyles.runs(line), columns, { exact: true }))
       }
     }
   }
@@ -82,6 +97,7 @@ export const make = (options: { readonly color: boolean }): Printed => {
 interface Call {
   readonly title: string
   readonly pieces: Array<string>
+  readonly styles: PrintedStyles.PrintedStyles
   readonly last: Last
   readonly isShown: boolean
   runs: boolean
@@ -93,6 +109,8 @@ interface Last {
   /** As many as wanted, and how many there are above them. */
   readonly lines: (most: number) => { readonly lines: ReadonlyArray<string>; readonly above: number }
 }
+
+const isBlank = (line: string): boolean => PrintedStyles.bare(line).trim() === ""
 
 /** They are asked for many times a second, so neither a look nor a piece costs more when much was printed before. */
 const makeLast = (): Last => {
@@ -116,7 +134,7 @@ const makeLast = (): Last => {
       let from = 0
       for (let end = piece.indexOf("\n"); end >= 0; end = piece.indexOf("\n", from)) {
         addOpen(piece.slice(from, end))
-        if (open.trim() === "") blank++
+        if (isBlank(open)) blank++
         else {
           ended = upTo(open).slice(-tailOfFailed)
           count += blank + 1
@@ -128,7 +146,7 @@ const makeLast = (): Last => {
       addOpen(piece.slice(from))
     },
     lines: (most) => {
-      const isOpen = open.trim() !== ""
+      const isOpen = !isBlank(open)
       const lines = (isOpen ? upTo(open) : ended).slice(-most)
       return { lines, above: (isOpen ? count + blank + 1 : count) - lines.length }
     }

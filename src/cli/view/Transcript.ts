@@ -263,7 +263,7 @@ export const make = ({ sign, color, quiet = false, retold = false, isPastTold = 
         return line(node, icon, style.dim(isTold ? `started${other}` : clip(event.input)))
       }
       case "ToolOutput":
-        return printed?.take(event.toolCallId, event.text)
+        return printed?.take(event.toolCallId, event.styled ?? event.text)
       case "ToolCallStarted":
         // What the list says now is shown instead.
         if (event.tool === Todo.writer) return

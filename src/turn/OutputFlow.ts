@@ -1,0 +1,61 @@
+/** What a running call prints, on its way to events: with secrets masked, and in the styles that it was printed with. */
+import type * as Redaction from "../core/Redaction.js"
+
+export interface Shown {
+  readonly text: string
+  readonly styled?: string | undefined
+}
+
+/** One stream of one call. */
+export class OutputFlow {
+  private readonly flow: Redaction.Flow
+  /** With styles, what is not shown yet. Absent once something was masked: nobody knows where styles would stand then. */
+  private waiting: string | undefined = ""
+  private isStyled = false
+
+  constructor(redactor: Redaction.Redactor) {
+    this.flow = redactor.flow()
+  }
+
+  /** Takes the next piece; returns what can be shown now, which may be empty. */
+  push({ styled, text }: Shown): Shown {
+    if (this.waiting !== undefined) this.waiting += styled ?? text
+    return this.shown(this.flow.push(text))
+  }
+
+  /** Returns what was held back. */
+  end(): Shown {
+    return this.shown(this.flow.end())
+  }
+
+  private shown(text: string): Shown {
+    if (this.waiting === undefined || text === "") return { text }
+    const styled = begun(this.waiting, text)
+    this.waiting = styled === undefined ? undefined : this.waiting.slice(styled.length)
+    if (styled === undefined) return this.isStyled ? { text, styled: `\x1b[0m${text}` } : { text }
+    if (styled === text) return { text }
+    this.isStyled = true
+    return { text, styled }
+  }
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** The beginning of a text with styles that is this text without them. Undefined where none is. */
+const begun = (styled: string, text: string): string | undefined => {
+  let end = 0
+  let seen = 0
+  for (const [index, part] of styled.split(/(\x1b\[[\d;:]*m)/).entries()) {
+    if (seen === text.length) break
+    if (index % 2 === 1) end += part.length
+    else {
+      const next = part.slice(0, text.length - seen)
+      if (!text.startsWith(next, seen)) return undefined
+      seen += next.length
+      end += next.length
+    }
+  }
+  return seen === text.length ? styled.slice(0, end) : undefined
+}
