@@ -264,7 +264,7 @@ describe("assent audit", () => {
     Effect.gen(function* () {
       const at = yield* Program.place
       const before = Date.now()
-      yield* at.run(["run", "--yolo", "run touch x"])
+      yield* at.call(["run", "--yolo", "run touch x"])
       const after = Date.now()
       const { stdout } = yield* at.call(["audit"])
       const [, from = "", to = ""] = / {2}\d+ records {2}(\S+ \S+) to (\S+ \S+)\n$/.exec(stdout) ?? []

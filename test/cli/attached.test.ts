@@ -255,10 +255,10 @@ describe("what is piped in beside words", () => {
         for (const part of ["is this right?", "[File standard input (8 bytes, 2 lines)]", "one\\ntwo"])
           assert.include(content, part)
         yield* says("Nothing.")
-        const without = yield* at.run(["run", ...args, "hello"], { env, stdin: " \n" })
+        const without = yield* at.call(["run", ...args, "hello"], { env, stdin: " \n" })
         assert.deepStrictEqual(without, { code: 0, stdout: "Nothing.\n", stderr: "" })
         assert.strictEqual(yield* got, '"hello"')
-        const refused = yield* at.run(["run", ...args, "hello"], { env, stdin: "x".repeat(200_001) })
+        const refused = yield* at.call(["run", ...args, "hello"], { env, stdin: "x".repeat(200_001) })
         assert.strictEqual(refused.code, 2)
         assert.match(
           refused.stderr,

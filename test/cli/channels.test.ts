@@ -49,7 +49,7 @@ describe.concurrent("channels", () => {
     Effect.gen(function* () {
       const { at, channel, left } = yield* exchange
       const args = ["run", "--channel", channel, "--channel", "auto", "ask me which? [red | green]"]
-      assert.deepStrictEqual(yield* at.run(args), { code: 0, stdout: "You answered: red\n", stderr: "" })
+      assert.deepStrictEqual(yield* at.call(args), { code: 0, stdout: "You answered: red\n", stderr: "" })
       assert.deepStrictEqual(yield* left, [])
     })
   )
@@ -88,7 +88,7 @@ describe.concurrent("channels", () => {
   it.scopedLive("deny when the time is up that the environment gives", () =>
     Effect.gen(function* () {
       const { at, channel, left } = yield* exchange
-      const { code, stdout } = yield* at.run(["run", "--channel", channel, "run touch made"], {
+      const { code, stdout } = yield* at.call(["run", "--channel", channel, "run touch made"], {
         env: { ASSENT_PERMISSION_TIMEOUT: "0.1" }
       })
       assert.strictEqual(code, 0)
@@ -101,7 +101,7 @@ describe.concurrent("channels", () => {
     Effect.gen(function* () {
       const { at, channel, left } = yield* exchange
       for (const directory of ["answers", ".", at.path("workspace", "deep", "answers")]) {
-        const inside = yield* at.run(["run", "--channel", `file:${directory}`, "x"])
+        const inside = yield* at.call(["run", "--channel", `file:${directory}`, "x"])
         assert.strictEqual(inside.code, 2)
         assert.match(inside.stderr, /^assent: .*inside the workspace/)
       }
@@ -122,7 +122,7 @@ describe.concurrent("channels", () => {
         },
         { text: "done" }
       )
-      const { code, stdout } = yield* at.run([
+      const { code, stdout } = yield* at.call([
         "run",
         "--json",
         "--channel",
@@ -166,7 +166,7 @@ describe.concurrent("channels", () => {
   it.scopedLive("that nobody listens at deny, and say why", () =>
     Effect.gen(function* () {
       const at = yield* Program.place
-      const { code, stdout } = yield* at.run(["run", "--channel", "webhook:http://127.0.0.1:9/", "run touch made"], {
+      const { code, stdout } = yield* at.call(["run", "--channel", "webhook:http://127.0.0.1:9/", "run touch made"], {
         env: { ASSENT_PERMISSION_TIMEOUT: "0.3" }
       })
       assert.strictEqual(code, 0)

@@ -41,7 +41,7 @@ describe.concurrent("assent chat at a pipe", () => {
     Effect.gen(function* () {
       const at = yield* Program.place
       const stdin = `/compact\n${"list\n".repeat(7)}/compact\n/compact\n`
-      const { code, stdout } = yield* at.run(["chat"], { stdin })
+      const { code, stdout } = yield* at.call(["chat"], { stdin })
       assert.strictEqual(code, 0)
       inOrder(stdout, [
         "There is nothing to shorten: the conversation has about ",
@@ -54,14 +54,14 @@ describe.concurrent("assent chat at a pipe", () => {
   it.scopedLive("lists the last sessions with their first words, and says how to go on with one", () =>
     Effect.gen(function* () {
       const at = yield* Program.place
-      yield* at.run(["run", "read notes.txt"])
-      const { code, stdout } = yield* at.run(["chat"], { stdin: "list the files\n/sessions\n" })
+      yield* at.call(["run", "read notes.txt"])
+      const { code, stdout } = yield* at.call(["chat"], { stdin: "list the files\n/sessions\n" })
       assert.strictEqual(code, 0)
       assert.match(
         stdout,
         /\nses_\S+ {2}\d{4}-\S+ \S+Z {2}\(this one\) {2}list the files\nses_\S+ {2}\S+ \S+Z {2}read notes\.txt\nTo go on with one: \/resume ID, where the beginning of an id suffices\n/
       )
-      const nothing = yield* at.run(["chat", "--store", ":memory:"], { stdin: "list\n/sessions\n" })
+      const nothing = yield* at.call(["chat", "--store", ":memory:"], { stdin: "list\n/sessions\n" })
       assert.include(nothing.stdout, "No sessions are kept.")
     })
   )
@@ -69,10 +69,10 @@ describe.concurrent("assent chat at a pipe", () => {
   it.scopedLive("goes back to the end of a turn in a session of its own, and leaves the old one byte for byte", () =>
     Effect.gen(function* () {
       const at = yield* Program.place
-      const first = yield* at.run(["chat"], { stdin: "list\nread notes.txt\n" })
+      const first = yield* at.call(["chat"], { stdin: "list\nread notes.txt\n" })
       assert.strictEqual(first.code, 0)
       const id = (yield* at.call(["sessions"])).stdout.split(" ")[0] ?? ""
-      const refused = yield* at.run(["chat", "--resume", id], { stdin: "/rewind 7\n/rewind two\n/rewind -1\n" })
+      const refused = yield* at.call(["chat", "--resume", id], { stdin: "/rewind 7\n/rewind two\n/rewind -1\n" })
       inOrder(refused.stdout, [
         "There are 2 turns. /rewind lists them.",
         '"two" is no number of a turn. /rewind lists them.',
@@ -83,7 +83,7 @@ describe.concurrent("assent chat at a pipe", () => {
       const lines = "/rewind 1\nread other.txt\n/rewind\n/rewind 0\n/rewind\nlist\n"
       const both = ["chat", "--continue"]
       const before = yield* at.call(["sessions", "export", id])
-      const { code, stdout } = yield* at.run(both, { stdin: lines })
+      const { code, stdout } = yield* at.call(both, { stdin: lines })
       assert.strictEqual(code, 0)
       inOrder(stdout, [
         "Back at the end of turn 1. The session is ses_",
@@ -103,7 +103,7 @@ describe.concurrent("assent chat at a pipe", () => {
       assert.match(JSON.stringify(entries(after.stdout).at(-1)), /"SessionResumed"/)
       const kept = (yield* at.call(["sessions"])).stdout
       assert.match(kept, /\(fork of ses_\S+ at turn 0\)/)
-      const nothing = yield* at.run(["chat", "--store", ":memory:"], { stdin: "list\n/rewind 0\n/rewind\n" })
+      const nothing = yield* at.call(["chat", "--store", ":memory:"], { stdin: "list\n/rewind 0\n/rewind\n" })
       inOrder(nothing.stdout, ["● list_files", "Back at the beginning.", "Nothing was said yet."])
     })
   )
@@ -150,8 +150,8 @@ describe.concurrent("assent chat at a pipe", () => {
   it.scopedLive("goes on with a session that has a subagent, and quits at the end of input", () =>
     Effect.gen(function* () {
       const at = yield* Program.place
-      yield* at.run(["run", "--yolo", "explore list"])
-      const { code, stdout } = yield* at.run(["chat", "--continue"], { stdin: "list\nlist\n" })
+      yield* at.call(["run", "--yolo", "explore list"])
+      const { code, stdout } = yield* at.call(["chat", "--continue"], { stdin: "list\nlist\n" })
       assert.strictEqual(code, 0)
       assert.lengthOf(stdout.match(/I will list the files here/g) ?? [], 2)
     })
@@ -160,7 +160,7 @@ describe.concurrent("assent chat at a pipe", () => {
   it.scopedLive("is what runs without a command, and ends at once without input", () =>
     Effect.gen(function* () {
       const at = yield* Program.place
-      const { code, stdout, stderr } = yield* at.run([])
+      const { code, stdout, stderr } = yield* at.call([])
       assert.strictEqual(code, 0)
       assert.strictEqual(stderr, "")
       // Nobody's terminal breaks its rows, so neither do we.
@@ -172,7 +172,7 @@ describe.concurrent("assent chat at a pipe", () => {
     Effect.gen(function* () {
       const at = yield* Program.place
       const stdin = ["run touch one", "", "sure", "y", "run touch two", "n", "list"].map((line) => `${line}\n`).join("")
-      const { code, stdout } = yield* at.run(["chat"], { stdin })
+      const { code, stdout } = yield* at.call(["chat"], { stdin })
       assert.strictEqual(code, 0)
       inOrder(stdout, [
         "Allow run_command?",
@@ -192,12 +192,12 @@ describe.concurrent("assent chat at a pipe", () => {
   it.scopedLive("denies after three lines that are no answer, and when the input ends instead of one", () =>
     Effect.gen(function* () {
       const at = yield* Program.place
-      const nonsense = yield* at.run(["chat"], { stdin: "run touch made\n\nperhaps\nwell\nlist\n" })
+      const nonsense = yield* at.call(["chat"], { stdin: "run touch made\n\nperhaps\nwell\nlist\n" })
       assert.strictEqual(nonsense.code, 0)
       inOrder(nonsense.stdout, ["run_command was not run. Permission denied", "I will list the files here."])
       // Also when the last line is a yes that was cut off.
       for (const stdin of ["run touch made\n", "run touch made\n\n\n", "run touch made\ny"]) {
-        const ended = yield* at.run(["chat"], { stdin })
+        const ended = yield* at.call(["chat"], { stdin })
         assert.strictEqual(ended.code, 0)
         inOrder(ended.stdout, ["Allow run_command?", "run_command was not run. Permission denied"])
       }
@@ -217,7 +217,7 @@ describe.concurrent("assent chat at a pipe", () => {
         { tools: [{ name: "request_clarification", params: { context: "An order.", questions } }] },
         { expect: { contains: '"selected":[1,3]' }, text: "Ordered." }
       )
-      const { code, stdout } = yield* at.run(["chat", "--model", model], { stdin: "order\n\n9\n1, 3, 1\n\n" })
+      const { code, stdout } = yield* at.call(["chat", "--model", model], { stdin: "order\n\n9\n1, 3, 1\n\n" })
       assert.strictEqual(code, 0)
       inOrder(stdout, ["An order.", "Which colour?", "Which sizes?", "9", "Anything else?", "Ordered."])
     })
@@ -245,7 +245,7 @@ describe.concurrent("assent chat at a pipe", () => {
         "/quit",
         "run touch never"
       ]
-      const { code, stdout } = yield* at.run(["chat"], { stdin: lines.map((line) => `${line}\n`).join("") })
+      const { code, stdout } = yield* at.call(["chat"], { stdin: lines.map((line) => `${line}\n`).join("") })
       assert.strictEqual(code, 0)
       // A gap behind each usage, the longest one too.
       assert.match(stdout, /\n\/mode \[ask\|plan\|deny\|allow\] +how calls/)
@@ -286,7 +286,7 @@ describe.concurrent("assent chat at a pipe", () => {
         { expect: { contains: "Name the linter." }, text: "Named." }
       )
       const lines = ["/init", "y", "/init Name the linter."]
-      const { code, stdout } = yield* at.run(["chat", "--model", model], {
+      const { code, stdout } = yield* at.call(["chat", "--model", model], {
         stdin: lines.map((line) => `${line}\n`).join("")
       })
       assert.strictEqual(code, 0)
@@ -302,7 +302,7 @@ describe.concurrent("assent chat at a pipe", () => {
         { tools: [{ name: "write_file", params: { path: "a", content: "a" } }] },
         { expect: { contains: "Look at the tests first." }, text: "A plan." }
       )
-      const { code, stdout } = yield* at.run(["chat", "--model", model], {
+      const { code, stdout } = yield* at.call(["chat", "--model", model], {
         stdin: "begin\n/plan Look at the tests first.\nn\n"
       })
       assert.strictEqual(code, 0)
@@ -320,10 +320,10 @@ describe.concurrent("assent chat at a pipe", () => {
     Effect.gen(function* () {
       const at = yield* Program.place
       const model = yield* at.script({ error: "bad_output" }, { text: "Better." }, { error: "bad_output" })
-      const better = yield* at.run(["chat", "--model", model], { stdin: "one\ntwo\n" })
+      const better = yield* at.call(["chat", "--model", model], { stdin: "one\ntwo\n" })
       assert.strictEqual(better.code, 0)
       inOrder(better.stdout, ["— failed:", "Better."])
-      const worse = yield* at.run(["chat", "--model", model], { stdin: "one\ntwo\nthree\n" })
+      const worse = yield* at.call(["chat", "--model", model], { stdin: "one\ntwo\nthree\n" })
       assert.strictEqual(worse.code, 1)
     })
   )

@@ -21,7 +21,7 @@ describe.concurrent("files with words", () => {
     Effect.gen(function* () {
       const at = yield* place
       for (const words of [["what is wrong?"], []]) {
-        const result = yield* at.run(["run", "-i", "shot.png", "--file", "notes.txt", ...words])
+        const result = yield* at.call(["run", "-i", "shot.png", "--file", "notes.txt", ...words])
         assert.strictEqual(result.code, 0)
         assert.include(result.stdout, "I cannot look at shot.png and notes.txt: the offline model reads words only.")
       }
@@ -39,7 +39,7 @@ describe.concurrent("files with words", () => {
         ["--file", "/dev/zero", "zero is not a file, and is not taken."]
       ]
       for (const [flag, file, says] of cases) {
-        const result = yield* at.run(["run", flag, file, "look"])
+        const result = yield* at.call(["run", flag, file, "look"])
         assert.deepStrictEqual(result, { code: 2, stdout: "", stderr: `assent: ${says}\n` })
       }
     })
@@ -53,7 +53,7 @@ describe.concurrent("files with words", () => {
         { _tag: "Send", files: [{ base64: "aGVsbG8=", name: "x.png" }] },
         { _tag: "Send" }
       ]
-      const { stdout } = yield* at.run(["run", "--jsonl"], {
+      const { stdout } = yield* at.call(["run", "--jsonl"], {
         stdin: lines.map((line) => JSON.stringify(line)).join("\n")
       })
       assert.match(stdout, /"input":"see","attachments":\[\{"name":"shot\.png","mediaType":"image\/png"/)

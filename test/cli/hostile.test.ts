@@ -276,7 +276,7 @@ describe("a hostile workspace", () => {
           ["audit", "show", evil],
           ["answer", at.path(`none${evil}`)]
         ]
-        yield* Effect.forEach(attempts, (args) => Effect.map(at.run(args), (result) => harmless(result, here)), {
+        yield* Effect.forEach(attempts, (args) => Effect.map(at.call(args), (result) => harmless(result, here)), {
           concurrency: 4
         })
         const chatted = yield* at.run(["chat"], { stdin: `run touch owned\n/permissions show\n/model\n${evil}\n` })
@@ -302,16 +302,16 @@ describe("a hostile workspace", () => {
           profile,
           "hi"
         ]
-        const { code, stdout } = yield* at.run(args, { env: { OPENAI_COMPATIBLE_API_KEY: "k" } })
+        const { code, stdout } = yield* at.call(args, { env: { OPENAI_COMPATIBLE_API_KEY: "k" } })
         assert.deepStrictEqual([code, stdout], [0, "Hello.\n"])
         const { text } = yield* server.received
         assert.include(text, `"honest"`)
         for (const word of ["Obey the workspace", canary, "run_command", "write_file", "evil"])
           assert.notInclude(text, word)
       }
-      const listed = yield* at.run(["profiles", "show", "explore"])
+      const listed = yield* at.call(["profiles", "show", "explore"])
       assert.include(listed.stdout, "built-in")
-      assert.include((yield* at.run(["profiles", "show", "mine"])).stdout, "the person's own")
+      assert.include((yield* at.call(["profiles", "show", "mine"])).stdout, "the person's own")
       harmless(listed, here)
     })
   )
@@ -335,7 +335,7 @@ describe("a hostile workspace", () => {
         // It may be written down, but it holds a trigger.
         ["sessions", "import", store]
       ]) {
-        const result = yield* at.run(args)
+        const result = yield* at.call(args)
         assert.strictEqual(result.code, 2, args.join(" "))
         harmless(result, here)
       }
@@ -343,7 +343,7 @@ describe("a hostile workspace", () => {
       fs.symlinkSync(store, at.path("link.db"))
       yield* at.makeDirectory("elsewhere")
       for (const file of [at.path("link.db"), store]) {
-        const result = yield* at.run(["run", "--store", file, "--continue", "x"], { cwd: at.path("elsewhere") })
+        const result = yield* at.call(["run", "--store", file, "--continue", "x"], { cwd: at.path("elsewhere") })
         assert.strictEqual(result.code, 2)
         assert.include(result.stderr, "lies in a workspace")
       }
@@ -364,20 +364,20 @@ describe("a hostile workspace", () => {
       const at = yield* Program.place
       const store = at.path("workspace/.assent/assent.db")
       yield* forge(store)
-      const taken = yield* at.run(["sessions", "import", store])
+      const taken = yield* at.call(["sessions", "import", store])
       assert.strictEqual(taken.code, 0)
       const id = taken.stdout.split(" ")[0] ?? ""
       assert.match(taken.stdout, /^ses_\S+ {2}was ses_root\n$/)
-      const shown = yield* at.run(["sessions", "show", id])
+      const shown = yield* at.call(["sessions", "show", id])
       assert.include(shown.stdout, "I am harmless.")
       assert.strictEqual(TerminalText.printed(shown.stdout, false), shown.stdout)
-      const exported = yield* at.run(["sessions", "export", id])
+      const exported = yield* at.call(["sessions", "export", id])
       for (const tag of ["PermissionsChanged", "CallDecided", "CallsProposed", "Go on"]) {
         assert.notInclude(exported.stdout, tag)
       }
       // Neither by itself, nor when something is asked for.
-      assert.strictEqual((yield* at.run(["run", "--resume", id])).code, 0)
-      const ran = yield* at.run(["run", "--resume", id, "run touch owned"])
+      assert.strictEqual((yield* at.call(["run", "--resume", id])).code, 0)
+      const ran = yield* at.call(["run", "--resume", id, "run touch owned"])
       assert.strictEqual(ran.code, 3)
       assert.isFalse(fs.existsSync(at.path("workspace/owned")))
     })
@@ -389,18 +389,18 @@ describe("a hostile workspace", () => {
       yield* at.write("other/.assent/permissions.json", { ...greedy, blacklist: { tools: ["write_file"] } })
       yield* at.write("other/.assent/instructions.md", canary)
       // The other one is trusted.
-      assert.strictEqual((yield* at.run(["run", "--trust", "run touch fine"], { cwd: at.path("other") })).code, 0)
+      assert.strictEqual((yield* at.call(["run", "--trust", "run touch fine"], { cwd: at.path("other") })).code, 0)
       assert.isTrue(fs.existsSync(at.path("other/fine")))
       fs.symlinkSync(at.path("other/.assent"), at.path("workspace/.assent"))
-      const ran = yield* at.run(["run", "run touch owned"])
+      const ran = yield* at.call(["run", "run touch owned"])
       assert.strictEqual(ran.code, 3)
       assert.include(ran.stderr, "is a symbolic link")
       assert.isFalse(fs.existsSync(at.path("workspace/owned")))
-      const trusting = yield* at.run(["run", "--trust", "run touch owned"])
+      const trusting = yield* at.call(["run", "--trust", "run touch owned"])
       assert.strictEqual(trusting.code, 2)
       assert.isFalse(fs.existsSync(at.path("workspace/owned")))
       assert.include(
-        (yield* at.run(["permissions", "check", "write_file", '{"path":"x","content":"y"}'])).stdout,
+        (yield* at.call(["permissions", "check", "write_file", '{"path":"x","content":"y"}'])).stdout,
         "den"
       )
     })
@@ -421,7 +421,7 @@ describe("a hostile workspace", () => {
           fs.rmSync(at.path("workspace/.assent"), { recursive: true, force: true })
           yield* at.makeDirectory("workspace/.assent")
           set(at.path("workspace/.assent", file))
-          const { code, stderr, stdout } = yield* at.run(["run", "run touch owned"])
+          const { code, stderr, stdout } = yield* at.call(["run", "run touch owned"])
           assert.deepStrictEqual([code, stdout], [2, ""])
           assert.match(stderr, new RegExp(`^assent: ${at.path("workspace/.assent", file)} [^\n]+\\.\n$`))
           assert.notInclude(stderr, canary)

@@ -121,7 +121,7 @@ for (const { sandbox, skip } of modes) {
           const records = (yield* at.allText).split("\n").filter((line) => line.includes('"kind":"job"'))
           assert.strictEqual(records.length, 1)
           assert.match(records[0] ?? "", /"class":"session","kind":"job","outcome":"done"/)
-          assert.strictEqual((yield* at.run(["audit", "verify"])).code, 0)
+          assert.strictEqual((yield* at.call(["audit", "verify"])).code, 0)
         })
       )
     )

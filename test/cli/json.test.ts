@@ -72,7 +72,7 @@ describe.concurrent("assent run --json", () => {
   it.scopedLive("tells in one line after the events what it halted for", () =>
     Effect.gen(function* () {
       const at = yield* Program.place
-      const { code, stdout, stderr } = yield* at.run(["run", "--json", "run ls"])
+      const { code, stdout, stderr } = yield* at.call(["run", "--json", "run ls"])
       assert.strictEqual(code, 3)
       assert.strictEqual(stderr, "")
       const lines = Program.linesOf(stdout)
@@ -92,7 +92,7 @@ describe.concurrent("assent run --json", () => {
     Effect.gen(function* () {
       const at = yield* Program.place
       const model = yield* at.script({ expect: { contains: "the magic word" }, text: "unheard" })
-      const { code, stdout, stderr } = yield* at.run(["run", "--json", "--model", model, "hello"])
+      const { code, stdout, stderr } = yield* at.call(["run", "--json", "--model", model, "hello"])
       assert.strictEqual(code, 1)
       assert.strictEqual(stderr, "")
       const end = Program.events(stdout).find((event) => event._tag === "TurnEnded")
@@ -350,7 +350,7 @@ describe.concurrent("assent run --jsonl", () => {
   it.scopedLive("halts for a question that comes up after its input has ended", () =>
     Effect.gen(function* () {
       const at = yield* Program.place
-      const { code, stdout } = yield* at.run(["run", "--jsonl"], {
+      const { code, stdout } = yield* at.call(["run", "--jsonl"], {
         stdin: '{"_tag":"Send","text":"run ls"}'
       })
       assert.strictEqual(code, 3)
@@ -374,7 +374,7 @@ describe.concurrent("assent run --jsonl", () => {
       assert.include(stdout, "Permission denied")
       assert.include(stdout, request.requestId)
       assert.isFalse(yield* at.exists("workspace/made"))
-      const auto = yield* at.run(["run", "--jsonl", "--channel", "auto", "ask me which? [red | green]"])
+      const auto = yield* at.call(["run", "--jsonl", "--channel", "auto", "ask me which? [red | green]"])
       assert.strictEqual(auto.code, 0)
       assert.include(auto.stdout, "You answered: red")
     })
@@ -408,7 +408,7 @@ describe.concurrent("assent run --jsonl", () => {
       yield* program.json("AgentStatusChanged", { status: "idle" })
       yield* program.tell({ _tag: "Shutdown" })
       assert.strictEqual((yield* program.exit).code, 0)
-      const idle = yield* at.run(["run", "--jsonl"], { stdin: '{"_tag":"Shutdown"}\n' })
+      const idle = yield* at.call(["run", "--jsonl"], { stdin: '{"_tag":"Shutdown"}\n' })
       assert.strictEqual(idle.code, 0)
       assert.deepStrictEqual(
         Program.events(idle.stdout).map(({ _tag }) => _tag),

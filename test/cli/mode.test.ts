@@ -101,7 +101,7 @@ describe("plan mode at a terminal", () => {
       Effect.gen(function* () {
         const at = yield* Program.place
         const words = "/plan write notes.txt: hello"
-        const { stdout } = yield* at.run(["chat"], { stdin: `${words}\nnever\n${words}\n/mode ask\n/mode\n` })
+        const { stdout } = yield* at.call(["chat"], { stdin: `${words}\nnever\n${words}\n/mode ask\n/mode\n` })
         assert.strictEqual(stdout.split("Allow propose_plan?").length, 2)
         assert.match(
           stdout,
@@ -117,7 +117,7 @@ describe("plan mode at a terminal", () => {
         const at = yield* Program.place
         const model = yield* at.script({ text: "One." }, { text: "Two." }, { text: "Three." })
         const chat = (words: ReadonlyArray<string>, lines: ReadonlyArray<string>) =>
-          at.run(["chat", "--model", model, ...words], { stdin: lines.map((line) => `${line}\n`).join("") })
+          at.call(["chat", "--model", model, ...words], { stdin: lines.map((line) => `${line}\n`).join("") })
         yield* chat([], ["/mode plan", "go"])
         const planned = yield* chat(["--continue"], ["/mode", "/mode allow", "go"])
         assert.include(planned.stdout, "The mode is plan")
@@ -159,7 +159,7 @@ describe("the list of what is to be done", () => {
         yield* screen.sees((text) => text.split("write it down").length > 2)
         yield* screen.type("/quit\r")
         assert.strictEqual(yield* screen.exit, 0)
-        const again = yield* at.run(["chat", "--continue"], { stdin: "/todos\n" })
+        const again = yield* at.call(["chat", "--continue"], { stdin: "/todos\n" })
         assert.include(again.stdout, "write it down")
       })
     )

@@ -143,7 +143,7 @@ describe("a command with ! before it", () => {
     Effect.scoped(
       Effect.gen(function* () {
         const at = yield* Program.place
-        yield* at.run(["chat"], { stdin: "!touch made\n" })
+        yield* at.call(["chat"], { stdin: "!touch made\n" })
         assert.isFalse(existsSync(at.path("workspace/made")))
       })
     )

@@ -26,10 +26,10 @@ describe.concurrent("what git would run", () => {
       Effect.gen(function* () {
         const at = yield* setting
         const model = yield* at.script({ tools: [call] }, { text: "Done." })
-        const { code, stderr } = yield* at.run(["run", "--model", model, "x"])
+        const { code, stderr } = yield* at.call(["run", "--model", model, "x"])
         assert.strictEqual(code, 3, stderr)
         assert.deepStrictEqual(yield* at.list("workspace/.git/hooks"), [])
-        const yes = yield* at.run(["run", "--yolo", "--model", model, "x"])
+        const yes = yield* at.call(["run", "--yolo", "--model", model, "x"])
         assert.strictEqual(yes.code, 0, yes.stderr)
         assert.strictEqual((yield* at.list("workspace/.git/hooks")).length, 1)
       })

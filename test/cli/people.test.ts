@@ -48,7 +48,7 @@ describe.concurrent("a reviewer", () => {
     Effect.gen(function* () {
       const { at, audit, reviewer } = yield* begin
       yield* at.write("config/permissions.json", delegating)
-      const ran = yield* at.run(["run", "--reviewer", yield* reviewer(allow), "run touch made"])
+      const ran = yield* at.call(["run", "--reviewer", yield* reviewer(allow), "run touch made"])
       assert.strictEqual(ran.code, 0)
       assert.isTrue(yield* at.exists("workspace/made"))
       assert.match(yield* audit, /by reviewer.*model|model.*reviewer/)
@@ -59,7 +59,7 @@ describe.concurrent("a reviewer", () => {
     Effect.gen(function* () {
       const { at, reviewer } = yield* begin
       yield* at.write("config/permissions.json", delegating)
-      const { stdout } = yield* at.run(["run", "--reviewer", yield* reviewer(deny), "run touch made"])
+      const { stdout } = yield* at.call(["run", "--reviewer", yield* reviewer(deny), "run touch made"])
       assert.include(stdout, "not in this directory")
       assert.isFalse(yield* at.exists("workspace/made"))
     })
@@ -71,7 +71,7 @@ describe.concurrent("a reviewer", () => {
       yield* at.write("config/permissions.json", delegating)
       const model = yield* reviewer(allow, allow)
       yield* at.write("config/config.json", { reviewer: { model, budget: { calls: 1 }, timeout: 20 } })
-      const halted = yield* at.run(["run", "run mkdir made"])
+      const halted = yield* at.call(["run", "run mkdir made"])
       assert.strictEqual(halted.code, 3)
       const program = yield* at.start(["run", "--channel", channel, "run touch one and run touch two"])
       // The second one is more than it may use.
@@ -213,7 +213,7 @@ describe.concurrent("who is asked", () => {
   ])("is refused in words: $args", ({ args, told }) =>
     Effect.gen(function* () {
       const at = yield* Program.place
-      const { code, stderr } = yield* at.run(["run", ...args, "run touch made"])
+      const { code, stderr } = yield* at.call(["run", ...args, "run touch made"])
       assert.strictEqual(code, 2)
       assert.include(stderr, told)
     })

@@ -104,7 +104,7 @@ describe.concurrent("assent permissions", () => {
       yield* Effect.forEach(
         checks,
         ([words, said]) =>
-          Effect.map(at.run(["permissions", "--policy", policy, "check", ...words]), ({ stdout }) => {
+          Effect.map(at.call(["permissions", "--policy", policy, "check", ...words]), ({ stdout }) => {
             assert.match(stdout, said, words.join(" "))
           }),
         { concurrency: 2, discard: true }
@@ -115,7 +115,7 @@ describe.concurrent("assent permissions", () => {
         ["off", "ask (default)"]
       ] as const) {
         const check = ["permissions", "check", "run_command", "touch x", "--policy", sandboxed, "--sandbox", sandbox]
-        assert.include((yield* at.run(check)).stdout, said)
+        assert.include((yield* at.call(check)).stdout, said)
       }
     })
   )
@@ -124,11 +124,11 @@ describe.concurrent("assent permissions", () => {
     Effect.gen(function* () {
       const at = yield* Program.place
       for (const words of ["allow git *", "deny x *", "mode deny", "default allow", "suspend", "resume", "clear"]) {
-        const { code, stderr, stdout } = yield* at.run(["permissions", ...words.split(" ")])
+        const { code, stderr, stdout } = yield* at.call(["permissions", ...words.split(" ")])
         assert.deepStrictEqual([code, stdout], [2, ""], words)
         assert.include(stderr, "changes a running session", words)
       }
-      assert.strictEqual((yield* at.run(["permissions", "mode", "--mode", "plan"])).stdout, "mode: plan\n")
+      assert.strictEqual((yield* at.call(["permissions", "mode", "--mode", "plan"])).stdout, "mode: plan\n")
     })
   )
 })

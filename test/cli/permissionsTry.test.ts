@@ -25,7 +25,7 @@ describe.concurrent("assent permissions try", () => {
         },
         { text: "done" }
       )
-      const ran = yield* at.run(["run", "--model", model, "--policy", now, "go"])
+      const ran = yield* at.call(["run", "--model", model, "--policy", now, "go"])
       assert.strictEqual(ran.code, 0, ran.stderr)
       const next = yield* at.write("next.json", {
         defaultPolicy: "ask",

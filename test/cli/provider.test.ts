@@ -83,7 +83,7 @@ describe.concurrent("a provider", () => {
       const answers = [{ text: ["Looking."], calls, usage }, { text: ["Nothing."], usage }, { text: ["Short."] }]
       yield* server.play(...answers.map((one) => ModelServer.eventStream(anthropic.events(one))))
       const env = { ANTHROPIC_API_KEY: key, ANTHROPIC_BASE_URL: server.url }
-      const ran = yield* at.run(["run", "--json", "--model", "anthropic/claude-sonnet-5-5", "what is there?"], { env })
+      const ran = yield* at.call(["run", "--json", "--model", "anthropic/claude-sonnet-5-5", "what is there?"], { env })
       assert.strictEqual(ran.code, 0, ran.stderr)
       const marksIn = (body: any) =>
         [...body.system, ...body.messages.flatMap(({ content }: any) => content)].filter((block) => block.cache_control)
@@ -102,7 +102,7 @@ describe.concurrent("a provider", () => {
         ["text", "text", "tool_result"]
       )
       assert.include(ran.stdout, '"context":{"tokens":10000,"window":1000000}')
-      const old = yield* at.run(["run", "--model", "anthropic/claude-haiku-4-5", "hello"], { env })
+      const old = yield* at.call(["run", "--model", "anthropic/claude-haiku-4-5", "hello"], { env })
       assert.strictEqual(old.stdout, "Short.\n", old.stderr)
       assert.strictEqual(ModelServer.json(yield* server.received).max_tokens, 32_000)
     })
@@ -116,10 +116,10 @@ describe.concurrent("a provider", () => {
       const settings = { models: { [script]: { context_window: 1_000 } } }
       const talk = Array.from({ length: 7 }, (_, n) => `tell me ${n}\n`).join("") + "/quit\n"
       yield* at.write("config/config.json", settings)
-      const shortened = yield* at.run(["chat", "--model", script], { stdin: talk })
+      const shortened = yield* at.call(["chat", "--model", script], { stdin: talk })
       assert.include(shortened.stdout, "The conversation was shortened")
       yield* at.write("config/config.json", { ...settings, compaction: false })
-      const never = yield* at.run(["chat", "--model", script], { stdin: talk })
+      const never = yield* at.call(["chat", "--model", script], { stdin: talk })
       assert.notInclude(never.stdout, "The conversation was shortened")
     })
   )
@@ -135,7 +135,7 @@ describe.concurrent("a provider", () => {
         ])
       yield* server.play(...replies({ text: ["One."] }, { text: ["Two."] }, { text: ["Four."] }))
       yield* other.play(...replies({ text: ["Three."] }, { text: ["Five."] }))
-      const run = (...words: ReadonlyArray<string>) => at.run(["run", ...words], { env })
+      const run = (...words: ReadonlyArray<string>) => at.call(["run", ...words], { env })
       assert.deepInclude(yield* run(...args, "first"), { stdout: "One.\n", code: 0 })
       assert.deepInclude(yield* run("--continue", "second"), { stdout: "Two.\n", code: 0 })
       assert.deepInclude(yield* run("--continue", "--base-url", `${other.url}/v1`, "third"), {
@@ -166,7 +166,7 @@ describe.concurrent("a provider", () => {
       const cut = chat.events({ text: ["Once upon"] }).map((event) => event.replace('"stop"', '"length"'))
       const strange = `data: ${JSON.stringify({ object: "hologram" })}\n\n`
       yield* server.play(ModelServer.eventStream([strange, ...cut]))
-      assert.deepStrictEqual(yield* at.run(["run", ...args, "tell"], { env }), {
+      assert.deepStrictEqual(yield* at.call(["run", ...args, "tell"], { env }), {
         code: 0,
         stdout: "Once upon\n",
         stderr:
@@ -174,7 +174,7 @@ describe.concurrent("a provider", () => {
           "The provider sent 1 part that Assent does not understand: hologram.\n"
       })
       yield* server.play(...replies({ text: ["Fine."] }))
-      const watched = yield* at.run(["run", "--json", ...args, "tell"], { env })
+      const watched = yield* at.call(["run", "--json", ...args, "tell"], { env })
       assert.notInclude(watched.stdout, "remark")
     })
   )
@@ -183,17 +183,19 @@ describe.concurrent("a provider", () => {
     Effect.gen(function* () {
       const { at, server, args, env } = yield* setting
       yield* server.play({ status: 307, headers: { location: "https://elsewhere.example/v1" } })
-      const redirected = yield* at.run(["run", ...args, "tell"], { env })
+      const redirected = yield* at.call(["run", ...args, "tell"], { env })
       assert.strictEqual(redirected.code, 1)
       assert.include(redirected.stderr, "the server redirects (307: to elsewhere.example)")
       assert.strictEqual(server.count(), 1)
       const { url: gone } = yield* Effect.scoped(ModelServer.make)
-      const refused = yield* at.run(["run", "--base-url", gone, ...model, "tell"], { env })
+      const refused = yield* at.call(["run", "--base-url", gone, ...model, "tell"], { env })
       assert.strictEqual(refused.code, 1)
       assert.include(refused.stderr, "nothing listens there")
       // Whoever tried again would have been silent meanwhile.
       assert.notInclude(refused.stderr, "Trying again")
-      const secret = yield* at.run(["run", "--base-url", "http://me:pass-word@127.0.0.1/v1", ...model, "tell"], { env })
+      const secret = yield* at.call(["run", "--base-url", "http://me:pass-word@127.0.0.1/v1", ...model, "tell"], {
+        env
+      })
       assert.strictEqual(secret.code, 2)
       assert.include(secret.stderr, "user name or a password")
       assert.notInclude(secret.stderr, "pass-word")
@@ -205,12 +207,12 @@ describe.concurrent("a provider", () => {
       const { at, server, env } = yield* setting
       yield* server.play(...replies({ text: ["one"] }, { text: ["two"] }))
       const variable = { OPENAI_COMPATIBLE_BASE_URL: `${server.url}/v1` }
-      assert.strictEqual((yield* at.run(["run", ...model, "x"], { env: { ...env, ...variable } })).stdout, "one\n")
+      assert.strictEqual((yield* at.call(["run", ...model, "x"], { env: { ...env, ...variable } })).stdout, "one\n")
       yield* at.write("config/config.json", {
         model: "openai-compatible/local-test",
         base_urls: { "openai-compatible": `${server.url}/v1` }
       })
-      assert.strictEqual((yield* at.run(["run", "x"])).stdout, "two\n")
+      assert.strictEqual((yield* at.call(["run", "x"])).stdout, "two\n")
       yield* server.received
       assert.isUndefined((yield* server.received).headers.authorization)
     })
@@ -221,7 +223,7 @@ describe.concurrent("a provider", () => {
       const { at, server, args, env } = yield* setting
       for (const mode of [[], ["--json"], ["--log-level", "debug"], ["--json", "--log-level", "debug"]]) {
         yield* server.play(tattling(429, { "retry-after-ms": "1" }), tattling(401))
-        const { code, stdout, stderr } = yield* at.run(["run", ...mode, ...args, "x"], { env })
+        const { code, stdout, stderr } = yield* at.call(["run", ...mode, ...args, "x"], { env })
         assert.strictEqual(code, 1)
         assert.strictEqual((yield* server.received).headers.authorization, `Bearer ${key}`)
         yield* server.received
@@ -259,7 +261,7 @@ describe.concurrent("a provider", () => {
           { thinking: `Hm, ${key}.`, text: ["Bye, ", head, tail, "!"] }
         )
       )
-      const { code, stdout, stderr } = yield* at.run(["run", "--json", "--yolo", ...args, "x"], { env })
+      const { code, stdout, stderr } = yield* at.call(["run", "--json", "--yolo", ...args, "x"], { env })
       assert.strictEqual(code, 0)
       assert.strictEqual(stderr, "")
       assert.notInclude(stdout, key)
@@ -322,12 +324,12 @@ describe.concurrent("a provider", () => {
     Effect.gen(function* () {
       const { at, server, args, env } = yield* setting
       yield* server.play(ModelServer.jsonError(400, chat.error("The model does not exist.", "not_found")))
-      const failed = yield* at.run(["run", ...args, "x"], { env })
+      const failed = yield* at.call(["run", ...args, "x"], { env })
       assert.strictEqual(failed.code, 1)
       assert.strictEqual(failed.stdout, "")
       assert.match(failed.stderr, /^assent: [^\n]*does not exist[^\n]*\n$/)
       yield* server.play(...[1, 2, 3, 4, 5].map(() => tattling(429, { "retry-after-ms": "1" })))
-      const busy = yield* at.run(["run", "--json", ...args, "x"], { env })
+      const busy = yield* at.call(["run", "--json", ...args, "x"], { env })
       assert.strictEqual(busy.code, 1)
       const events = Program.events(busy.stdout)
       assert.isNotEmpty(events.filter((event) => event._tag === "ModelRetried"))

@@ -86,7 +86,7 @@ describe.concurrent("a receipt for words on a line", () => {
       const lines = ["a", "a", "b", "a", "b"].map(
         (id) => `{"_tag":"Send","text":"do ${id}","id":"${id}","when":"idle"}\n`
       )
-      const { code, stdout } = yield* at.run(["run", "--jsonl", "--model", model], { stdin: lines.join("") })
+      const { code, stdout } = yield* at.call(["run", "--jsonl", "--model", model], { stdin: lines.join("") })
       assert.strictEqual(code, 0)
       const receipts = Program.linesOf(stdout).flatMap((text) => {
         const line = JSON.parse(text)

@@ -129,16 +129,16 @@ describe("going on with a session", () => {
           const place = yield* Program.place
           const id = yield* said(place, "one", "One.")
           yield* said(place, "two", "Two.")
-          const gone = yield* place.run(["run", "--resume", id.slice(4, -3), "more"])
+          const gone = yield* place.call(["run", "--resume", id.slice(4, -3), "more"])
           assert.strictEqual(gone.code, 0, gone.stderr)
           assert.include(gone.stdout, "Again.")
-          const several = yield* place.run(["run", "--resume", "ses_", "more"])
+          const several = yield* place.call(["run", "--resume", "ses_", "more"])
           assert.strictEqual(several.code, 2)
           assert.include(several.stderr, "2 sessions begin with ses_")
           const shown = yield* place.call(["sessions", "show", id.slice(0, -3)])
           assert.strictEqual(shown.code, 0, shown.stderr)
           for (const args of [["run", "--resume"], ["run", "--resume", "--json", "x"], ["--resume"]]) {
-            const { code, stderr } = yield* place.run(args)
+            const { code, stderr } = yield* place.call(args)
             assert.strictEqual(code, 2)
             assert.include(stderr, "--resume without a session is for a chat at a terminal")
           }

@@ -12,8 +12,8 @@ describe.concurrent("assent sessions", () => {
   it.scopedLive("prune deletes what is not wanted any more, keeps what waits, and says what room is left", () =>
     Effect.gen(function* () {
       const at = yield* Program.place
-      for (const text of ["one", "two", "three"]) yield* at.run(["run", text])
-      assert.strictEqual((yield* at.run(["run", "run touch made"])).code, 3)
+      for (const text of ["one", "two", "three"]) yield* at.call(["run", text])
+      assert.strictEqual((yield* at.call(["run", "run touch made"])).code, 3)
       const before = yield* ids(at)
       assert.lengthOf(before, 4)
       const [waiting = "", newest = "", ...others] = before
@@ -44,7 +44,7 @@ describe.concurrent("assent sessions", () => {
   it.scopedLive("import takes an exported session over, without what it was allowed and what was under way", () =>
     Effect.gen(function* () {
       const at = yield* Program.place
-      yield* at.run(["run", "hello there"])
+      yield* at.call(["run", "hello there"])
       const [id = ""] = yield* ids(at)
       const { stdout } = yield* at.call(["sessions", "export", id])
       const file = yield* at.write("exported.json", stdout)

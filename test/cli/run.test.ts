@@ -39,7 +39,7 @@ describe.concurrent("assent run", () => {
   it.scopedLive("wants a task", () =>
     Effect.gen(function* () {
       const at = yield* Program.place
-      const result = yield* at.run(["run"], { stdin: " \n\n" })
+      const result = yield* at.call(["run"], { stdin: " \n\n" })
       assert.deepStrictEqual(result, {
         code: 2,
         stdout: "",
@@ -52,7 +52,7 @@ describe.concurrent("assent run", () => {
     Effect.gen(function* () {
       const at = yield* Program.place
       for (const step of [{ error: "bad_output" }, { text: "" }]) {
-        const result = yield* at.run(["run", "--model", yield* at.script(step), "x"])
+        const result = yield* at.call(["run", "--model", yield* at.script(step), "x"])
         assert.strictEqual(result.code, 1)
         assert.strictEqual(result.stdout, "")
         assert.match(result.stderr, /^assent: [A-Z].+\.\n$/)
@@ -66,7 +66,7 @@ describe.concurrent("assent run", () => {
       yield* at.write("config/config.json", { limits: { max_steps: 2 } })
       const looking = { text: "Looking.", tools: [{ name: "list_files", params: {} }] }
       const model = yield* at.script(looking, looking, looking)
-      const result = yield* at.run(["run", "--model", model, "x"])
+      const result = yield* at.call(["run", "--model", model, "x"])
       assert.deepStrictEqual(result, {
         code: 1,
         stdout: "Looking.\n",
@@ -78,7 +78,7 @@ describe.concurrent("assent run", () => {
   it.scopedLive("halts with 3 and one machine-readable line when somebody would have to be asked", () =>
     Effect.gen(function* () {
       const at = yield* Program.place
-      const result = yield* at.run(["run", "run touch made"])
+      const result = yield* at.call(["run", "run touch made"])
       assert.strictEqual(result.code, 3)
       assert.strictEqual(result.stdout, "")
       const [line = "", hint = "", ...others] = Program.linesOf(result.stderr)
@@ -97,11 +97,11 @@ describe.concurrent("assent run", () => {
     Effect.gen(function* () {
       const at = yield* Program.place
       const store = at.path("config", "my sessions.db")
-      const halted = yield* at.run(["run", "--store", store, "run touch made"])
+      const halted = yield* at.call(["run", "--store", store, "run touch made"])
       const [, command = ""] = /go on with: assent (.*)\n$/.exec(halted.stderr) ?? []
       assert.match(command, /^run --store '.*my sessions\.db' --resume ses_\S+$/)
       const args = Array.from(command.matchAll(/'([^']*)'|(\S+)/g), ([, quoted, bare]) => quoted ?? bare ?? "")
-      const done = yield* at.run([...args, "--yolo"])
+      const done = yield* at.call([...args, "--yolo"])
       assert.strictEqual(done.code, 0, done.stderr)
       assert.isTrue(yield* at.exists("workspace/made"))
     })
@@ -110,7 +110,7 @@ describe.concurrent("assent run", () => {
   it.scopedLive("says nothing of going on where nothing is kept", () =>
     Effect.gen(function* () {
       const at = yield* Program.place
-      const halted = yield* at.run(["run", "--store", ":memory:", "run touch made"])
+      const halted = yield* at.call(["run", "--store", ":memory:", "run touch made"])
       assert.strictEqual(halted.code, 3)
       assert.lengthOf(Program.linesOf(halted.stderr), 1)
     })
@@ -119,10 +119,10 @@ describe.concurrent("assent run", () => {
   it.scopedLive("halts on a question too, and takes its default with --channel auto", () =>
     Effect.gen(function* () {
       const at = yield* Program.place
-      const halted = yield* at.run(["run", "ask me which? [red | green]"])
+      const halted = yield* at.call(["run", "ask me which? [red | green]"])
       assert.strictEqual(halted.code, 3)
       assert.strictEqual(JSON.parse(Program.linesOf(halted.stderr)[0] ?? "").kind, "Clarify")
-      const auto = yield* at.run(["run", "--channel", "auto", "ask me which? [red | green]"])
+      const auto = yield* at.call(["run", "--channel", "auto", "ask me which? [red | green]"])
       assert.deepStrictEqual(auto, { code: 0, stdout: "You answered: red\n", stderr: "" })
     })
   )
@@ -130,7 +130,7 @@ describe.concurrent("assent run", () => {
   it.scopedLive("says no to an approval when only the automatic channel is there", () =>
     Effect.gen(function* () {
       const at = yield* Program.place
-      const result = yield* at.run(["run", "--channel", "auto", "run touch made"])
+      const result = yield* at.call(["run", "--channel", "auto", "run touch made"])
       assert.strictEqual(result.code, 0)
       assert.match(result.stdout, /^run_command was not run\. Permission denied/)
       assert.isFalse(yield* at.exists("workspace/made"))
@@ -141,7 +141,7 @@ describe.concurrent("assent run", () => {
     Effect.gen(function* () {
       const at = yield* Program.place
       yield* at.write("config/permissions.json", { guards: { deny: { patterns: ["rm *"] } } })
-      const result = yield* at.run(["run", "--yolo", "run touch made\nrun rm made\nread /etc/passwd"])
+      const result = yield* at.call(["run", "--yolo", "run touch made\nrun rm made\nread /etc/passwd"])
       assert.strictEqual(result.code, 0)
       assert.match(result.stdout, /run_command was not run\. Permission denied: .*rm/)
       assert.match(result.stdout, /read_file (was not run|failed)/)
@@ -160,12 +160,12 @@ describe.concurrent("assent run", () => {
       assert.include(allowed.stderr, "Allow run_command?")
       assert.strictEqual(yield* at.read("workspace/made"), "made\n")
       yield* at.write("workspace/made", "")
-      const commented = yield* at.run(args, { stdin: "\nmaybe\nc: elsewhere please\n" })
+      const commented = yield* at.call(args, { stdin: "\nmaybe\nc: elsewhere please\n" })
       assert.strictEqual(
         commented.stdout,
         "run_command was not run. Tool not executed. User comment: elsewhere please\n"
       )
-      const silent = yield* at.run(args, { stdin: "y" })
+      const silent = yield* at.call(args, { stdin: "y" })
       assert.match(silent.stdout, /^run_command was not run\. Permission denied/)
       assert.strictEqual(yield* at.read("workspace/made"), "")
     })

@@ -15,20 +15,20 @@ describe("the sandbox of the command line", () => {
   it.scopedLive("takes the modes there are, and directories that are there", () =>
     Effect.gen(function* () {
       const at = yield* Program.place
-      const wrong = yield* at.run(["run", "--sandbox", "on", "x"])
+      const wrong = yield* at.call(["run", "--sandbox", "on", "x"])
       assert.deepStrictEqual(wrong, {
         code: 2,
         stdout: "",
         stderr: 'assent: --sandbox takes auto, require, off, not "on".\n'
       })
-      const missing = yield* at.run(["run", "--add-dir", at.path("missing"), "x"])
+      const missing = yield* at.call(["run", "--add-dir", at.path("missing"), "x"])
       assert.strictEqual(missing.code, 2)
       assert.include(missing.stderr, "is not a directory")
-      const all = yield* at.run(["run", "--add-dir", "/", "x"])
+      const all = yield* at.call(["run", "--add-dir", "/", "x"])
       assert.strictEqual(all.code, 2)
       assert.include(all.stderr, "--add-dir / cannot be given as a whole")
       yield* at.write("config/config.json", { sandbox: { writable: ["/etc"] } })
-      const etc = yield* at.run(["run", "x"])
+      const etc = yield* at.call(["run", "x"])
       assert.strictEqual(etc.code, 2)
       assert.include(etc.stderr, "sandbox.writable: /etc cannot be given as a whole")
     })
@@ -47,7 +47,7 @@ describe("the sandbox of the command line", () => {
         { expect: { contains: "there" }, text: "done" }
       )
       const args = ["run", "--json", "--model", model, "--add-dir", at.path("other"), "x"]
-      const { code, stderr } = yield* at.run(args, { env: { ASSENT_SANDBOX: "off" } })
+      const { code, stderr } = yield* at.call(args, { env: { ASSENT_SANDBOX: "off" } })
       assert.strictEqual(code, 0, stderr)
       assert.strictEqual(yield* at.read("other/new"), "new\n")
       assert.isFalse(yield* at.exists("other/.assent/x"))
@@ -57,7 +57,7 @@ describe("the sandbox of the command line", () => {
   it.scopedLive("is told by permissions", () =>
     Effect.gen(function* () {
       const at = yield* Program.place
-      const { code, stdout } = yield* at.run(["permissions"], { env })
+      const { code, stdout } = yield* at.call(["permissions"], { env })
       assert.strictEqual(code, 0)
       assert.match(stdout, /^sandbox: auto, (?:by bubblewrap: commands write in .* only|commands run without one: )/m)
     })
@@ -79,7 +79,7 @@ describe("the sandbox of the command line", () => {
         assert.isFalse(yield* at.exists("out"))
         const resolved = events(stdout).find(({ _tag }) => _tag === "PermissionResolved")
         assert.include(resolved, { granted: true, method: "whitelist", sandbox: "confined" })
-        const audit = yield* at.run(["audit", "verify"], { env })
+        const audit = yield* at.call(["audit", "verify"], { env })
         assert.strictEqual(audit.code, 0)
         assert.include(yield* at.allText, '"sandbox":"confined"')
       })
@@ -98,10 +98,10 @@ describe("the sandbox of the command line", () => {
           reason: "It needs the network."
         }
         const model = yield* at.script(calling(params), { text: "done" })
-        const asked = yield* at.run(["run", "--json", "--model", model, "x"], { env })
+        const asked = yield* at.call(["run", "--json", "--model", model, "x"], { env })
         assert.strictEqual(asked.code, 3, asked.stderr)
         assert.isFalse(yield* at.exists("workspace/out"))
-        const yolo = yield* at.run(["run", "--json", "--yolo", "--model", model, "x"], { env })
+        const yolo = yield* at.call(["run", "--json", "--yolo", "--model", model, "x"], { env })
         assert.strictEqual(yolo.code, 0)
         const resolved = events(yolo.stdout).find(({ _tag }) => _tag === "PermissionResolved")
         assert.include(resolved, { granted: true, sandbox: "left" })
@@ -116,7 +116,7 @@ describe("the sandbox of the command line", () => {
           expect: { contains: "Say in reason why" },
           text: "done"
         })
-        const result = yield* at.run(["run", "--model", model, "x"], { env })
+        const result = yield* at.call(["run", "--model", model, "x"], { env })
         assert.strictEqual(result.code, 0, result.stderr)
       })
     )

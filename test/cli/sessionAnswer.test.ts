@@ -41,18 +41,18 @@ describe.concurrent("a session that nobody runs", () => {
         { tools: [run("one", "echo one >> effects"), run("two", "echo two >> effects")] },
         { expect: { contains: "User comment: not that one" }, text: "One of two." }
       )
-      assert.strictEqual((yield* at.run(["run", "--model", model, "go"])).code, 3)
+      assert.strictEqual((yield* at.call(["run", "--model", model, "go"])).code, 3)
       const id = yield* sessionOf(at)
       const [[first = "", request = ""] = []] = yield* open(at, id)
       assert.include(first, "echo one")
       assert.include(yield* answer(at, id, request, "y"), `assent run --resume ${id}`)
       // Goes on to the next question, which the other answer is for.
-      assert.strictEqual((yield* at.run(["run", "--resume", id])).code, 3)
+      assert.strictEqual((yield* at.call(["run", "--resume", id])).code, 3)
       assert.strictEqual(yield* at.read("workspace/effects"), "one\n")
       const [[second = "", next = ""] = []] = yield* open(at, id)
       assert.include(second, "echo two")
       yield* answer(at, id, next, "c: not that one")
-      const end = yield* at.run(["run", "--resume", id])
+      const end = yield* at.call(["run", "--resume", id])
       assert.deepStrictEqual([end.code, end.stdout], [0, "One of two.\n"])
       assert.strictEqual(yield* at.read("workspace/effects"), "one\n")
       const audit = yield* at.call(["audit", "show", id])
@@ -97,7 +97,7 @@ describe.concurrent("a session that nobody runs", () => {
       const again = yield* at.call(["sessions", "answer", id, requests.get("What of a?") ?? "", "other"])
       assert.strictEqual(again.code, 2)
       assert.include(again.stderr, `${user} has answered it`)
-      const end = yield* at.run(["run", "--json", "--policy", policy, "--resume", id])
+      const end = yield* at.call(["run", "--json", "--policy", policy, "--resume", id])
       assert.strictEqual(end.code, 0, end.stderr)
       const answers = Program.events(end.stdout).flatMap((event) =>
         event._tag === "InteractionAnswered" ? [[event.value, event.by]] : []
@@ -120,7 +120,7 @@ describe.concurrent("a session that nobody runs", () => {
         { tools: [run("one", "touch made"), ask("it\u001b[2J")] },
         { text: "Done.", expect: { contains: "the left one" } }
       )
-      yield* at.run(["run", "--model", model, "do it"])
+      yield* at.call(["run", "--model", model, "do it"])
       const id = yield* sessionOf(at)
       yield* at.makeDirectory("other")
       const there = { cwd: at.path("other") }
@@ -141,14 +141,14 @@ describe.concurrent("a session that nobody runs", () => {
       assert.strictEqual(kept.code, 0, kept.stderr)
       assert.include(kept.stderr, `assent run --workspace ${at.path("workspace")} --resume ${id}`)
       assert.include((yield* at.call(["sessions", "waiting"], there)).stdout, `answered by ${user}; counts when`)
-      assert.strictEqual((yield* at.run(["run", "--resume", id])).code, 3)
+      assert.strictEqual((yield* at.call(["run", "--resume", id])).code, 3)
       assert.isTrue(yield* at.exists("workspace/made"))
       const next = yield* at.call(["sessions", "waiting"], there)
       assert.include(next.stdout, "What of it")
       assert.notInclude(next.stdout, "\u001b")
       const [[, last = ""] = []] = yield* open(at, id)
       yield* answer(at, id, last, "the left one")
-      assert.deepStrictEqual((yield* at.run(["run", "--resume", id])).stdout, "Done.\n")
+      assert.deepStrictEqual((yield* at.call(["run", "--resume", id])).stdout, "Done.\n")
       assert.strictEqual((yield* at.call(["sessions", "waiting"], there)).stdout, "")
       assert.strictEqual((yield* at.call(["sessions", "waiting", id])).code, 2)
     })
@@ -158,7 +158,7 @@ describe.concurrent("a session that nobody runs", () => {
     Effect.gen(function* () {
       const at = yield* Program.place
       const model = yield* at.script({ tools: [run("one", "touch made")] }, { text: "Done." })
-      yield* at.run(["run", "--model", model, "go"])
+      yield* at.call(["run", "--model", model, "go"])
       const id = yield* sessionOf(at)
       const [[, request = ""] = []] = yield* open(at, id)
       for (const words of [
@@ -173,7 +173,7 @@ describe.concurrent("a session that nobody runs", () => {
         assert.deepStrictEqual([code, stdout], [2, ""], words.join(" "))
         assert.match(stderr, /^assent: \S/)
       }
-      assert.strictEqual((yield* at.run(["run", "--resume", id])).code, 3)
+      assert.strictEqual((yield* at.call(["run", "--resume", id])).code, 3)
       assert.isFalse(yield* at.exists("workspace/made"))
     })
   )

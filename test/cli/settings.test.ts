@@ -24,7 +24,7 @@ describe.concurrent("settings", () => {
         at.script({ text: "of the flag" })
       ])
       const answer = (args: ReadonlyArray<string>, env: Record<string, string> = {}) =>
-        Effect.map(at.run(["run", ...args, "x"], { env }), ({ stdout }) => stdout.trim())
+        Effect.map(at.call(["run", ...args, "x"], { env }), ({ stdout }) => stdout.trim())
       assert.include(yield* answer([]), "not a language model")
       yield* at.write("config/config.json", { model: file })
       assert.strictEqual(yield* answer([]), "of the file")
@@ -39,7 +39,7 @@ describe.concurrent("settings", () => {
       const at = yield* Program.place
       yield* at.write("xdg/assent/config.json", { model: yield* at.script({ text: "xdg" }) })
       yield* at.write("home/.config/assent/config.json", { model: yield* at.script({ text: "home" }) })
-      const run = (env: Record<string, string>) => at.run(["run", "x"], { env: { ASSENT_CONFIG_DIR: "", ...env } })
+      const run = (env: Record<string, string>) => at.call(["run", "x"], { env: { ASSENT_CONFIG_DIR: "", ...env } })
       assert.strictEqual((yield* run({ XDG_CONFIG_HOME: at.path("xdg") })).stdout, "xdg\n")
       assert.strictEqual((yield* run({})).stdout, "home\n")
     })
@@ -50,7 +50,7 @@ describe.concurrent("settings", () => {
       const at = yield* Program.place
       const model = yield* at.script(touch, { text: "done" })
       yield* at.write("config/permissions.json", { whitelist: { patterns: ["touch made*"] } })
-      const run = (...args: ReadonlyArray<string>) => at.run(["run", "--json", "--model", model, ...args, "x"])
+      const run = (...args: ReadonlyArray<string>) => at.call(["run", "--json", "--model", model, ...args, "x"])
       const allowed = yield* run()
       assert.strictEqual(allowed.code, 0)
       assert.include(allowed.stdout, '"method":"whitelist"')
@@ -85,7 +85,7 @@ describe.concurrent("settings", () => {
       yield* bring("workspace")
       yield* at.write("outside.txt", "out of reach")
 
-      const untrusted = yield* at.run(["run", "--json", "run touch made\nread ../outside.txt"])
+      const untrusted = yield* at.call(["run", "--json", "run touch made\nread ../outside.txt"])
       assert.strictEqual(untrusted.code, 3)
       assert.deepInclude(created(untrusted.stdout), { _tag: "AgentCreated", model: "offline/offline" })
       assert.notInclude(untrusted.stdout, "out of reach")
@@ -97,28 +97,28 @@ describe.concurrent("settings", () => {
       assert.include(shown.stdout, "mode: ask")
       assert.notInclude(shown.stdout, "allowed by policy")
       assert.include(shown.stderr, "--trust")
-      const chatted = yield* at.run(["chat"], { stdin: "/model\n/permissions status\n" })
+      const chatted = yield* at.call(["chat"], { stdin: "/model\n/permissions status\n" })
       assert.include(chatted.stdout, "--trust")
       assert.match(chatted.stdout, /● offline\/offline +no language model\nmode: ask/)
       // Whoever answers a dialog answers that dialog, and not whether the directory is trusted.
       assert.deepStrictEqual(yield* at.list("config"), [])
 
-      const trusted = yield* at.run(["run", "--json", "--trust", "x"])
+      const trusted = yield* at.call(["run", "--json", "--trust", "x"])
       assert.strictEqual(trusted.code, 0)
       assert.deepInclude(created(trusted.stdout), { model: evil })
       assert.strictEqual(trusted.stderr, "")
       assert.deepStrictEqual(yield* at.list("workspace"), [".assent"])
 
       // Remembered, and under every name of the directory.
-      const later = yield* at.run(["run", "--model", "offline", "--workspace", at.path("config/../workspace/.")])
+      const later = yield* at.call(["run", "--model", "offline", "--workspace", at.path("config/../workspace/.")])
       assert.strictEqual(later.stderr, "assent: The task on standard input is empty.\n")
-      const allowed = yield* at.run(["run", "--model", "offline", "run touch made"])
+      const allowed = yield* at.call(["run", "--model", "offline", "run touch made"])
       assert.strictEqual(allowed.code, 0)
       assert.isTrue(yield* at.exists("workspace/made"))
 
       // For no other directory, though it brings the same.
       yield* bring("elsewhere")
-      const elsewhere = yield* at.run(["run", "run touch made"], { cwd: at.path("elsewhere") })
+      const elsewhere = yield* at.call(["run", "run touch made"], { cwd: at.path("elsewhere") })
       assert.strictEqual(elsewhere.code, 3)
       assert.isFalse(yield* at.exists("elsewhere/made"))
     })
@@ -170,7 +170,7 @@ describe.concurrent("settings", () => {
       for (const args of [["--yolo"], ["--trust"]]) {
         // The link may have been there before.
         yield* at.link(".assent", "workspace/link")
-        const { code, stdout } = yield* at.run(["run", "--json", "--model", model, ...args, "x"])
+        const { code, stdout } = yield* at.call(["run", "--json", "--model", model, ...args, "x"])
         assert.strictEqual(code, 0)
         assert.notInclude(stdout, secret)
         const ends = Program.events(stdout).flatMap((event) => (event._tag === "ToolCallEnded" ? [event] : []))
@@ -201,7 +201,7 @@ describe.concurrent("settings", () => {
         },
         { text: "done" }
       )
-      const { code, stdout } = yield* at.run(["run", "--json", "--yolo", "--model", model, "x"], { cwd: at.path() })
+      const { code, stdout } = yield* at.call(["run", "--json", "--yolo", "--model", model, "x"], { cwd: at.path() })
       assert.strictEqual(code, 0)
       const outcomes = Program.events(stdout).flatMap((event) =>
         event._tag === "ToolCallEnded" ? [event.outcome] : []

@@ -16,6 +16,7 @@ import {
 } from "node:fs"
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
+import { promisify } from "node:util"
 
 /** The program in a place of its own: as it is built and nobody has run it, or as another place is. */
 const install = (like?: string) => {
@@ -140,6 +141,37 @@ describe("how the program starts", () => {
       .filter((name) => name.endsWith(".js"))
       .filter((name) => /(?<![\w$.])import\(/.test(readFileSync(join(program, name), "latin1")))
     assert.deepStrictEqual(asking, [])
+  })
+
+  it("every piece of it loads, with those that it names, whatever command asks for it", async () => {
+    const assent = resolve("dist/bin/assent.js")
+    // `start.ts` in short. What the main piece runs is the version.
+    const code = `const program = join(${JSON.stringify(assent)}, "../program"), loaded = new Map()
+      const outside = createRequire(${JSON.stringify(assent)})
+      const load = (id) => {
+        if (!id.startsWith("./")) return outside(id)
+        if (!loaded.has(id)) {
+          const module = { exports: {} }, file = join(program, id)
+          loaded.set(id, module)
+          runInThisContext(readFileSync(file, "latin1"))(module.exports, load, module, file, program)
+        }
+        return loaded.get(id).exports
+      }
+      for (const name of readdirSync(program)) if (name.endsWith(".js")) load("./" + name)
+      process.on("exit", () => console.log(loaded.size))`
+    const parts =
+      'import { createRequire } from "module"; import { join } from "path"; import { runInThisContext } from "vm"'
+    const all = `${parts}; import { readdirSync, readFileSync } from "fs"\n${code}`
+    const { stdout } = await promisify(execFile)(process.execPath, [
+      "--input-type=module",
+      "-e",
+      all,
+      "--",
+      "--version"
+    ])
+    const pieces = readdirSync(resolve("dist/bin/program")).filter((name) => name.endsWith(".js"))
+    assert.match(stdout, /^\d+\.\d+\.\d+\n/)
+    assert.strictEqual(stdout.trimEnd().split("\n").at(-1), String(pieces.length))
   })
 
   it.scopedLive("a run keeps what was compiled for it, whole, and the next one takes it and keeps nothing", () =>

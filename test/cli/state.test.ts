@@ -41,7 +41,7 @@ describe("the state of a workspace", () => {
       const at = yield* Program.place
       yield* at.write("home/notes.txt", "n")
       const env = { ASSENT_STATE_DIR: "", ASSENT_CONFIG_DIR: "", XDG_STATE_HOME: at.path("home/var") }
-      yield* at.run(["run", "--yolo", "list"], { cwd: at.path("home"), env })
+      yield* at.call(["run", "--yolo", "list"], { cwd: at.path("home"), env })
       const state = at.path("home/var/assent")
       assert.isTrue(fs.existsSync(state))
       fs.symlinkSync(state, at.path("home/innocent"))
@@ -56,7 +56,7 @@ describe("the state of a workspace", () => {
         run("ls innocent/workspaces")
       ]
       const model = yield* at.script({ tools }, { text: "done" })
-      const { stdout } = yield* at.run(["run", "--json", "--yolo", "--model", model, "x"], {
+      const { stdout } = yield* at.call(["run", "--json", "--yolo", "--model", model, "x"], {
         cwd: at.path("home"),
         env
       })
@@ -65,7 +65,7 @@ describe("the state of a workspace", () => {
       )
       assert.lengthOf(outcomes, tools.length)
       assert.notInclude(outcomes, "succeeded")
-      const inside = yield* at.run(["run", "x"], { cwd: state, env })
+      const inside = yield* at.call(["run", "x"], { cwd: state, env })
       assert.strictEqual(inside.code, 2)
       assert.include(inside.stderr, "where state is kept and no agent may work")
     })
@@ -83,7 +83,7 @@ describe("the state of a workspace", () => {
         home("/dev/null"),
         home(file)
       ]) {
-        const { code, stderr, stdout } = yield* at.run(["run", "x"], { env })
+        const { code, stderr, stdout } = yield* at.call(["run", "x"], { env })
         assert.deepStrictEqual([code, stdout], [2, ""])
         assert.match(stderr, /^assent: State cannot be kept in [^\n]+ set ASSENT_STATE_DIR to another one\.\n$/)
       }
@@ -95,7 +95,7 @@ describe("a session", () => {
   it.scopedLive("goes on in its own workspace only, and in the place that it was moved to once it is taken over", () =>
     Effect.gen(function* () {
       const at = yield* Program.place
-      const halted = yield* at.run(["run", "run touch made"])
+      const halted = yield* at.call(["run", "run touch made"])
       const id = sessionIn(halted.stderr)
       yield* at.makeDirectory("other")
       const there = { cwd: at.path("other") }
@@ -112,7 +112,7 @@ describe("a session", () => {
 
       fs.renameSync(at.path("workspace"), at.path("moved"))
       const here = { cwd: at.path("moved") }
-      assert.strictEqual((yield* at.run(["run", "--resume", id], here)).code, 2)
+      assert.strictEqual((yield* at.call(["run", "--resume", id], here)).code, 2)
       const unnamed = yield* at.call(["sessions", "adopt"], here)
       assert.include(unnamed.stderr, `which are gone: ${at.path("workspace")}`)
       const adopted = yield* at.call(["sessions", "adopt", at.path("workspace")], here)
@@ -121,7 +121,7 @@ describe("a session", () => {
       // Its question is open as it was, and its audit is whole.
       const answered = yield* at.call(["sessions", "answer", id], here)
       assert.include(answered.stdout, "touch made")
-      assert.strictEqual((yield* at.run(["run", "--resume", id], here)).code, 3)
+      assert.strictEqual((yield* at.call(["run", "--resume", id], here)).code, 3)
       const verified = yield* at.call(["audit", "verify"], here)
       assert.strictEqual(verified.code, 0)
       assert.include(verified.stdout, id)
@@ -134,16 +134,16 @@ describe("a session", () => {
       const store = ["--store", at.path("shared.db")]
       yield* at.makeDirectory("other")
       const there = { cwd: at.path("other") }
-      const id = sessionIn((yield* at.run(["run", ...store, "run touch made"])).stderr)
-      const refused = yield* at.run(["run", ...store, "--resume", id], there)
+      const id = sessionIn((yield* at.call(["run", ...store, "run touch made"])).stderr)
+      const refused = yield* at.call(["run", ...store, "--resume", id], there)
       assert.strictEqual(refused.code, 2)
       assert.include(refused.stderr, `works in ${at.path("workspace")} and goes on nowhere else`)
       // The last one of this workspace is not the last one of all.
-      assert.include((yield* at.run(["run", ...store, "--continue"], there)).stderr, "There are no sessions")
+      assert.include((yield* at.call(["run", ...store, "--continue"], there)).stderr, "There are no sessions")
       fs.rmSync(at.path("workspace"), { recursive: true })
       const adopted = yield* at.call(["sessions", "adopt", id, ...store], there)
       assert.strictEqual(adopted.code, 0, adopted.stderr)
-      assert.strictEqual((yield* at.run(["run", ...store, "--resume", id], there)).code, 3)
+      assert.strictEqual((yield* at.call(["run", ...store, "--resume", id], there)).code, 3)
     })
   )
 
@@ -151,11 +151,11 @@ describe("a session", () => {
     Effect.gen(function* () {
       const at = yield* Program.place
       const store = ["--store", "kept.db"]
-      const id = sessionIn((yield* at.run(["run", ...store, "run touch made"])).stderr)
-      const refused = yield* at.run(["run", ...store, "--resume", id])
+      const id = sessionIn((yield* at.call(["run", ...store, "run touch made"])).stderr)
+      const refused = yield* at.call(["run", ...store, "--resume", id])
       assert.strictEqual(refused.code, 2)
       assert.include(refused.stderr, "sessions import")
-      assert.strictEqual((yield* at.run(["run", ...store, "--resume", id, "--trust"])).code, 3)
+      assert.strictEqual((yield* at.call(["run", ...store, "--resume", id, "--trust"])).code, 3)
     })
   )
 })
@@ -190,19 +190,19 @@ describe("trust", () => {
       const at = yield* Program.place
       const file = "workspace/.assent/permissions.json"
       yield* at.write(file, { whitelist: { patterns: ["touch made"] } })
-      const first = yield* at.run(["run", "run touch made"])
+      const first = yield* at.call(["run", "run touch made"])
       assert.strictEqual(first.code, 3)
       assert.include(first.stderr, "It would allow:\nassent:   calls like touch made\n")
-      assert.strictEqual((yield* at.run(["run", "--trust", "run touch made"])).code, 0)
+      assert.strictEqual((yield* at.call(["run", "--trust", "run touch made"])).code, 0)
       yield* at.write(file, { whitelist: { patterns: ["touch made", "touch other*"], tools: ["write_file"] } })
       for (const command of ["run touch other", "run touch made"]) {
-        const changed = yield* at.run(["run", command])
+        const changed = yield* at.call(["run", command])
         assert.strictEqual(changed.code, 3)
         assert.include(changed.stderr, "has changed since you trusted it")
         assert.include(changed.stderr, "the tool write_file, whatever its arguments")
         assert.match(changed.stderr, /assent: {5}\+ .*touch other\*/)
       }
-      assert.strictEqual((yield* at.run(["run", "--trust", "run touch other"])).code, 0)
+      assert.strictEqual((yield* at.call(["run", "--trust", "run touch other"])).code, 0)
     })
   )
 
@@ -211,7 +211,7 @@ describe("trust", () => {
       const at = yield* Program.place
       const file = "workspace/.assent/permissions.json"
       const begun = (...flags: ReadonlyArray<string>) =>
-        Effect.map(at.run(["run", ...flags, "list"]), ({ stderr }) => Program.linesOf(stderr))
+        Effect.map(at.call(["run", ...flags, "list"]), ({ stderr }) => Program.linesOf(stderr))
       const lost = (what: string) => [
         `assent: ${at.path(file)} no longer denies what it denied when you trusted the directory: ${what}. If that is meant, start with --trust.`
       ]

@@ -125,10 +125,10 @@ describe("the line below the prompt", () => {
           yield* plain.sees((text) => text.includes("No model was called yet."))
           assert.notInclude(plain.raw(), "git feature")
         }
-        const piped = yield* at.run(["chat", "--model", model], { stdin: "/status\n/quit\n", env: on })
+        const piped = yield* at.call(["chat", "--model", model], { stdin: "/status\n/quit\n", env: on })
         assert.match(piped.stdout, /Model: script:script\.json\nBranch: feature\/login\nMode: ask\n/)
         assert.notInclude(piped.stdout, "· git")
-        const wrong = yield* at.run(["chat", "--model", model], { stdin: "", env: { ASSENT_STATUS_LINE: "maybe" } })
+        const wrong = yield* at.call(["chat", "--model", model], { stdin: "", env: { ASSENT_STATUS_LINE: "maybe" } })
         assert.strictEqual(wrong.code, 2)
         assert.include(wrong.stderr, 'ASSENT_STATUS_LINE takes on or off, not "maybe".')
       })
@@ -199,7 +199,7 @@ describe("/model", () => {
           "/model anthropic/claude-opus-55",
           "/quit"
         ]
-        const said = yield* at.run(["chat", "--model", model], { stdin: `${lines.join("\n")}\n`, env })
+        const said = yield* at.call(["chat", "--model", model], { stdin: `${lines.join("\n")}\n`, env })
         assert.strictEqual((yield* server.received).url, "/v1/models")
         assert.match(said.stdout, /^ 1\. ● script:script\.json$/m)
         assert.match(said.stdout, /^ ?\d+\. {3}ollama\/qwen3:8b$/m)

@@ -55,7 +55,7 @@ describe("assent with a store that is a database", () => {
       Effect.gen(function* () {
         const at = yield* Program.place
         for (const result of [
-          yield* at.run(["run", "list", "--store", address]),
+          yield* at.call(["run", "list", "--store", address]),
           yield* at.call(["sessions"], { env: { ASSENT_STORE: address } })
         ]) {
           assert.strictEqual(result.code, 2, result.stderr)
@@ -71,10 +71,10 @@ describe("assent with a store that is a database", () => {
       const at = yield* Program.place
       yield* at.write("config/config.json", JSON.stringify({ store: "own.db" }))
       yield* at.write("workspace/.assent/config.json", JSON.stringify({ store: "/tmp/theirs.db" }))
-      assert.strictEqual((yield* at.run(["run", "list"])).code, 0)
+      assert.strictEqual((yield* at.call(["run", "list"])).code, 0)
       assert.isTrue(yield* at.exists("config/own.db"))
       const env = { ASSENT_STORE: at.path("config", "other.db") }
-      const trusted = yield* at.run(["run", "list", "--trust"], { env })
+      const trusted = yield* at.call(["run", "list", "--trust"], { env })
       assert.include(trusted.stderr, '"store" in the config.json of a workspace does not count')
       assert.isTrue(yield* at.exists("config/other.db"))
       const nothing = yield* at.call(["sessions", "waiting"], { env })

@@ -67,10 +67,10 @@ describe.concurrent("traces of the command line", () => {
       const silent = yield* Collector.make(Effect.never)
       const at = yield* Program.place
       const model = yield* at.script({ text: "Done." })
-      const plain = yield* Effect.timed(at.run(["run", "--model", model, "x"]))
+      const plain = yield* Effect.timed(at.call(["run", "--model", model, "x"]))
       for (const { url } of [gone, silent]) {
         const [took, result] = yield* Effect.timed(
-          at.run(["run", "--model", model, "x"], { env: { OTEL_EXPORTER_OTLP_ENDPOINT: url } })
+          at.call(["run", "--model", model, "x"], { env: { OTEL_EXPORTER_OTLP_ENDPOINT: url } })
         )
         assert.deepStrictEqual(result, { code: 0, stdout: "Done.\n", stderr: "" })
         assert.isBelow(Duration.toMillis(took) - Duration.toMillis(plain[0]), 3_500)
@@ -102,10 +102,10 @@ describe.concurrent("traces of the command line", () => {
     Effect.gen(function* () {
       const at = yield* Program.place
       const env = { OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:9", OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" }
-      const result = yield* at.run(["run", "--model", yield* at.script({ text: "Done." }), "x"], { env })
+      const result = yield* at.call(["run", "--model", yield* at.script({ text: "Done." }), "x"], { env })
       assert.strictEqual(result.code, 2)
       assert.match(result.stderr, /^assent: OTEL_EXPORTER_OTLP_PROTOCOL must be .*OTEL_SDK_DISABLED=true\.\n$/)
-      const off = yield* at.run(["run", "--model", yield* at.script({ text: "Done." }), "x"], {
+      const off = yield* at.call(["run", "--model", yield* at.script({ text: "Done." }), "x"], {
         env: { ...env, OTEL_SDK_DISABLED: "true" }
       })
       assert.deepStrictEqual(off, { code: 0, stdout: "Done.\n", stderr: "" })

@@ -119,7 +119,7 @@ describe("what a model says, at a terminal", () => {
         const screen = yield* Pseudo.start(place, ["run", "--model", model, "go"], { rows: 50 })
         assert.strictEqual(yield* screen.exit, 0)
         assert.include(screen.everything(), "Some bold words, soft ones and npm ci")
-        const { stdout } = yield* place.run(["run", "--model", model, "go"])
+        const { stdout } = yield* place.call(["run", "--model", model, "go"])
         assert.strictEqual(stdout, `${answer}\n`)
       })
     )

@@ -2,6 +2,7 @@
  * The built command line as a real process, in a directory of its own: no home, no keys and no settings of the person
  * who runs the tests. The processes and the directory end with the scope.
  */
+import type { DurationInput } from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
@@ -10,7 +11,7 @@ import { spawn } from "node:child_process"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
-import type { Readable } from "node:stream"
+import { Readable } from "node:stream"
 import { fileURLToPath } from "node:url"
 import * as Cli from "../../src/cli/Cli.js"
 import * as ExitCode from "../../src/cli/ExitCode.js"
@@ -32,6 +33,11 @@ export interface Options {
   readonly cwd?: string
   /** Added to an environment of `PATH`, `HOME`, `TMPDIR`, `ASSENT_CONFIG_DIR`, `ASSENT_STATE_DIR`, `ASSENT_SANDBOX` and `ASSENT_STATUS_LINE`. */
   readonly env?: Readonly<Record<string, string>>
+}
+
+export interface Input extends Options {
+  /** All of its standard input. Default: none. */
+  readonly stdin?: string
 }
 
 export interface Place {
@@ -58,12 +64,12 @@ export interface Place {
   /** A model that plays these steps, for `--model`. */
   readonly script: (...steps: ReadonlyArray<unknown>) => Effect.Effect<string>
   /** Runs the program to its end, with this standard input. */
-  readonly run: (args: ReadonlyArray<string>, options?: Options & { readonly stdin?: string }) => Effect.Effect<Result>
+  readonly run: (args: ReadonlyArray<string>, options?: Input) => Effect.Effect<Result>
   /**
-   * What the same command line does in this process, for a tenth of what a process takes. It is for what runs no agent and
-   * reads no input; calls come one after the other.
+   * What the same command line does in this process, for a tenth of what a process takes. It is for what is not about the
+   * process: its signals, its death, its own memory. Calls come one after the other.
    */
-  readonly call: (args: ReadonlyArray<string>, options?: Options) => Effect.Effect<Result>
+  readonly call: (args: ReadonlyArray<string>, options?: Input) => Effect.Effect<Result>
   /** Starts the program, to be talked to. */
   readonly start: (args: ReadonlyArray<string>, options?: Options) => Effect.Effect<Program, never, Scope.Scope>
 }
@@ -166,7 +172,8 @@ export const place: Effect.Effect<Place, never, Scope.Scope> = Effect.gen(functi
           return yield* program.exit
         })
       ),
-    call: (args, { cwd = at("workspace"), env = {} } = {}) => called(args, { cwd, env: { ...environment, ...env } }),
+    call: (args, { cwd = at("workspace"), env = {}, stdin = "" } = {}) =>
+      called(args, { cwd, env: { ...environment, ...env }, stdin }),
     start
   } satisfies Place
 })
@@ -215,9 +222,16 @@ const decodeEvent = Schema.decodeUnknownEither(AgentEvent, { onExcessProperty: "
 /** Far more than anything here takes, and less than a test has: what is missing is told before the test is given up. */
 const patience = "20 seconds"
 
-const inTime = <A>(effect: Effect.Effect<A>, problem: () => string): Effect.Effect<A> =>
+/** The first call in a process loads the program, module by module. */
+const loadingPatience = "90 seconds"
+
+const inTime = <A>(
+  effect: Effect.Effect<A>,
+  problem: () => string,
+  duration: DurationInput = patience
+): Effect.Effect<A> =>
   Effect.timeoutTo(effect, {
-    duration: patience,
+    duration,
     onSuccess: Effect.succeed<A>,
     onTimeout: () => Effect.dieMessage(problem())
   }).pipe(Effect.flatten)
@@ -267,6 +281,12 @@ const textOf = (stream: Readable): Text => {
   }
 }
 
+const recordOf = (
+  problem: string,
+  args: ReadonlyArray<string>,
+  { stderr, stdout }: Pick<Result, "stdout" | "stderr">
+): string => `${problem}: assent ${args.join(" ")}\n--- stdout\n${stdout}\n--- stderr\n${stderr}`
+
 const launch = (
   args: ReadonlyArray<string>,
   { cwd, env }: { readonly cwd: string; readonly env: Record<string, string> }
@@ -286,8 +306,7 @@ const launch = (
     child.on("close", tell)
     return Effect.sync(() => child.off("close", tell))
   })
-  const record = (problem: string) =>
-    `${problem}: assent ${args.join(" ")}\n--- stdout\n${stdout.all()}\n--- stderr\n${stderr.all()}`
+  const record = (problem: string) => recordOf(problem, args, { stdout: stdout.all(), stderr: stderr.all() })
   const next = <A>(text: Text, choose: (line: string) => A | undefined): Effect.Effect<A> =>
     inTime(
       Effect.catchAll(text.next(choose), () => Effect.dieMessage(record("The line did not come before the end"))),
@@ -332,16 +351,18 @@ const launch = (
 /** Told once: a call has an environment of its own for a while. */
 const temporary = os.tmpdir()
 
-/** A process has one environment, one current directory and one standard output. */
+/** A process has one environment, one current directory, one standard input and one standard output. */
 const turn = Effect.unsafeMakeSemaphore(1)
 
 const called = (
   args: ReadonlyArray<string>,
-  { cwd, env }: { readonly cwd: string; readonly env: Record<string, string> }
+  { cwd, env, stdin }: { readonly cwd: string; readonly env: Record<string, string>; readonly stdin: string }
 ): Effect.Effect<Result> =>
   Effect.suspend(() => {
     const printed = { stdout: "", stderr: "" }
-    const before = { cwd: process.cwd(), env: process.env }
+    const before = { cwd: process.cwd(), env: process.env, stdin: Object.getOwnPropertyDescriptor(process, "stdin") }
+    const input = Readable.from(stdin === "" ? [] : [Buffer.from(stdin)], { objectMode: false })
+    Object.defineProperty(process, "stdin", { configurable: true, get: () => input })
     const writers = (["stdout", "stderr"] as const).map((name) => {
       const stream = process[name]
       const { write } = stream
@@ -357,13 +378,18 @@ const called = (
     process.env = { ...env }
     process.chdir(cwd)
     const told = Told.of(args)
-    return Effect.map(
-      told === undefined ? Cli.main(args) : Effect.as(Output.write("stdout", `${told}\n`), ExitCode.completed),
-      (code) => ({ code, ...printed })
+    return inTime(
+      Effect.map(
+        told === undefined ? Cli.main(args) : Effect.as(Output.write("stdout", `${told}\n`), ExitCode.completed),
+        (code) => ({ code, ...printed })
+      ),
+      () => recordOf("The call did not end in time", args, printed),
+      loadingPatience
     ).pipe(
       Effect.ensuring(
         Effect.sync(() => {
           for (const restore of writers) restore()
+          if (before.stdin !== undefined) Object.defineProperty(process, "stdin", before.stdin)
           process.env = before.env
           process.chdir(before.cwd)
         })
