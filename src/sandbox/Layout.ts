@@ -70,6 +70,8 @@ export const make = (
     let laidOut: LaidOut | undefined
     /** The acting names that were there before the running commands began, each with its version. */
     let before: ReadonlyMap<string, string> = new Map()
+    /** The links among them and in their repositories, each with its target. A command can remove and replace those. */
+    let links = new Map<string, string>()
     let isStale = false
     const made = new Set<string>()
     yield* Effect.addFinalizer(() => Effect.forEach(made, (directory) => removeEmpty(fileSystem, directory)))
@@ -117,8 +119,8 @@ export const make = (
         for (const file of new Set([...known.map(({ file }) => file), agents])) {
           const real = Option.getOrUndefined(yield* Effect.option(fileSystem.realPath(file)))
           const isItself = real === file
-          // A command can replace a link, which its version shows. The link's target is guarded where a command could
-          // reach it.
+          // A command can remove or replace a link; when it ends the link is put back. The link's target is guarded
+          // where a command could reach it.
           if (real === undefined || !options.roots.some((root) => View.isWithin(root, real))) continue
           if (path.basename(file).toLowerCase() === ".git") {
             const repository = yield* Repository.read(fileSystem, path, real, options.roots)
@@ -126,7 +128,9 @@ export const make = (
             mounts.push(...repository.mounts)
             for (const [name, link] of repository.absent) absent.set(name, link)
             for (const [nest, names] of repository.nests) nests.set(nest, names)
-          } else if (isItself) mounts.push({ _tag: "ReadOnly", path: file })
+          } else if (isItself || !Repository.isAround(real, [...options.roots, path.dirname(file)])) {
+            mounts.push({ _tag: "ReadOnly", path: real })
+          }
           if (isItself) held.add(file)
         }
         const writable = mounts.filter(({ _tag }) => _tag === "Writable").map((mount) => mount.path)
@@ -138,20 +142,35 @@ export const make = (
         }
         const view = yield* viewOf(files, mounts)
         const networked = { ...view, network: true, mounts: [...view.mounts, ...files.ofNetwork] }
-        return { view, networked, guarded: { absent, nests }, held, nodes: nodesOf(known) }
+        const links = yield* linksOf([...absent.keys()])
+        return { view, networked, guarded: { absent, nests }, links, held, nodes: nodesOf(known) }
       })
 
     /** Which acting names are where. Our own directory is there as soon as a layout is made. */
     const nodesOf = (found: ReadonlyArray<Search.Found>): string =>
       [...found.flatMap(({ file, node }) => (file === agents ? [] : [`${node} ${file}`])), agents].toSorted().join("\0")
 
+    /** The links among these paths, each with its target. */
+    const linksOf = (files: ReadonlyArray<string>) =>
+      Effect.gen(function* () {
+        const targets = new Map<string, string>()
+        for (const file of files) {
+          const target = yield* Effect.option(fileSystem.readLink(file))
+          if (Option.isSome(target)) targets.set(file, target.value)
+        }
+        return targets
+      })
+    const isStill = ([file, target]: readonly [string, string]) =>
+      Effect.map(Effect.option(fileSystem.readLink(file)), (now) => Option.contains(now, target))
+
     /** The former layout, if nothing that it depends on has changed. */
     const current = Effect.gen(function* () {
       if (laidOut !== undefined && active > 0) return laidOut
       const { appeared, everything, unseen } = yield* watch.look(outlook, laidOut?.guarded)
       const { close, closed, found } = yield* everything
-      const isThere = found.some(({ file }) => file === agents)
-      const isAsBefore = !isStale && isThere && appeared.length === 0 && unseen.length === 0
+      const isOurs = found.some(({ file }) => file === agents)
+      const isLinked = yield* Effect.every(laidOut?.links ?? [], isStill)
+      const isAsBefore = !isStale && isOurs && isLinked && appeared.length === 0 && unseen.length === 0
       const isSame = isAsBefore && laidOut?.nodes === nodesOf(found)
       const laid = yield* Effect.ensuring(
         laidOut !== undefined && isSame ? Effect.succeed(laidOut) : layOut(found),
@@ -159,17 +178,23 @@ export const make = (
       )
       isStale = false
       before = new Map([...found, ...closed].map(({ file, version }) => [file, version]))
+      const replaceable = found.filter(({ file }) => !laid.held.has(file))
+      links = new Map([...(yield* linksOf(replaceable.map(({ file }) => file))), ...laid.links])
       return laid
     })
 
     const leave = (laid: LaidOut) =>
       Effect.gen(function* () {
         const { appeared, everything, unseen } = yield* watch.look(Effect.succeed(laid.view), laid.guarded)
-        const isNew = ({ file, version }: Search.Found) => !laid.held.has(file) && before.get(file) !== version
+        const lost = new Map(yield* Effect.filter(links, (link) => Effect.negate(isStill(link))))
+        // A link is what it says, whichever file says it.
+        const isSame = (file: string) => laid.held.has(file) || (links.has(file) && !lost.has(file))
+        const isNew = ({ file, version }: Search.Found) => !isSame(file) && before.get(file) !== version
         const notices: Array<string> = []
+        const rootOf = (file: string) => options.roots.find((place) => View.isWithin(place, file)) ?? path.dirname(file)
         const put = (file: string, what: string) =>
           Effect.gen(function* () {
-            const root = options.roots.find((place) => View.isWithin(place, file)) ?? path.dirname(file)
+            const root = rootOf(file)
             const stamp = new Date(yield* Clock.currentTimeMillis).toISOString().replace(/\W/g, "").slice(0, 15)
             const directory = path.join(options.directory, "set-aside")
             const to = yield* SetAside.move(fileSystem, path, { file, root, directory, stamp })
@@ -188,6 +213,12 @@ export const make = (
             yield* put(file, "cannot be listed, so that nobody can say what is in it")
         }
         for (const file of appeared) yield* put(file, "appeared, which acts later")
+        for (const [file, target] of lost) {
+          const isBack = yield* SetAside.putBack(fileSystem, path, { file, target })
+          const was = `${path.relative(rootOf(file), file)} was a link to ${target}, which is gone`
+          notices.push(isBack ? `[${was}; it was put back.]` : `[${was}; make it again if it is to hold.]`)
+          if (!isBack) links.delete(file)
+        }
         for (const directory of unseen) {
           notices.push(`[${directory} cannot be looked at any more: look at it before you run anything there.]`)
         }
@@ -232,6 +263,8 @@ interface LaidOut {
   readonly view: View.View
   readonly networked: View.View
   readonly guarded: Watch.Guarded
+  /** The links among the guarded paths, each with its target. */
+  readonly links: ReadonlyMap<string, string>
   /** Which acting names were where. */
   readonly nodes: string
   /** Paths that a command cannot replace. */

@@ -52,16 +52,23 @@ export const read = (
     const nests = new Map<string, ReadonlySet<string>>()
 
     /** Makes a path read-only, and the target of a link too where commands could write there. */
-    const guard = (file: string, type: FileSystem.File.Type): Effect.Effect<void> =>
+    const guard = (file: string): Effect.Effect<void> =>
       Effect.gen(function* () {
-        if ((yield* typeOf(file)) === type) return void mounts.push({ _tag: "ReadOnly", path: file })
+        if ((yield* typeOf(file)) !== undefined) return void mounts.push({ _tag: "ReadOnly", path: file })
         const link = Option.getOrUndefined(yield* Effect.option(fileSystem.readLink(file)))
         absent.set(file, link)
         const target = Option.getOrUndefined(yield* Effect.option(fileSystem.realPath(file)))
-        if (link === undefined || target === undefined || (yield* typeOf(target)) !== type) return
-        const isWritable = roots.some((root) => isWithin(root, target)) && !isWithin(target, git)
-        if (isWritable) mounts.push({ _tag: "ReadOnly", path: target })
+        if (link === undefined || target === undefined) return
+        const isReached = roots.some((root) => isWithin(root, target))
+        if (isReached && !isAround(target, [...roots, path.dirname(file)])) {
+          mounts.push({ _tag: "ReadOnly", path: target })
+        }
       })
+    /** Something that is no directory, such as a link. */
+    const isInPlace = (file: string) =>
+      Effect.flatMap(typeOf(file), (type) =>
+        type === undefined ? Effect.isSuccess(fileSystem.readLink(file)) : Effect.succeed(type !== "Directory")
+      )
 
     const protect = (directory: string): Effect.Effect<void> =>
       Effect.gen(function* () {
@@ -69,18 +76,20 @@ export const read = (
         for (const name of directories) {
           const file = path.join(directory, name)
           yield* Effect.ignore(fileSystem.makeDirectory(file))
-          yield* guard(file, "Directory")
+          yield* guard(file)
         }
-        for (const name of files) yield* guard(path.join(directory, name), "File")
+        for (const name of files) yield* guard(path.join(directory, name))
         yield* modules(path.join(directory, "modules"))
         const worktrees = path.join(directory, "worktrees")
+        if (yield* isInPlace(worktrees)) return yield* guard(worktrees)
         const known = new Set<string>()
         nests.set(worktrees, known)
         if ((yield* typeOf(worktrees)) !== "Directory") return
         mounts.push({ _tag: "Writable", path: worktrees })
         for (const name of yield* names(worktrees)) {
           known.add(name)
-          if ((yield* typeOf(path.join(worktrees, name))) === "Directory") yield* worktree(path.join(worktrees, name))
+          const file = path.join(worktrees, name)
+          yield* (yield* typeOf(file)) === "Directory" ? worktree(file) : guard(file)
         }
       })
     const names = (directory: string) => Effect.orElseSucceed(fileSystem.readDirectory(directory), () => [])
@@ -88,6 +97,7 @@ export const read = (
     /** Submodules are nested by their names, which may have slashes. */
     const modules = (directory: string, level = 0): Effect.Effect<void> =>
       Effect.gen(function* () {
+        if (level === 0 && (yield* isInPlace(directory))) return yield* guard(directory)
         if (level === 0) nests.set(directory, new Set())
         if (level > maxLevels || (yield* typeOf(directory)) !== "Directory") return
         mounts.push({ _tag: "Writable", path: directory })
@@ -95,8 +105,8 @@ export const read = (
         nests.set(directory, new Set(found))
         for (const name of found) {
           const module = path.join(directory, name)
-          if ((yield* typeOf(module)) !== "Directory") continue
-          if (yield* fileSystem.exists(path.join(module, "HEAD")).pipe(Effect.orElseSucceed(() => false))) {
+          if ((yield* typeOf(module)) !== "Directory") yield* guard(module)
+          else if (yield* fileSystem.exists(path.join(module, "HEAD")).pipe(Effect.orElseSucceed(() => false))) {
             yield* protect(module)
           } else yield* modules(module, level + 1)
         }
@@ -106,7 +116,7 @@ export const read = (
     const worktree = (directory: string): Effect.Effect<void> =>
       Effect.gen(function* () {
         mounts.push({ _tag: "Writable", path: directory })
-        for (const name of pointers) yield* guard(path.join(directory, name), "File")
+        for (const name of pointers) yield* guard(path.join(directory, name))
       })
 
     const type = yield* typeOf(git)
@@ -139,6 +149,13 @@ export const read = (
     if (root !== undefined && path.resolve(directory, root) === path.dirname(git)) yield* protect(directory)
     return { mounts, absent, nests }
   })
+
+/**
+ * A link's target that holds one of these directories: the whole workspace, or what the link lies in. Nobody could work
+ * where that is read-only.
+ */
+export const isAround = (target: string, directories: ReadonlyArray<string>): boolean =>
+  directories.some((directory) => isWithin(target, directory))
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal

@@ -1,4 +1,7 @@
-/** Moves files that appeared in a workspace while a command ran, and would act later, to a directory of ours. */
+/**
+ * What happens when a command has ended: files that appeared in a workspace and would act later are moved to a directory
+ * of ours, and links that are gone are put back.
+ */
 import type * as FileSystem from "@effect/platform/FileSystem"
 import type * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
@@ -15,13 +18,8 @@ export const move = (
 ): Effect.Effect<string | undefined> =>
   Effect.gen(function* () {
     const { directory, file, root, stamp } = options
-    const parent = path.dirname(file)
-    // The directory is held open: a running command could put a link in its place.
-    const held = yield* fileSystem.open(parent)
-    const at = `/proc/self/fd/${held.fd}`
-    const opened = yield* fileSystem.readLink(at)
-    if (opened !== parent) return undefined
-    const from = path.join(at, path.basename(file))
+    const from = yield* hold(fileSystem, path, file)
+    if (from === undefined) return undefined
     yield* Directory.ensure(fileSystem, path, directory, 0o700)
     const shown = path
       .relative(root, file)
@@ -42,8 +40,36 @@ export const move = (
     Effect.orElseSucceed(() => undefined)
   )
 
+/** Makes a link that was there before. Whether it could: not where its directory is gone, or where something is. */
+export const putBack = (
+  fileSystem: FileSystem.FileSystem,
+  path: Path.Path,
+  link: { readonly file: string; readonly target: string }
+): Effect.Effect<boolean> =>
+  Effect.gen(function* () {
+    const at = yield* hold(fileSystem, path, link.file)
+    if (at === undefined) return false
+    yield* fileSystem.symlink(link.target, at)
+    return true
+  }).pipe(
+    Effect.scoped,
+    Effect.orElseSucceed(() => false)
+  )
+
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
 const maxAttempts = 1_000
+
+/**
+ * The path of a file in its directory, which is held open: a running command could put a link in its place. Nothing
+ * where that has happened already. The dot makes sure that a pipe in its place is not opened, which would wait for ever.
+ */
+const hold = (fileSystem: FileSystem.FileSystem, path: Path.Path, file: string) =>
+  Effect.gen(function* () {
+    const parent = path.dirname(file)
+    const { fd } = yield* fileSystem.open(`${parent}/.`)
+    const at = `/proc/self/fd/${fd}`
+    return (yield* fileSystem.readLink(at)) === parent ? path.join(at, path.basename(file)) : undefined
+  })

@@ -82,15 +82,18 @@ export const make = ({ fileSystem, path }: Search.Platform, search: Search.Searc
         ([file, link]) => each(isOther(fileSystem, file, link), false, path.dirname(file)),
         atOnce
       )
-      const nested = yield* Effect.forEach(
-        nests,
-        ([nest, names]) =>
-          Effect.map(each(orNothing(fileSystem.readDirectory(nest), []), [], nest), (now) =>
-            now.filter((name) => !names.has(name)).map((name) => path.join(nest, name))
-          ),
-        atOnce
-      )
+      const nested = yield* Effect.forEach(nests, ([nest, names]) => each(newIn(nest, names), [], nest), atOnce)
       return [...files.map(([file]) => file), ...nested.flat()]
+    })
+  /** The new entries of a directory; the path itself where something else is in the directory's place. */
+  const newIn = (nest: string, names: ReadonlySet<string>) =>
+    Effect.gen(function* () {
+      if (yield* Effect.isSuccess(fileSystem.readLink(nest))) return [nest]
+      const info = yield* orNothing(fileSystem.stat(nest), undefined)
+      if (info === undefined) return []
+      if (info.type !== "Directory") return [nest]
+      const now = yield* orNothing(fileSystem.readDirectory(nest), [])
+      return now.filter((name) => !names.has(name)).map((name) => path.join(nest, name))
     })
   const changedNow = (guarded: Guarded) => changed(guarded, (look) => look)
 
@@ -152,7 +155,7 @@ const inBatches = <A>(all: ReadonlyArray<A>): ReadonlyArray<ReadonlyArray<A>> =>
 const batch = 200
 
 /** A missing path yields `nothing`. Other failures stay: the path may exist. */
-const orNothing = <A>(effect: Effect.Effect<A, PlatformError>, nothing: A): Effect.Effect<A, PlatformError> =>
+const orNothing = <A, B>(effect: Effect.Effect<A, PlatformError>, nothing: B): Effect.Effect<A | B, PlatformError> =>
   Effect.catchIf(
     effect,
     (error) => error._tag === "SystemError" && error.reason === "NotFound",

@@ -1,0 +1,197 @@
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import { execFileSync } from "node:child_process"
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync
+} from "node:fs"
+import { tmpdir } from "node:os"
+import { dirname, join } from "node:path"
+import * as Confined from "../kit/Confined.js"
+
+let base = ""
+let count = 0
+beforeAll(() => {
+  base = realpathSync(mkdtempSync(join(tmpdir(), "assent-layout-")))
+})
+afterAll(() => rmSync(base, { recursive: true, force: true }))
+
+const world = Effect.gen(function* () {
+  const place = join(base, `${count++}`)
+  const root = join(place, "workspace")
+  mkdirSync(join(root, "inside"), { recursive: true })
+  execFileSync("git", ["init", "-q", root])
+  const sandbox = yield* Confined.make({ root, directory: join(place, "state") })
+  return { place, root, sandbox, run: (line: string) => Confined.run(sandbox, root, line) }
+})
+
+/** What is at a path, in one word; of a link its target. */
+const lookAt = (file: string): string => {
+  const info = lstatSync(file, { throwIfNoEntry: false })
+  if (info === undefined) return "absent"
+  if (info.isSymbolicLink()) return readlinkSync(file)
+  return info.isDirectory() ? "directory" : info.isFile() ? "file" : "other"
+}
+
+/** How each of them is made, by a shell. */
+const making: Readonly<Record<string, (file: string) => string>> = {
+  absent: () => ":",
+  directory: (file) => `mkdir ${file}`,
+  file: (file) => `echo 'gitdir: nowhere' > ${file}`,
+  "../../inside": (file) => `ln -sT ../../inside ${file}`,
+  "/usr/share": (file) => `ln -sT /usr/share ${file}`,
+  nowhere: (file) => `ln -sT nowhere ${file}`,
+  other: (file) => `mkfifo ${file}`
+}
+const befores = ["absent", "directory", "file", "../../inside", "nowhere"]
+const afters = ["absent", "directory", "file", "/usr/share", "other"]
+const isLink = (kind: string) => !["absent", "directory", "file", "other"].includes(kind)
+
+/** Below a directory of their own each, so that one command can try all of them. */
+const places = [
+  "a/.assent",
+  "a/.git",
+  "b/.git/config",
+  "b/.git/commondir",
+  "b/.git/hooks",
+  "b/.git/info",
+  "b/.git/modules",
+  "b/.git/worktrees",
+  "c/.git/modules/m",
+  "c/.git/worktrees/w"
+]
+
+describe.skipIf(!Confined.isWanted)("what a command makes of what acts", () => {
+  it.scopedLive("is undone and told, whatever was there and whatever it left there", () =>
+    Effect.gen(function* () {
+      const { root, run } = yield* world
+      execFileSync("git", ["init", "-q", join(root, "made")])
+      rmSync(join(root, "made/.git/hooks"), { recursive: true })
+      const tried = befores.flatMap((before, row) =>
+        afters.flatMap((after, column) =>
+          before === after ? [] : places.map((place) => ({ before, after, place, file: `${row}-${column}/${place}` }))
+        )
+      )
+      const shell = (line: string) => execFileSync("/bin/sh", ["-c", line], { cwd: root })
+      for (const cell of new Set(tried.map(({ file }) => file.split("/")[0]))) {
+        for (const name of ["b", "c"]) shell(`mkdir -p ${cell}/a ${cell}/${name}; cp -r made/.git ${cell}/${name}/`)
+        shell(`mkdir -p ${cell}/c/.git/modules ${cell}/c/.git/worktrees`)
+      }
+      shell(tried.map(({ before, file }) => `rm -rf ${file}; ${making[before]?.(file)}`).join("\n"))
+      const line = tried.map(({ after, file }) => `rm -rf ${file}; ${making[after]?.(file)}`).join("\n")
+      const { notices } = yield* run(`exec 2>/dev/null; ${line.replaceAll("> ", "2>/dev/null > ")}`)
+      const seen = tried.map(({ after, before, file }) => ({
+        change: `${before} -> ${after} ${file}`,
+        left: lookAt(join(root, file)),
+        told: notices
+          .filter((notice) => notice.startsWith(`[${file} `))
+          .map((notice) => notice.slice(file.length + 2).replace(/moved to \S+\]/, "moved]"))
+      }))
+      const wanted = tried.map(({ after, before, file, place }) => {
+        // Git's own directories are made before the command begins.
+        const made = before === "absent" && /hooks|info/.test(place)
+        const isMade = before === "absent" && after === "directory" && /(?:modules|worktrees)$/.test(place)
+        const appeared = "appeared, which acts later; it was moved]"
+        const isReplaced = after !== "absent" && (isLink(before) || before === "absent")
+        return {
+          change: `${before} -> ${after} ${file}`,
+          left: made || isMade ? "directory" : before,
+          told: [
+            ...(isReplaced && !made && !isMade ? [appeared] : []),
+            ...(isLink(before) ? [`was a link to ${before}, which is gone; it was put back.]`] : [])
+          ]
+        }
+      })
+      assert.deepStrictEqual(seen, wanted)
+      assert.lengthOf(notices, wanted.flatMap(({ told }) => told).length)
+      assert.deepStrictEqual((yield* run("true")).notices, [])
+    })
+  )
+
+  it.scopedLive("is undone at the root too, and what a link leads to is not written", () =>
+    Effect.gen(function* () {
+      const { root, run } = yield* world
+      writeFileSync(join(root, "inside/permissions.json"), "{}")
+      symlinkSync("inside", join(root, ".assent"))
+      const { notices } = yield* run(
+        "echo x > .assent/permissions.json; echo x > inside/permissions.json; mv inside y; rm .assent; mkdir .assent"
+      )
+      assert.deepStrictEqual(
+        notices.map((notice) => notice.replace(/moved to \S+\]/, "moved]")),
+        [
+          "[.assent appeared, which acts later; it was moved]",
+          "[.assent was a link to inside, which is gone; it was put back.]"
+        ]
+      )
+      assert.strictEqual(lookAt(join(root, ".assent")), "inside")
+      assert.strictEqual(readFileSync(join(root, "inside/permissions.json"), "utf8"), "{}")
+    })
+  )
+
+  it.scopedLive("leaves a workspace writable where a link leads to what it lies in", () =>
+    Effect.gen(function* () {
+      const { root, run } = yield* world
+      symlinkSync(".", join(root, ".assent"))
+      symlinkSync("..", join(root, "inside/.assent"))
+      rmSync(join(root, ".git/hooks"), { recursive: true })
+      symlinkSync("../..", join(root, ".git/hooks"))
+      yield* run("touch here inside/there .git/description")
+      assert.deepStrictEqual([existsSync(join(root, "here")), existsSync(join(root, "inside/there"))], [true, true])
+    })
+  )
+
+  const lines = ["rm -r sub", "mv sub away", "rm -r sub; mkfifo sub", "rm -r sub; ln -s inside sub"]
+  it.scopedLive.each(lines)("is told where a link is gone with its directory: %s", (line) =>
+    Effect.gen(function* () {
+      const { root, run } = yield* world
+      mkdirSync(join(root, "sub"))
+      symlinkSync("../inside", join(root, "sub/.assent"))
+      const { notices } = yield* run(line)
+      const aside = line.startsWith("mv") ? ["[away/.assent appeared, which acts later; it was moved]"] : []
+      assert.deepStrictEqual(
+        notices.map((notice) => notice.replace(/moved to \S+\]/, "moved]")),
+        [...aside, "[sub/.assent was a link to ../inside, which is gone; make it again if it is to hold.]"]
+      )
+      assert.deepStrictEqual((yield* run("true")).notices, [])
+    })
+  )
+
+  it.scopedLive("is undone once where several commands run", () =>
+    Effect.gen(function* () {
+      const { root, run } = yield* world
+      mkdirSync(join(root, "sub"))
+      symlinkSync("../inside", join(root, "sub/.assent"))
+      const first = yield* Effect.fork(run("touch up; while [ ! -e go ]; do sleep 0.02; done"))
+      yield* Effect.repeat(Effect.sleep("10 millis"), { until: () => existsSync(join(root, "up")) })
+      const { notices } = yield* run("rm sub/.assent")
+      assert.deepStrictEqual(notices, ["[sub/.assent was a link to ../inside, which is gone; it was put back.]"])
+      writeFileSync(join(root, "go"), "")
+      assert.deepStrictEqual((yield* Fiber.join(first)).notices, [])
+      assert.strictEqual(lookAt(join(root, "sub/.assent")), "../inside")
+    })
+  )
+
+  it.scopedLive("is not what a person makes of it between two commands", () =>
+    Effect.gen(function* () {
+      const { root, run } = yield* world
+      const links = [join(root, "inside/.assent"), join(root, ".git/config.worktree")]
+      for (const file of links) symlinkSync(join(dirname(file), "nowhere"), file)
+      yield* run("true")
+      for (const file of links) unlinkSync(file)
+      assert.deepStrictEqual((yield* run("true")).notices, [])
+      assert.deepStrictEqual(links.map(lookAt), ["absent", "absent"])
+      yield* run(`ln -s nowhere .git/config.worktree`)
+      assert.strictEqual(lookAt(join(root, ".git/config.worktree")), "absent")
+    })
+  )
+})
