@@ -162,13 +162,8 @@ describe("how the program starts", () => {
     const parts =
       'import { createRequire } from "module"; import { join } from "path"; import { runInThisContext } from "vm"'
     const all = `${parts}; import { readdirSync, readFileSync } from "fs"\n${code}`
-    const { stdout } = await promisify(execFile)(process.execPath, [
-      "--input-type=module",
-      "-e",
-      all,
-      "--",
-      "--version"
-    ])
+    const words = ["--input-type=module", "-e", all, "--", "assent", "--version"]
+    const { stdout } = await promisify(execFile)(process.execPath, words, { timeout: 60_000 })
     const pieces = readdirSync(resolve("dist/bin/program")).filter((name) => name.endsWith(".js"))
     assert.match(stdout, /^\d+\.\d+\.\d+\n/)
     assert.strictEqual(stdout.trimEnd().split("\n").at(-1), String(pieces.length))
