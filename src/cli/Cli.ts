@@ -12,6 +12,7 @@ import * as Logger from "effect/Logger"
 import * as Option from "effect/Option"
 import * as Arguments from "./config/Arguments.js"
 import type { ConfigurationInvalid } from "../local/ConfigurationInvalid.js"
+import * as Help from "./config/Help.js"
 import * as ExitCode from "./ExitCode.js"
 import * as NodeFiles from "./NodeFiles.js"
 import * as Output from "./terminal/Output.js"
@@ -118,10 +119,8 @@ const dispatch = (invocation: Arguments.Invocation) =>
         return yield* new Arguments.UsageError({ message: `assent completion takes ${Completion.shells.join(", ")}.` })
       }
       // Help that there is was told before: see Told.
-      case "help": {
-        const { unknown } = yield* Effect.promise(() => import("./config/Help.js"))
-        return yield* new Arguments.UsageError({ message: unknown(invocation.words[0] ?? "") })
-      }
+      case "help":
+        return yield* new Arguments.UsageError({ message: Help.unknown(invocation.words[0] ?? "") })
     }
   })
 
@@ -132,5 +131,5 @@ const crash = (cause: Cause.Cause<never>, debug: boolean): Effect.Effect<number>
   const defect = Option.getOrElse(Cause.dieOption(cause), () => "unknown")
   const message = defect instanceof Error ? defect.message : String(defect)
   const text = debug ? Cause.pretty(cause) : `${message} (--log-level debug shows where)`
-  return Effect.as(Output.write("stderr", `assent: ${text}\n`), ExitCode.failed)
+  return Effect.as((debug ? Output.write : Output.say)("stderr", `assent: ${text}\n`), ExitCode.failed)
 }

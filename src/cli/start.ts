@@ -77,12 +77,22 @@ const hash = (bytes: Buffer): Buffer => createHash("sha256").update(bytes).diges
 const hashSize = 32
 
 const program = join(dirname(fileURLToPath(import.meta.url)), "program")
+
+/** A piece that is missing belonged to a program that was built anew or removed while this one runs. */
+function read(name: string): Buffer {
+  try {
+    return readFileSync(join(program, name))
+  } catch (cause) {
+    throw new Error("Part of assent is missing on the disk: it was replaced or removed meanwhile. Start it again.", {
+      cause
+    })
+  }
+}
+
 const main = "main.js"
 const v8 = `${process.version}-${process.arch}-${cachedDataVersionTag().toString(16)}`
 // The main piece names all other pieces, directly or through others, and their names contain their hashes.
-const version = hash(readFileSync(join(program, main)))
-  .toString("hex")
-  .slice(0, 16)
+const version = hash(read(main)).toString("hex").slice(0, 16)
 /**
  * A run and a chat call other functions of the same piece, and only what was called is kept. Each takes what the other kept
  * until it has its own, and commands that keep nothing take either.
@@ -104,10 +114,11 @@ const load = (name: string): object => {
   const known = loaded.get(name)
   if (known !== undefined) return known.exports
   const module = { exports: {} }
-  loaded.set(name, module)
   const file = join(program, name)
   // A script's value has no type.
   const piece = compile(file, name).runInThisContext() as Piece
+  // Before it runs: pieces may ask for each other.
+  loaded.set(name, module)
   piece(module.exports, require, module, file, program)
   return module.exports
 }
@@ -133,7 +144,7 @@ const compile = (file: string, name: string): Script => {
   const cachedData = own ?? readIfThere(join(kept, other, name))
   optimize(true)
   // The bundler wrote ASCII: half the memory, and nothing to decode.
-  const script = new Script(readFileSync(file, "latin1"), { filename: file, cachedData })
+  const script = new Script(read(name).toString("latin1"), { filename: file, cachedData })
   if (isStarting) optimize(false)
   if (own === undefined) fresh.set(place, script)
   // V8 rejects a cache that was made under other flags. It stays as it is for those who start without them.

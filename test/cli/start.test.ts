@@ -17,6 +17,8 @@ import {
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { promisify } from "node:util"
+import * as Program from "../kit/Program.js"
+import * as Pseudo from "../kit/Pseudo.js"
 
 /** The program in a place of its own: as it is built and nobody has run it, or as another place is. */
 const install = (like?: string) => {
@@ -317,6 +319,24 @@ describe("how the program starts", () => {
       const fourth = caches()
       assert.deepStrictEqual(fourth.whole, second.whole)
       assert.strictEqual(fourth.runs, 4)
+    })
+  )
+
+  it.scopedLive("a program that is removed or built anew while it runs says so, and how to go on", () =>
+    Effect.gen(function* () {
+      const { directory } = yield* greeted
+      const place = yield* Program.place
+      const script = yield* place.script({ text: "First." })
+      const program = join(directory, "bin/assent.js")
+      const screen = yield* Pseudo.start(place, ["chat", "--model", script], { program })
+      yield* screen.sees((text) => text.endsWith("\n>"))
+      yield* screen.type("begin\r")
+      yield* screen.sees((text) => text.includes("First.") && text.endsWith("\n>"))
+      rmSync(join(directory, "bin"), { recursive: true })
+      yield* screen.type("/permissions\r")
+      assert.strictEqual(yield* screen.exit, 1)
+      assert.match(screen.everything(), /\nTo go on: assent chat --resume ses_\S+\n/)
+      assert.match(screen.everything().replaceAll("\n", " "), /assent: Part of assent is missing .* Start it again\./)
     })
   )
 

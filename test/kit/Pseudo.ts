@@ -16,6 +16,8 @@ export interface Options {
   readonly columns?: number
   readonly rows?: number
   readonly env?: Readonly<Record<string, string>>
+  /** The program. Default: as it was built here. */
+  readonly program?: string
 }
 
 export interface Pseudo {
@@ -41,7 +43,8 @@ export const start = (
   place: Place,
   args: ReadonlyArray<string>,
   options: Options = {}
-): Effect.Effect<Pseudo, never, Scope.Scope> => spawn(place, process.execPath, [binary, ...args], options)
+): Effect.Effect<Pseudo, never, Scope.Scope> =>
+  spawn(place, process.execPath, [options.program ?? binary, ...args], options)
 
 /** Starts a shell with jobs there, whose prompt is `$`; `program` is what it calls the program. */
 export const startShell = (

@@ -2,6 +2,7 @@
 import type * as CommandExecutor from "@effect/platform/CommandExecutor"
 import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
+import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -156,7 +157,7 @@ export const run = (invocation: Arguments.Invocation) =>
             yield* drawn.printLine(`${lead}${Display.style(screen.color).dim(`To go on: ${resumeCommand}`)}`)
         })
       // Without a screen Ctrl-C is a signal, whose mark stands in the row.
-      const ended = yield* Effect.onInterrupt(going, () => tellHowToGoOn("\n"))
+      const ended = yield* Effect.onError(going, (cause) => tellHowToGoOn(Cause.isInterruptedOnly(cause) ? "\n" : ""))
       yield* tellHowToGoOn("")
       return ended
     }).pipe(Effect.provide(Screen.layer({ output: "stdout", history: history?.entries })))
