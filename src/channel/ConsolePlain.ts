@@ -16,6 +16,7 @@ import * as ConsoleScreen from "./ConsoleScreen.js"
 import * as FairLock from "../internal/FairLock.js"
 import * as Display from "../terminal/Display.js"
 import * as TerminalText from "../terminal/TerminalText.js"
+import * as WordWrap from "../terminal/WordWrap.js"
 
 /**
  * Colours, and whether the terminal shows what is typed.
@@ -61,23 +62,39 @@ export const make = (options: Options): Effect.Effect<ConsoleScreen.Service, nev
     let unfinished = false
     let commands: (line: string) => Effect.Effect<void> | undefined = () => undefined
 
+    const wrap = WordWrap.make()
+    /** The width of a row where a person reads it. */
+    const width = Effect.map(terminal.columns, (count) => (options.echoes && count > 0 ? count : undefined))
+
+    const writeNow = (text: string): Effect.Effect<void> =>
+      Effect.suspend(() => {
+        const out = TerminalText.keepStyles(text)
+        if (out === "") return Effect.void
+        unfinished = !out.endsWith("\n")
+        return Effect.catchAll(terminal.display(out), () => Effect.sync(inbox.end))
+      })
     const write = (text: (unfinished: boolean) => string): Effect.Effect<void> =>
       lock.withPermits(1)(
-        Effect.suspend(() => {
-          const out = TerminalText.keepStyles(text(unfinished))
-          if (out === "") return Effect.void
-          unfinished = !out.endsWith("\n")
-          return Effect.catchAll(terminal.display(out), () => Effect.sync(inbox.end))
+        Effect.flatMap(width, (count) => {
+          const rest = count === undefined ? "" : wrap.end(count)
+          return writeNow(rest + text(unfinished || rest !== ""))
         })
       )
+    /** Words that may end in the middle of one. */
+    const stream = (text: string): Effect.Effect<void> =>
+      lock.withPermits(1)(
+        Effect.flatMap(width, (count) =>
+          writeNow(count === undefined ? text : wrap.push(TerminalText.keepStyles(text), count))
+        )
+      )
     const writeLine = (text: string): Effect.Effect<void> => write((open) => `${open ? "\n" : ""}${text}\n`)
-    const columns = Effect.map(terminal.columns, (count) => (count > 0 ? count : 80))
     /** A line of a dialog: broken between words where a person reads it, and whole for a program. */
     const writeWords = (text: string, before = ""): Effect.Effect<void> =>
-      Effect.flatMap(columns, (count) => {
-        const rows = options.echoes ? Display.wrapBelow(text, count - Display.width(before)) : text.split("\n")
+      Effect.flatMap(width, (count) => {
+        const rows = count === undefined ? text.split("\n") : Display.wrapBelow(text, count - Display.width(before))
         return writeLine(rows.map((row) => before + row).join("\n"))
       })
+    const columns = Effect.map(terminal.columns, (count) => (count > 0 ? count : 80))
     /** Keeps from a question what a person had typed when they could not have read it. */
     const setAside = Effect.suspend(() => {
       if (!options.echoes) return Effect.void
@@ -141,7 +158,7 @@ export const make = (options: Options): Effect.Effect<ConsoleScreen.Service, nev
       source: options.echoes ? "person" : "pipe",
       columns,
       rows: Effect.succeed(Infinity),
-      print: (text) => write(() => text),
+      print: stream,
       printLine: writeLine,
       status: () => Effect.void,
       live: () => Effect.void,

@@ -480,4 +480,57 @@ describe("without a screen", () => {
       })
     )
   )
+
+  const words = "Some words that are said one after the other, and a list:\n\n- of things that take more than a row\n"
+
+  it.live("words are broken between words while they come, and when they are told again", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const place = yield* Program.place
+        const step = { text: words, chunks: 30, chunkDelay: "5 millis" }
+        yield* place.write("workspace/script.json", script(step, { text: words }))
+        const flags = ["--plain", "--model", "script:script.json"]
+        const told = [
+          "Some words that are said one after the",
+          "other, and a list:",
+          "",
+          "- of things that take more than a row"
+        ]
+        const screen = yield* Pseudo.start(place, ["chat", ...flags], { columns: 38 })
+        yield* screen.sees((text) => text.includes("/help"))
+        yield* screen.type("go\r")
+        const rows = told.join("\n")
+        yield* screen.sees((text) => text.includes(rows))
+        yield* screen.type("/quit\r")
+        assert.strictEqual(yield* screen.exit, 0)
+        const again = yield* Pseudo.start(place, ["chat", "--continue", ...flags], { columns: 38 })
+        yield* again.sees((text) => text.includes(rows))
+        const once = yield* Pseudo.start(place, ["run", ...flags, "go"], { columns: 38 })
+        yield* once.sees((text) => text.includes(rows))
+      })
+    )
+  )
+
+  it.live("nothing is broken on a pipe", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const place = yield* Program.place
+        yield* place.write("workspace/script.json", script({ text: words }))
+        const shell = yield* Pseudo.startShell(place, { columns: 38 })
+        yield* shell.type(`${shell.program} chat --model script:script.json | tee out\r`)
+        yield* shell.sees((text) => text.includes("to quit"))
+        yield* shell.type("go\r")
+        yield* shell.sees((text) => text.includes("more than a row"))
+        yield* shell.type("/nonsense\r/quit\r")
+        yield* shell.sees((text) => text.endsWith("$"))
+        const out = readFileSync(place.path("workspace/out"), "utf8")
+        assert.match(out, /^assent model script\S* · \/help for commands · Ctrl-D to quit$/m)
+        assert.include(out, words)
+        assert.include(
+          out,
+          "There is no command /nonsense. /help lists them. To begin a message with a slash, put a blank before it."
+        )
+      })
+    )
+  )
 })

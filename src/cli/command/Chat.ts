@@ -54,7 +54,7 @@ export const run = (invocation: Arguments.Invocation) =>
     const history = interactive ? yield* openHistory(settings) : undefined
     return yield* Effect.gen(function* () {
       const drawn = yield* ConsoleScreen
-      const screen = interactive ? Worded.of(drawn) : drawn
+      const screen = attended ? Worded.of(drawn) : drawn
       const principal = yield* Person.name
       const console = yield* ConsoleChannel.make({ principal })
       const wantsTrust = settings.wantsTrust || known.wantTrust

@@ -29,6 +29,7 @@ import type * as ChatPast from "./ChatPast.js"
 import type { ConfigurationInvalid } from "../../local/ConfigurationInvalid.js"
 import * as ExitCode from "../ExitCode.js"
 import type * as AgentOutline from "../view/AgentOutline.js"
+import * as Output from "../terminal/Output.js"
 import * as Worded from "../terminal/Worded.js"
 import * as JobReport from "../view/JobReport.js"
 import * as Transcript from "../view/Transcript.js"
@@ -84,7 +85,7 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
   Effect.gen(function* () {
     const { agent, files = ChatFiles.none, interactive } = options
     const drawn = yield* ConsoleScreen
-    const screen = drawn.source === "person" ? Worded.of(drawn) : drawn
+    const screen = Output.isTerminal("stdout") ? Worded.of(drawn) : drawn
     let sign: string | undefined
     let drawing: Transcript.Drawing | undefined
     const loaded = Effect.map(
@@ -122,7 +123,7 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
     const shown = yield* Effect.forkScoped(
       Effect.zipRight(
         Deferred.await(introduced),
-        Transcript.follow(agent.events, drawn, transcript, {
+        Transcript.follow(agent.events, interactive ? drawn : screen, transcript, {
           interactive,
           drawing: options.drawn === true ? loaded : undefined,
           afterTurn: Queue.offer(turnShown, undefined),
@@ -136,7 +137,7 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
     yield* complete(screen, outline, files, ChatCommand.completion(outline, options.profiles ?? [], models, jobs))
     yield* options.goingOn === undefined ? greet(screen, agent) : welcomeBack(screen, options.goingOn, interactive)
     if (options.tellsBefore !== undefined && options.past !== undefined)
-      yield* tellPast(screen, options.past, options.tellsBefore, options.drawn === true)
+      yield* tellPast(screen, options.past, options.tellsBefore, options)
     yield* Deferred.succeed(introduced, undefined)
     if (interactive && options.commands !== undefined) {
       // Forked, so that a person can type meanwhile.
@@ -347,7 +348,12 @@ const complete = (
   })
 
 /** The agent goes on with its work meanwhile: what it has done since is told as it happened. */
-const tellPast = (screen: Screen, past: ChatPast.Past, before: number, drawn: boolean): Effect.Effect<void> =>
+const tellPast = (
+  screen: Screen,
+  past: ChatPast.Past,
+  before: number,
+  { drawn = false, interactive }: Pick<Options, "drawn" | "interactive">
+): Effect.Effect<void> =>
   Effect.gen(function* () {
     const ChatResume = yield* Effect.promise(() => import("./ChatResume.js"))
     const Speech = drawn ? yield* Effect.promise(() => import("../view/Speech.js")) : undefined
@@ -357,7 +363,8 @@ const tellPast = (screen: Screen, past: ChatPast.Past, before: number, drawn: bo
     if (loaded === undefined) return
     const SessionFork = yield* Effect.promise(() => import("../../journal/SessionFork.js"))
     const entries = loaded.entries.filter(({ at }) => at < before)
-    yield* ChatResume.lastTurns(screen, SessionFork.turns({ ...loaded, entries }), draw)
+    const columns = interactive ? yield* screen.columns : Infinity
+    yield* ChatResume.lastTurns(screen, SessionFork.turns({ ...loaded, entries }), draw, columns)
   }).pipe(Effect.catchAll(({ message }) => screen.printLine(message)))
 
 /** Says which jobs end with a session that is left. */

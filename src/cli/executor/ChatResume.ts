@@ -99,12 +99,12 @@ export const pick = (
 export const lastTurns = (
   screen: Screen,
   turns: ReadonlyArray<Turn>,
-  draw: (text: string, columns: number) => ReadonlyArray<string>
+  draw: (text: string, columns: number) => ReadonlyArray<string>,
+  columns: number
 ): Effect.Effect<void> =>
   Effect.gen(function* () {
     if (turns.length === 0) return
     const style = Display.style(screen.color)
-    const columns = yield* screen.columns
     const last = turns.slice(-shownTurns)
     const before = turns.length - last.length
     const lines = last.flatMap(({ ended, words }) => [

@@ -151,14 +151,18 @@ const listen = (screen: Screen, agent: Agent.Agent): Effect.Effect<void> =>
     }
   })
 
-/** As it came, or drawn where a person reads it. */
+/** As it came; on a terminal drawn, or at least broken between words. */
 const answer = (text: string): Effect.Effect<void> =>
   Effect.gen(function* () {
-    const isDrawn = isDrawable("stdout") && text !== ""
-    const rows = isDrawn ? yield* Effect.flatMap(loadMarkdown, (draw) => draw(text)) : [text]
-    yield* Output.write("stdout", text === "" ? "" : `${rows.join("\n")}\n`)
+    if (text === "") return
+    const columns = Output.columns("stdout")
+    const rows = isDrawable("stdout")
+      ? yield* Effect.flatMap(loadMarkdown, (draw) => draw(text))
+      : [columns === undefined ? text : (yield* loadWrap).wrapped(text, columns)]
+    yield* Output.write("stdout", `${rows.join("\n")}\n`)
   })
 const loadMarkdown = Effect.promise(async () => (await import("../view/Speech.js")).answer)
+const loadWrap = Effect.promise(() => import("../../terminal/WordWrap.js"))
 
 const report = (end: TurnEnd, halted: Option.Option<Halted>): Effect.Effect<number> =>
   Effect.gen(function* () {
