@@ -3,27 +3,35 @@ import { resolve } from "node:path"
 import { defineConfig } from "vitest/config"
 import { BaseSequencer, type TestSpecification } from "vitest/node"
 
-/** What `npm run test:quick` leaves out: what needs a build, a database or a sandbox, and long random runs. */
+/**
+ * What `npm run test:quick` leaves out: what needs a build, a database or a sandbox, long random runs, and suites over many
+ * layers. Every room keeps tests there.
+ */
 const slow = [
-  "test/cli/**/*.test.ts",
-  "test/sandbox/**/*.test.ts",
-  "test/store/**/*.test.ts",
-  "test/package.test.ts",
-  "test/surface.test.ts",
+  "test/cli/*.test.ts",
+  "test/cli/terminal/Output.test.ts",
+  "test/sandbox/{HostSandbox,Layout,Repository,Watch,escapes,killed}.test.ts",
+  "test/store/{KeyValueSessionStore,LibsqlStore,SqlSessionStore,crash,races}.test.ts",
+  "test/{package,surface,weight}.test.ts",
   "test/**/*.property.test.ts",
   "test/audit/AuditTrail.test.ts",
   "test/bridge/{MediatorAgent,schedules}.test.ts",
-  "test/builtin/{ShellRun,swappedLink}.test.ts",
-  "test/channel/FileChannel.test.ts",
+  "test/builtin/{Jobs,PrintedOutput,ShellRun,Undo,WorkspaceSearch,swappedLink}.test.ts",
+  "test/channel/{ConsoleChannel,FileChannel,QueueChannel,WebhookChannel}.test.ts",
+  "test/conversation/CompactionStrategy.test.ts",
   "test/interaction/TypedAnswer.test.ts",
-  "test/model/{aimock,faults,fuzz,providers,vendors}.test.ts",
+  "test/journal/{RecordedScript,SessionFork}.test.ts",
+  "test/model/{ScriptedModel,aimock,faults,fuzz,providers,vendors}.test.ts",
   "test/people/schedules.test.ts",
-  "test/permission/{GitGuard,Growth,GuardGrowth,LinkedPath,ShellLines}.test.ts",
-  "test/scenario/{crash,takenBack}.test.ts",
+  "test/permission/{GitGuard,Growth,GuardGrowth,LinkedPath,PolicyTrial,Sanitizer,ShellLines}.test.ts",
+  "test/runtime/Files.test.ts",
+  "test/scenario/{crash,questions,takenBack}.test.ts",
   "test/session/Session.test.ts",
   "test/shell/CommandLine.test.ts",
-  "test/terminal/MarkdownStream.test.ts",
-  "test/turn/TurnFiber.test.ts"
+  "test/subagent/Authority.test.ts",
+  "test/terminal/{MarkdownStream,ScreenKeys}.test.ts",
+  "test/testing/SessionStoreSuite.test.ts",
+  "test/turn/{Compaction,TurnFiber}.test.ts"
 ]
 /** They load modules a second time or others in their place, and the tests behind them in the same process would have those. */
 const alone = ["test/core/{Digest,Spans}.test.ts", "test/runtime/telemetryMissing.test.ts"]
@@ -58,12 +66,12 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
-// More processes than cores: half of the time they wait for programs that they started.
-const forks = availableParallelism() + 1
-
 /** `quick` leaves out {@link slow}; `shuffled` takes the files in random order, to see that none depends on another. */
 export default defineConfig(({ mode }) => {
   const isQuick = mode === "quick"
+  // More processes than cores: half of the time they wait for programs that they started. The quick ones start few, and
+  // each process more would load the modules once more.
+  const forks = availableParallelism() + (isQuick ? 0 : 1)
   return {
     test: {
       pool: "forks",

@@ -45,7 +45,8 @@ const repositoryFor = (place: string): string => {
       env: gitEnvironment(repository),
       stdio: "ignore"
     })
-  git("init", "-q", "-b", "main")
+  // Without the samples of hooks: every world would copy them, and remove them.
+  git("init", "-q", "-b", "main", "--template=")
   writeFileSync(join(repository, "a"), "a\n")
   git("add", "a")
   git("commit", "-qm", "first")
