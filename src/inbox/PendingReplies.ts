@@ -49,6 +49,7 @@ export const make = (late: (reply: Late) => void): PendingReplies => new Session
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
+/** Both ends of one session: where its questions wait, and where their replies come in. */
 class SessionDoor implements PendingReplies, ReplyPort {
   /** Made with the first question: most children ask nothing. */
   private asked:

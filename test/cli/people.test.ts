@@ -207,7 +207,7 @@ describe.concurrent("who is asked", () => {
     },
     { args: ["--escalate", "5m", "--yolo"], told: "--yolo asks nobody; leave out --escalate." },
     { args: ["--escalate", "5m", "--jsonl"], told: "With --jsonl the program at the other end decides" },
-    { args: ["--reviewer", "offline", "--yolo"], told: "--yolo asks nobody, a model neither; leave out --reviewer." },
+    { args: ["--reviewer", "offline", "--yolo"], told: "--yolo asks nobody, not even a model; leave out --reviewer." },
     { args: ["--reviewer", "nobody/none"], told: 'There is no provider "nobody"' },
     { args: ["--reviewer", " "], told: "--reviewer needs a model" }
   ])("is refused in words: $args", ({ args, told }) =>

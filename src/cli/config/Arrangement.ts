@@ -37,7 +37,7 @@ export const reviewer = (
 ): Effect.Effect<Reviewer | undefined, Arguments.UsageError> => {
   const { reviewer: named, yolo } = flags
   if (named !== undefined && named !== none && yolo === true) {
-    return misuse("--yolo asks nobody, a model neither; leave out --reviewer.")
+    return misuse("--yolo asks nobody, not even a model; leave out --reviewer.")
   }
   if (named?.trim() === "") return misuse("--reviewer needs a model, such as anthropic/claude-haiku-4-5, or none.")
   if (yolo === true || named === none || (named === undefined && file === undefined)) return Effect.succeed(undefined)

@@ -23,7 +23,7 @@ export interface Resumed {
   readonly session: Listed
 }
 
-/** Those of a list that can be gone on with here, or else what is in the way of the one that is named. */
+/** The session that a word names, or a sentence that says why a chat cannot go on with it here. */
 export const choose = (
   sessions: SessionName.Sessions,
   name: string,
