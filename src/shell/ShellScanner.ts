@@ -183,7 +183,11 @@ export class Scanner {
     redirectAt.lastIndex = this.at
     const match = redirectAt.exec(this.text)
     if (match === null) return undefined
-    if (match[2] === "<<") return this.fail("a here-document or here-string")
+    const [, digits = "", operator = ""] = match
+    // `&>` takes no descriptor: what stands before it is a word.
+    if (digits !== "" && operator.startsWith("&")) return undefined
+    if (digits.length > 1) return this.fail("a descriptor of several digits, which is a word to some shells")
+    if (operator === "<<") return this.fail("a here-document or here-string")
     this.at += match[0].length
     if (this.peek() === "(") return this.fail("a process substitution")
     this.blanks()

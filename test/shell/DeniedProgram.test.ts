@@ -102,4 +102,19 @@ describe("a denied program", () => {
     if (!text.includes("<<")) assert.isUndefined(PermissionRule.doubt(deny, subject))
     assert.isUndefined(PermissionRule.denies(deny, subject))
   })
+
+  const words = PermissionRule.compile({ tools: [], patterns: ["kill 1", "kill 12"], arguments: [] })
+  const both = PermissionRule.compile({ tools: [], patterns: ["kill"], arguments: [] })
+  it.each([
+    ["kill 1&>/dev/null", true],
+    ["kill 12>&1", true],
+    ["kill 12>/dev/null", true],
+    ["kill 2>&1", false]
+  ])("gets as a word what is no descriptor to some shell: %j", (command, isWord) => {
+    const subject = PermissionRule.subject({ tool: "run_command", params: { command }, commandField })
+    const isStopped =
+      PermissionRule.denies(words, subject) !== undefined || PermissionRule.doubt(words, subject) !== undefined
+    assert.strictEqual(isStopped, isWord)
+    assert.strictEqual(PermissionRule.allows(both, subject) === undefined, isWord)
+  })
 })
