@@ -133,19 +133,43 @@ export const make = (options: Options): Effect.Effect<Service, never, FileSystem
 
     /** Resolves the links of the longest part that exists; the rest is appended. */
     const real = (absolute: string): Effect.Effect<string, string> => {
-      const climb = (current: string, rest: ReadonlyArray<string>): Effect.Effect<string, string> =>
+      const climb = (current: string, rest: ReadonlyArray<string>, steps: number): Effect.Effect<string, string> =>
         Effect.matchEffect(fileSystem.realPath(current), {
           onSuccess: (found) => Effect.succeed(path.join(found, ...rest)),
           onFailure: (error) => {
-            if (!isNotFound(error) || path.dirname(current) === current) return Effect.fail(sentence(error, absolute))
+            const above = path.dirname(current)
+            if (!isNotFound(error) || above === current) return Effect.fail(sentence(error, absolute))
             // A broken link is not a missing file: creating it would create its target.
             return Effect.matchEffect(fileSystem.readLink(current), {
               onSuccess: () => Effect.fail(`${absolute} goes through a symbolic link that leads nowhere.`),
-              onFailure: () => climb(path.dirname(current), [path.basename(current), ...rest])
+              onFailure: () => {
+                if (steps < 2) return climb(above, [path.basename(current), ...rest], steps + 1)
+                return Effect.flatMap(firstMissing(above), (missing) =>
+                  climb(missing, [...path.relative(missing, current).split(path.sep), ...rest], 0)
+                )
+              }
             })
           }
         })
-      return climb(absolute, [])
+      return climb(absolute, [], 0)
+    }
+
+    /**
+     * The uppermost missing path among a directory and those above it, or the directory. It spares looking at each of
+     * hundreds of missing ones; what it finds is looked at again.
+     */
+    const firstMissing = (directory: string): Effect.Effect<string> => {
+      const parts = directory.split(path.sep)
+      const at = (length: number) => parts.slice(0, length).join(path.sep)
+      const between = (there: number, missing: number): Effect.Effect<string> => {
+        if (missing - there <= 1) return Effect.succeed(at(missing))
+        const middle = (there + missing) >> 1
+        return Effect.matchEffect(fileSystem.realPath(at(middle)), {
+          onSuccess: () => between(middle, missing),
+          onFailure: () => between(there, middle)
+        })
+      }
+      return between(1, parts.length)
     }
 
     const names = [
