@@ -5,7 +5,7 @@ import * as Program from "../kit/Program.js"
 import * as Pseudo from "../kit/Pseudo.js"
 
 /**
- * Runs inside of the program: says on the screen when the pieces of an answer and Node's client are loaded, and how many of
+ * Runs inside of the program: says on the screen when the pieces of an answer and Node's client are loaded, entries of a journal can be written, and how many of
  * the pieces at most without a look at the keys. V8 makes code of a long expression when it is used again, for texts in Latin
  * letters and for others: both are to be there.
  */
@@ -34,10 +34,17 @@ RegExp.prototype.exec = function (text) {
   }
   return exec.call(this, text)
 }
+// An encoder is kept by the structure that it is for.
+const { set } = WeakMap.prototype
+let isEncoded = false
+WeakMap.prototype.set = function (key, value) {
+  if (key?.propertySignatures?.some(({ type }) => type.literal === "TaskTold")) isEncoded = true
+  return set.call(this, key, value)
+}
 const isUsed = () => [...uses.values()].filter(({ latin, others }) => latin > 1 && others > 1).length > 9
 const interval = setInterval(() => {
   if (wanted.length > 0 || !process.moduleLoadList.includes("NativeModule internal/deps/undici/undici")) return
-  if (!isUsed()) return
+  if (!isUsed() || !isEncoded) return
   clearInterval(interval)
   process.stdout.write("\\r\\nall is loaded, at once " + most + "\\r\\n")
 }, 10).unref()

@@ -14,6 +14,7 @@ import * as Option from "effect/Option"
 import * as Queue from "effect/Queue"
 import type * as Scope from "effect/Scope"
 import { ConsoleScreen, type Service as Screen } from "../../channel/ConsoleScreen.js"
+import { MessageId } from "../../core/Id.js"
 import type * as PathRank from "../../core/PathRank.js"
 import * as Display from "../../terminal/Display.js"
 import type * as Model from "../../model/Model.js"
@@ -282,6 +283,7 @@ const code = ["ts", "sh", "json", "py"].map(
  * not between them and the answer. In small steps, between which keys are served. The name of a class is enough to have
  * Node load all that it fetches with, and less is left to it when parts of that are there already.
  */
+const entries = () => import("../../journal/JournalEntry.js")
 const ahead: ReadonlyArray<() => Promise<unknown>> = [
   async () => globalThis.ReadableStream,
   async () => process.getBuiltinModule("node:tls"),
@@ -290,6 +292,11 @@ const ahead: ReadonlyArray<() => Promise<unknown>> = [
   async () => globalThis.Headers,
   async () => (await fetch("data:,")).text(),
   ...Array.from({ length: 10 }, () => async () => (await import("../../terminal/CodeColors.js")).learn()),
+  // The first entry of a journal has the schemas of all of them made.
+  async () => (await entries()).Received.ast,
+  async () => (await entries()).SessionOpened.ast,
+  async () => (await entries()).JournalEntry.ast,
+  async () => (await entries()).encode({ _tag: "TaskTold", messageId: MessageId.make("msg_none") }),
   () => import("../../terminal/MarkdownStream.js"),
   () => import("../view/Speech.js"),
   () => import("../view/Printed.js"),
