@@ -249,7 +249,9 @@ export class Evidence {
       this.self.readings.filter(({ deep }) => deep),
       texts.pairs
     )
-    return this.listsMemo.finds(pattern)
+    if (this.listsMemo.finds(pattern)) return true
+    const own = aboutCalls(pattern)
+    return own !== undefined && Glob.test(own.tool, this.self.tool) && own.commands.some((one) => this.matches(one))
   }
 
   mentions(rule: ReadonlyArray<string>): boolean {
@@ -289,6 +291,38 @@ export class Evidence {
     if (spoken === undefined) return [...new Set([signature, Signature.ofCall(this.self.tool, this.normal)])]
     return spoken.reader.texts(spoken.command, line, readings)
   }
+}
+
+/** A pattern over the calls of a tool, where that tool runs commands. */
+interface AboutCalls {
+  /** A pattern for its name. */
+  readonly tool: string
+  /** What the pattern may mean as one for commands. */
+  readonly commands: ReadonlyArray<Haystack.Needle>
+}
+
+const known = new WeakMap<Haystack.Needle, AboutCalls | false>()
+
+/**
+ * `run_command(rm *)` and `run_command(command=rm *, cwd=src)` deny what `rm *` denies: a command is taken apart, so its tool and
+ * the names of parameters are not in the texts that are searched. What is said of other parameters is left out, which denies more.
+ */
+const aboutCalls = (pattern: Haystack.Needle): AboutCalls | undefined => {
+  let found = known.get(pattern)
+  if (found === undefined) known.set(pattern, (found = readCalls(pattern.text.trim())))
+  return found === false ? undefined : found
+}
+
+const readCalls = (text: string): AboutCalls | false => {
+  const tool = /^[\w*?-]*\w[\w*?-]*(?=\()/.exec(text)?.[0]
+  if (tool === undefined) return false
+  const inner = text.slice(tool.length + 1).replace(/\)$/, "")
+  const starts = [...inner.matchAll(/(?:^|,\s*)[A-Za-z_]\w*=/g)]
+  const values = starts.map(({ 0: name, index }, at) => {
+    const from = index + name.length
+    return [inner.slice(from), inner.slice(from, starts[at + 1]?.index)]
+  })
+  return { tool, commands: [...new Set([inner, ...values.flat()])].map(Haystack.needle) }
 }
 
 type Parsed = ReturnType<CommandReader["parse"]>
