@@ -74,7 +74,9 @@ const wrapLine = (line: string, columns: number): ReadonlyArray<string> => {
   let row: Array<Token> = []
   let used = 0
   for (const token of tokens) {
-    if (used + token.width > columns && row.length > 0) {
+    let isBroken = false
+    // What follows a space may still be too wide together with a letter of three columns.
+    while (used + token.width > columns && row.length > 0) {
       const space = row.findLastIndex((entry) => entry.text === " ")
       // A break inside the leading spaces would make an empty row and gain nothing.
       const breakable = row.slice(0, Math.max(0, space)).some((entry) => entry.text !== " " && entry.width > 0)
@@ -83,8 +85,9 @@ const wrapLine = (line: string, columns: number): ReadonlyArray<string> => {
       rows.push(breaks ? row.slice(0, space) : row)
       row = rest
       used = rest.reduce((sum, entry) => sum + entry.width, 0)
-      if (token.text === " " && used === 0) continue
+      isBroken = true
     }
+    if (isBroken && token.text === " " && used === 0) continue
     row.push(token)
     used += token.width
   }

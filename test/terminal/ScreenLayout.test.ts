@@ -49,7 +49,9 @@ describe("a line of a dialog that is too long for a row", () => {
           if (columns >= 16) assert.strictEqual(letters(shown.map((row) => row.slice(2)).join("")), letters(line))
           for (const row of shown) assert.isAtMost(Display.width(row), Math.max(4, columns))
         }
-      )
+      ),
+      // A letter of three columns.
+      { examples: [["7 ", "𖿠𝅘𝅥𝅮𝅘𝅥𝅮", 9, true]] }
     )
   })
 })
