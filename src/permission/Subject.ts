@@ -241,6 +241,13 @@ export class Evidence {
   }
 
   matches(pattern: Haystack.Needle): boolean {
+    if (this.finds(pattern)) return true
+    const { spoken, tool } = this.self
+    const own = spoken === undefined ? undefined : aboutCalls(pattern)
+    return own !== undefined && Glob.test(own.tool, tool) && own.commands.some((one) => this.finds(one))
+  }
+
+  private finds(pattern: Haystack.Needle): boolean {
     const { texts } = this
     if (texts.finds(pattern)) return true
     const { spoken } = this.self
@@ -249,9 +256,7 @@ export class Evidence {
       this.self.readings.filter(({ deep }) => deep),
       texts.pairs
     )
-    if (this.listsMemo.finds(pattern)) return true
-    const own = aboutCalls(pattern)
-    return own !== undefined && Glob.test(own.tool, this.self.tool) && own.commands.some((one) => this.matches(one))
+    return this.listsMemo.finds(pattern)
   }
 
   mentions(rule: ReadonlyArray<string>): boolean {
@@ -301,6 +306,9 @@ interface AboutCalls {
   readonly commands: ReadonlyArray<Haystack.Needle>
 }
 
+/** Who writes more of them means no call of a tool that there is; all of its calls are denied then. */
+const mostParameters = 16
+
 const known = new WeakMap<Haystack.Needle, AboutCalls | false>()
 
 /**
@@ -314,10 +322,11 @@ const aboutCalls = (pattern: Haystack.Needle): AboutCalls | undefined => {
 }
 
 const readCalls = (text: string): AboutCalls | false => {
-  const tool = /^[\w*?-]*\w[\w*?-]*(?=\()/.exec(text)?.[0]
-  if (tool === undefined) return false
+  const tool = /^[\w*?-]+(?=\()/.exec(text)?.[0]
+  if (tool === undefined || !/\w/.test(tool)) return false
   const inner = text.slice(tool.length + 1).replace(/\)$/, "")
   const starts = [...inner.matchAll(/(?:^|,\s*)[A-Za-z_]\w*=/g)]
+  if (starts.length > mostParameters) return { tool, commands: [Haystack.needle("*")] }
   const values = starts.map(({ 0: name, index }, at) => {
     const from = index + name.length
     return [inner.slice(from), inner.slice(from, starts[at + 1]?.index)]

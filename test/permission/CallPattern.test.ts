@@ -59,4 +59,16 @@ describe("a pattern over the calls of a tool that runs commands", () => {
       assert.strictEqual((yield* allowing.check("shell", { command: "git status" }))._tag, "Denied")
     })
   )
+
+  it.effect("costs no more than it is long, however it is written", () =>
+    Effect.gen(function* () {
+      const none = ["a".repeat(100_000), "*-".repeat(50_000), "shell(".repeat(15_000)]
+      const quiet = yield* Kit.make({ policy: { defaultPolicy: "allow", blacklist: { patterns: none } } })
+      assert.strictEqual((yield* quiet.check("shell", { command: "ls" }))._tag, "Allowed")
+      // Nobody can say what that means.
+      const patterns = [`shell(${"a=,".repeat(30_000)})`]
+      const kit = yield* Kit.make({ policy: { defaultPolicy: "allow", blacklist: { patterns } } })
+      assert.strictEqual((yield* kit.check("shell", { command: "ls" }))._tag, "Denied")
+    })
+  )
 })
