@@ -9,8 +9,12 @@ export interface Shown {
 /** One stream of one call. */
 export class OutputFlow {
   private readonly flow: Redaction.Flow
-  /** With styles, what is not shown yet. Absent once something was masked: nobody knows where styles would stand then. */
+  /**
+   * With styles, what is not shown yet. Absent once something was masked, because nobody knows where styles would stand then,
+   * or once it is too much.
+   */
   private waiting: string | undefined = ""
+  /** Something was shown with styles, and they may be open. */
   private isStyled = false
 
   constructor(redactor: Redaction.Redactor) {
@@ -20,7 +24,9 @@ export class OutputFlow {
   /** Takes the next piece; returns what can be shown now, which may be empty. */
   push({ styled, text }: Shown): Shown {
     if (this.waiting !== undefined) this.waiting += styled ?? text
-    return this.shown(this.flow.push(text))
+    const shown = this.shown(this.flow.push(text))
+    if (this.waiting !== undefined && this.waiting.length > mostWaiting) this.waiting = undefined
+    return shown
   }
 
   /** Returns what was held back. */
@@ -29,10 +35,14 @@ export class OutputFlow {
   }
 
   private shown(text: string): Shown {
-    if (this.waiting === undefined || text === "") return { text }
-    const styled = begun(this.waiting, text)
-    this.waiting = styled === undefined ? undefined : this.waiting.slice(styled.length)
-    if (styled === undefined) return this.isStyled ? { text, styled: `\x1b[0m${text}` } : { text }
+    if (text === "") return { text }
+    const styled = this.waiting === undefined ? undefined : begun(this.waiting, text)
+    this.waiting = styled === undefined ? undefined : this.waiting?.slice(styled.length)
+    if (styled === undefined) {
+      if (!this.isStyled) return { text }
+      this.isStyled = false
+      return { text, styled: `\x1b[0m${text}` }
+    }
     if (styled === text) return { text }
     this.isStyled = true
     return { text, styled }
@@ -42,6 +52,9 @@ export class OutputFlow {
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** Characters. A call that prints styles and hardly any text goes on without them. */
+const mostWaiting = 100_000
 
 /** The beginning of a text with styles that is this text without them. Undefined where none is. */
 const begun = (styled: string, text: string): string | undefined => {

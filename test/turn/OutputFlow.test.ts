@@ -27,6 +27,15 @@ describe("OutputFlow", () => {
     )
   })
 
+  it("keeps no more than some styles without text, and closes what is open there", () => {
+    const flood = Array.from({ length: 40 }, () => "\x1b[1m".repeat(1_000))
+    assert.deepStrictEqual(shown(["\x1b[31mred\n", ...flood, "a\n", "\x1b[32mb\n"]), [
+      { text: "red\n", styled: "\x1b[31mred\n" },
+      { text: "a\n", styled: "\x1b[0ma\n" },
+      { text: "b\n" }
+    ])
+  })
+
   it("masks a secret that styles take apart, and closes what is open there", () => {
     const token = `ghp_${"a1".repeat(15)}`
     const seen = shown([`\x1b[32mgreen\n`, `${token.slice(0, 9)}\x1b[31m${token.slice(9)}\x1b[0m\n`, "\x1b[33mend\n"])
