@@ -161,7 +161,7 @@ const makeCleaner = () => {
         return ""
       })
       const last = lastReturn.exec(visible)?.[0]
-      if (last === undefined) return withLines(visible)
+      if (last === undefined || last.length > maxSequence) return withLines(visible)
       held = last + held
       return withLines(visible.slice(0, -last.length))
     },

@@ -132,7 +132,8 @@ const collect = (child: ShellProcess.ShellProcess, printed: PrintedOutput.Printe
     Effect.flatMap(printed.push(bytes), (styled) => {
       const text = PrintedOutput.bare(styled)
       if (styled === "" || live >= maxLive) return Effect.void
-      live += text.length
+      // Styles count too: a command may print nothing else.
+      live += styled.length
       const notice = live >= maxLive ? "\n[more output follows and is not shown while it arrives]\n" : ""
       const styles = styled === text ? {} : { styled: styled + notice }
       return ToolOutput.emit({ stream: "stdout", text: text + notice, ...styles })

@@ -52,6 +52,14 @@ const printable = FastCheck.array(
 ).map((parts) => parts.join(""))
 
 describe("PrintedOutput", () => {
+  it("keeps no more than some styles behind a carriage return", () => {
+    const reader = PrintedOutput.reader()
+    const pieces = ["a\r", ...Array.from({ length: 40 }, () => "\x1b[1m".repeat(1_000))]
+    const seen = pieces.map((piece) => reader.push(new TextEncoder().encode(piece))).join("")
+    assert.strictEqual(PrintedOutput.bare(seen + reader.end()), "a\n")
+    assert.isAbove(seen.length, 100_000)
+  })
+
   it("removes escape sequences and control characters and keeps the text", () => {
     assert.strictEqual(
       PrintedOutput.readable("\x1b[1;31mred\x1b[0m\tx\x07\r\n10%\r20%\r\n\x1b]0;title\x07end"),
