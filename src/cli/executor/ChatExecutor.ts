@@ -278,12 +278,13 @@ const code = ["ts", "sh", "json", "py"].map(
   (language) => `\`\`\`${language}\n# a\nconst b = (c: number): string => "d"\n\`\`\`\n`
 )
 
+const entries = () => import("../../journal/JournalEntry.js")
+
 /**
  * What the first answer needs, which takes Node as long to load as all of a prompt: while the person thinks of words, and
  * not between them and the answer. In small steps, between which keys are served. The name of a class is enough to have
  * Node load all that it fetches with, and less is left to it when parts of that are there already.
  */
-const entries = () => import("../../journal/JournalEntry.js")
 const ahead: ReadonlyArray<() => Promise<unknown>> = [
   async () => globalThis.ReadableStream,
   async () => process.getBuiltinModule("node:tls"),
