@@ -203,7 +203,7 @@ export const defaults: Policy = make({})
  * @category constructors
  */
 export const subject = (
-  { destinations, workspace }: Policy,
+  policy: Policy,
   {
     name,
     outlives,
@@ -221,9 +221,9 @@ export const subject = (
     pathFields: paths,
     webField: webAddress,
     lastingField: outlives,
-    workspace,
+    workspace: policy.workspace,
     takes: tool,
-    linked: destinations !== undefined
+    linked: policy.destinations !== undefined
   })
 
 /**

@@ -161,7 +161,8 @@ export const reads = (self: Subject): boolean =>
  * Why it cannot be told whether a denying rule means the call. Nothing where it can be told, or when no rule is about
  * commands and this is one.
  */
-export const doubt = (compiled: Compiled, { doubt, line, spoken }: Subject): string | undefined => {
+export const doubt = (compiled: Compiled, self: Subject): string | undefined => {
+  const { doubt, line, spoken } = self
   if (spoken === undefined) return doubt
   if (!concernsCommands(compiled)) return undefined
   return (
