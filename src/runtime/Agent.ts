@@ -148,7 +148,7 @@ export interface Agent {
     /**
      * With a typed result: the schema is given to the model, and what it answers is decoded. A model whose answer does
      * not fit is told so `Limits.outputRetries` times; then the turn has failed, and `invalid` says why. The schema must
-     * have a JSON form; one that has none is a defect.
+     * have a JSON form; one that has none is a defect. Decoding must not wait for anything: what does, fits nothing.
      */
     <A, I>(input: Input, options: RunOptions<A, I>): Effect.Effect<TypedEnd<A>, NotTaken>
     (input: Input): Effect.Effect<TurnEnd, NotTaken>

@@ -65,10 +65,7 @@ export interface Asked {
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-/**
- * The result of one turn. Throws when the schema has no JSON form, or needs services or time to be decoded: no model
- * could answer it.
- */
+/** The result of one turn. Throws when the schema has no JSON form: no model could answer it. */
 export const make = <A, I>(schema: Schema.Schema<A, I>): TypedOutput<A> => {
   // What was compiled for a schema decodes to its type; a map of all schemas cannot say so.
   const known = compiled.get(schema) as Reader<A> | undefined
@@ -130,6 +127,7 @@ const mostIssues = 10
 
 /** A schema, made ready once for all turns. */
 class Compiled<A, I> implements Reader<A> {
+  /** Its root says that it is an object: providers take no other, and no reference there, as a class would be. */
   private readonly jsonSchema: object
   /** Models answer with objects: what is none is the one field of one. */
   private readonly isWrapped: boolean
@@ -137,8 +135,9 @@ class Compiled<A, I> implements Reader<A> {
   private readonly offered = new WeakMap<ReadonlyArray<Tool.Any>, Asked>()
 
   constructor(private readonly schema: Schema.Schema<A, I>) {
-    this.isWrapped = Schema.encodedSchema(schema).ast._tag !== "TypeLiteral"
-    this.jsonSchema = this.isWrapped ? JSONSchema.make(Schema.Struct({ value: schema })) : JSONSchema.make(schema)
+    const itself = jsonSchemaOf(schema)
+    this.isWrapped = !("type" in itself) || itself.type !== "object"
+    this.jsonSchema = this.isWrapped ? jsonSchemaOf(Schema.Struct({ value: schema })) : itself
     this.decode = Schema.decodeUnknownEither(schema, { errors: "all" })
   }
 
@@ -165,7 +164,9 @@ class Compiled<A, I> implements Reader<A> {
   }
 
   private decoded(value: unknown): Either.Either<A, ParseResult.ParseError> {
-    return this.decode(this.isWrapped && isWrapping(value) ? value.value : value)
+    if (!this.isWrapped || !isWrapping(value)) return this.decode(value)
+    // A member of a union may have such a field of its own.
+    return Either.orElse(this.decode(value.value), (error) => Either.mapLeft(this.decode(value), () => error))
   }
 
   private toolAmong(tools: ReadonlyArray<Tool.Any>): Tool.Any {
@@ -178,6 +179,12 @@ class Compiled<A, I> implements Reader<A> {
     // A tool's type asks for a struct; of its schema only the JSON form is used.
     return Tool.make(name, { description }).setParameters(parameters as unknown as Schema.Struct<{}>)
   }
+}
+
+const jsonSchemaOf = ({ ast }: Schema.Schema.Any): object => {
+  const $defs = {}
+  const root = JSONSchema.fromAST(ast, { definitions: $defs, topLevelReferenceStrategy: "skip" })
+  return Object.keys($defs).length === 0 ? root : { ...root, $defs }
 }
 
 const isWrapping = (value: unknown): value is { readonly value: unknown } =>

@@ -24,6 +24,17 @@ const Verdict = Schema.Struct({ approved: Schema.Boolean, score: Schema.Int, on:
 const verdict = { approved: true, score: 7, on: "2026-01-02T00:00:00.000Z" }
 const decoded = { approved: true, score: 7, on: new Date("2026-01-02T00:00:00.000Z") }
 
+class Person extends Schema.Class<Person>("Person")({ name: Schema.String, born: Schema.Date }) {}
+
+interface Tree {
+  readonly label: string
+  readonly under: ReadonlyArray<Tree>
+}
+const Tree: Schema.Schema<Tree> = Schema.Struct({
+  label: Schema.String,
+  under: Schema.Array(Schema.suspend(() => Tree))
+}).annotations({ identifier: "Tree" })
+
 const result = (params: unknown, name = "final_result"): Kit.Step => ({ tools: [{ name, params }] })
 const work = (name: string) => ({ name: "work", params: { name } })
 
@@ -174,6 +185,36 @@ describe("a typed result", () => {
     })
   )
 
+  it.scoped.each([
+    ["a class", Person, { name: "Ada", born: "1815-12-10T00:00:00.000Z" }],
+    ["a named struct that holds itself", Tree, { label: "a", under: [{ label: "b", under: [] }] }],
+    ["a reference to one", Schema.suspend(() => Tree), { value: { label: "a", under: [] } }],
+    ["a struct without fields", Schema.Struct({}), { value: {} }],
+    ["a record", Schema.Record({ key: Schema.String, value: Schema.Int }), { value: 1 }],
+    ["a struct with a rule over its fields", Verdict.pipe(Schema.filter(({ score }) => score > 0)), verdict],
+    ["what is made of a struct", Schema.pluck(Schema.Struct({ value: Schema.Int }), "value"), { value: 3 }],
+    ["a union", Schema.Union(Tree, Schema.Null), { value: null }],
+    ["a branded text", Schema.String.pipe(Schema.brand("Code")), { value: "a" }]
+  ] as const)("is asked for with an object at the root, as providers want it: %s", ([, schema, answer]) =>
+    Effect.gen(function* () {
+      const roots: Array<unknown> = []
+      for (const [outputSchemas, step] of [
+        ["always", { text: JSON.stringify(answer) }],
+        [undefined, result(answer)]
+      ] as const) {
+        const { model, requests } = recorded([step], outputSchemas)
+        const kit = yield* Kit.start({ model })
+        const end = yield* kit.agent.run("go", { output: schema as Schema.Schema<unknown, unknown> })
+        assert.strictEqual(end._tag, "Completed", JSON.stringify(end))
+        const [request] = requests
+        const root = request?.outputSchema?.schema ?? Tool.getJsonSchema(request?.tools.at(-1) as never)
+        roots.push({ type: "type" in root && root.type, reference: "$ref" in root })
+      }
+      const object = { type: "object", reference: false }
+      assert.deepStrictEqual(roots, [object, object])
+    })
+  )
+
   it.scoped("has a tool of another name where the program has one of this name", () =>
     Effect.gen(function* () {
       const Final = Tool.make("final_result", { success: Schema.String })
@@ -227,6 +268,13 @@ describe("a typed result", () => {
         const kit = yield* Kit.start({ model: [step] })
         const end = yield* kit.agent.run("go", { output: Lines })
         assert.deepStrictEqual(end._tag === "Completed" ? end.value : end, [1, 2])
+      }
+      // Models also leave out the field that holds a union, whose members may have one of its name.
+      const Found = Schema.Union(Schema.Struct({ value: Schema.Int }), Schema.Struct({ missing: Schema.String }))
+      for (const params of [{ value: { value: 1 } }, { value: 1 }]) {
+        const kit = yield* Kit.start({ model: [result(params)] })
+        const end = yield* kit.agent.run("go", { output: Found })
+        assert.deepStrictEqual(end._tag === "Completed" ? end.value : end, { value: 1 })
       }
     })
   )
