@@ -217,13 +217,13 @@ class Mediator {
   private ask(held: Held): Effect.Effect<Answered, InteractionError> {
     const { recheck, request, upcoming, votes } = held.raised
     const withdrawn = () => held.withdrawn?.why
-    const options: Interactor.Options<Interaction.Interaction> = { recheck, votes, withdrawn }
     const { interactor, strategy } = this.options
     // What a rule reserves for people, no parent decides.
     if (strategy === undefined || strategy === forward || Ballot.isReserved(request.interaction)) {
-      const forwarded = { ...options, upcoming }
+      const forwarded: Interactor.Options<Interaction.Interaction> = { recheck, votes, withdrawn, upcoming }
       return Effect.suspend(() => Asking.askMasked(interactor, request, forwarded, Effect.interruptible))
     }
+    const options: Interactor.Options<Interaction.Interaction> = { recheck, votes, withdrawn }
     const decided = Effect.flatMap(this.decided(strategy, held), (known) =>
       Option.isSome(known) ? Effect.succeed(known.value) : Asking.ask(interactor, request, options)
     )

@@ -36,9 +36,17 @@ export const ownQuestion: Decision = { decision: "ask", method: "default", rule:
 export const decides = (now: CheckState, known: Option.Option<Resolution>): known is Option.Some<Resolution> =>
   Option.isSome(known) && (now.own === undefined || !known.value.granted)
 
-export const allowedOf = ({ call, edited, own, params }: CheckState): Allowed => {
-  const allowed = { _tag: "Allowed", params, encoded: call.params, edited } as const
-  return own === undefined ? allowed : { ...allowed, answered: own }
+/** Members are added one by one: behind a spread, they would give every verdict a shape of its own. */
+export const allowedOf = ({ call, edited, own, params }: CheckState, pending?: Allowed["pending"]): Allowed => {
+  const allowed: { -readonly [K in keyof Allowed]: Allowed[K] } = {
+    _tag: "Allowed",
+    params,
+    encoded: call.params,
+    edited
+  }
+  if (own !== undefined) allowed.answered = own
+  if (pending !== undefined) allowed.pending = pending
+  return allowed
 }
 
 export const verdictOf = (now: CheckState, resolution: Resolution): Verdict =>

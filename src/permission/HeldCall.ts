@@ -43,7 +43,7 @@ export const make = (gate: Gate, now: CheckState, resolution: Resolution, by: Al
   const breakOff = Effect.suspend(() =>
     check.resolved === undefined ? Effect.asVoid(check.breakOff(PermissionCheck.cancelled)) : Effect.void
   )
-  return { ...allowedOf(now), pending: { settle, breakOff, leave: () => check.leave(), writeLeft: check.writeLeft } }
+  return allowedOf(now, { settle, breakOff, leave: () => check.leave(), writeLeft: check.writeLeft })
 }
 
 /** Asks the rules once more about a call that was allowed, and goes on where it may run. */

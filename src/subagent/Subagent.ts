@@ -9,7 +9,6 @@
  * It lives until it is closed or its parent ends. Only the turn of a task is bound to the call that waits for it.
  */
 import type * as Clock from "effect/Clock"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
@@ -26,8 +25,6 @@ import type * as Model from "../model/Model.js"
 import * as JournalEntry from "../journal/JournalEntry.js"
 import type * as SessionSnapshot from "../journal/SessionSnapshot.js"
 import * as Session from "../session/Session.js"
-import * as SessionLimits from "../turn/Limits.js"
-import type { Limits } from "../turn/Limits.js"
 import type { SessionRecorder } from "../journal/SessionRecorder.js"
 import type { AgentTree, Node } from "./AgentTree.js"
 import * as TreeSession from "./TreeSession.js"
@@ -76,58 +73,75 @@ export interface Subagent {
   readonly close: Effect.Effect<void>
 }
 
-/** Makes a child in its parent's scope and starts it. */
+/**
+ * Makes a child in its parent's scope and starts it. Not a generator: V8 keeps the function of each in the old generation,
+ * with all that it holds.
+ */
 export const make = (options: Options, parentScope: Scope.Scope): Effect.Effect<Subagent> =>
-  Effect.gen(function* () {
-    const { id, model, parent, path, recipe, restored, tree } = options
-    const { bus } = tree.shared
-    const ids = yield* Id.IdGenerator
-    const clock = yield* Effect.clock
-    const scope = yield* Scope.fork(parentScope, parentScope.strategy)
-    const sessionId = restored?.opened.sessionId ?? Id.session(ids)
-    const origin: Origin.Origin = {
-      sessionId,
-      rootSessionId: parent.origin.rootSessionId,
-      agent: path,
-      depth: parent.origin.depth + 1,
-      parentSessionId: parent.origin.sessionId,
-      subagentId: id
-    }
-    const tell = telling(bus, clock, origin)
-    const envelope = options.allowed && { subagentId: id, tools: options.allowed }
-    const own: TreeSession.Own = {
-      origin,
-      model,
-      tools: recipe.tools,
-      instructions: [tree.settings.instructions, recipe.instructions],
-      limits: limitsAt(origin.depth, options),
-      compaction: recipe.compaction,
-      restored,
-      interactor: ({ replies }) =>
-        ParentBridgedChannel.make({
-          parent: parent.origin.agent,
-          replies,
-          port: parent.inbox.childPort,
-          timeouts: tree.settings.timeouts
-        }),
-      wiring: (wired) => options.family.wire(recipe, wired, envelope),
-      opening: (instructions) => openedAs(options, origin, instructions),
-      late: lateTo(tell),
-      unread: (message) => parent.submit(message, Session.Interject({ parentId: "root" }))
-    }
-    const { journal, session, wiring } = TreeSession.make(tree, own, { ids, clock, scope })
-    const child = new Child(options, { session, journal, scope, tell })
-    tree.add(child.node)
-    tell(createdAs(options, origin))
+  Effect.flatMap(surroundings(parentScope), (surroundings) => {
+    const { all, parent } = options
+    const { child, wiring } = making(options, surroundings)
+    const started = Effect.as(child.start(parent), child)
     // Before it resumes: the call that waits for one of them must find it.
-    if (options.all !== undefined) yield* wiring.restore(options.all)
-    yield* child.start(parent)
-    return child
+    return all === undefined ? started : Effect.zipRight(wiring.restore(all), started)
   })
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+interface Surroundings extends Session.Surroundings {
+  readonly scope: Scope.CloseableScope
+}
+
+/** Where a child is made: in a scope of its own below its parent's. */
+const surroundings = (parentScope: Scope.Scope): Effect.Effect<Surroundings> =>
+  Effect.flatMap(Id.IdGenerator, (ids) =>
+    Effect.flatMap(Scope.fork(parentScope, parentScope.strategy), (scope) =>
+      Effect.clockWith((clock) => Effect.succeed({ ids, clock, scope }))
+    )
+  )
+
+/** A child in its tree, before it takes a task. */
+const making = (options: Options, surroundings: Surroundings): { child: Child; wiring: TreeSession.Wiring } => {
+  const { family, id, model, parent, path, recipe, restored, tree } = options
+  const { clock, ids, scope } = surroundings
+  const origin: Origin.Origin = {
+    sessionId: restored?.opened.sessionId ?? Id.session(ids),
+    rootSessionId: parent.origin.rootSessionId,
+    agent: path,
+    depth: parent.origin.depth + 1,
+    parentSessionId: parent.origin.sessionId,
+    subagentId: id
+  }
+  const tell = telling(tree.shared.bus, clock, origin)
+  const envelope = options.allowed && { subagentId: id, tools: options.allowed }
+  const own: TreeSession.Own = {
+    origin,
+    model,
+    tools: recipe.tools,
+    instructions: [tree.settings.instructions, recipe.instructions],
+    limits: tree.limitsAt(origin.depth, recipe.maxTurns),
+    compaction: recipe.compaction,
+    restored,
+    interactor: ({ replies }) =>
+      ParentBridgedChannel.make({
+        parent: parent.origin.agent,
+        replies,
+        port: parent.inbox.childPort,
+        timeouts: tree.settings.timeouts
+      }),
+    wiring: (wired) => family.wire(recipe, wired, envelope),
+    opening: (instructions) => openedAs(options, origin, instructions),
+    late: lateTo(tell),
+    unread: (message) => parent.submit(message, Session.Interject({ parentId: "root" }))
+  }
+  const { journal, session, wiring } = TreeSession.make(tree, own, surroundings)
+  const child = new Child(options, { session, journal, scope, tell })
+  tree.add(child.node)
+  tell(createdAs(options, origin))
+  return { child, wiring }
+}
 
 interface Parts {
   readonly session: Session.Service
@@ -213,13 +227,6 @@ const lateTo =
   (tell: Tell) =>
   ({ by, requestId, winner }: PendingReplies.Late): void =>
     tell({ _tag: "LateAnswer", requestId, by, ...(winner === undefined ? {} : { winner }) })
-
-/** A deeper agent gives up earlier on a call that does not stop, so that the report names the innermost one. */
-const limitsAt = (depth: number, { recipe, tree: { shared } }: Options): Partial<Limits> => ({
-  ...shared.limits,
-  maxSteps: recipe.maxTurns,
-  stopWithin: Duration.times(shared.limits?.stopWithin ?? SessionLimits.defaults.stopWithin, 0.9 ** depth)
-})
 
 const createdAs = (
   { id, model, parent, recipe: { profile }, toolCallId }: Options,
