@@ -7,6 +7,7 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as HashMap from "effect/HashMap"
+import * as Inspectable from "effect/Inspectable"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Option from "effect/Option"
@@ -35,9 +36,7 @@ export const main = (argv: ReadonlyArray<string>): Effect.Effect<number> =>
       Effect.catchAllCause((cause) => (Cause.isInterruptedOnly(cause) ? Effect.interrupt : crash(cause, debug))),
       Effect.provide(platform),
       Effect.provide(Logger.minimumLogLevel(level.right)),
-      Effect.provide(
-        Logger.replace(Logger.defaultLogger, Logger.map(debug ? Logger.logfmtLogger : brief, Output.writeNow))
-      )
+      Effect.provide(Logger.replace(Logger.defaultLogger, debug ? Logger.map(Logger.logfmtLogger, Output.log) : brief))
     )
   })
 
@@ -45,12 +44,17 @@ export const main = (argv: ReadonlyArray<string>): Effect.Effect<number> =>
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** One line for a failure: stack traces are shown on request only. */
-const brief = Logger.make<unknown, string>((options) => {
+/** One line for a failure, and a sentence as what it is: stack traces are shown on request only. */
+const brief = Logger.make<unknown, void>((options) => {
   const [error] = Cause.prettyErrors(options.cause)
-  if (error === undefined) return Logger.logfmtLogger.log(options)
+  if (error === undefined) {
+    const texts = Array.isArray(options.message) ? options.message : [options.message]
+    return Output.logOnce(
+      texts.map((text) => (typeof text === "string" ? text : Inspectable.toStringUnknown(text))).join(" ")
+    )
+  }
   const annotations = HashMap.set(options.annotations, "cause", error.message)
-  return Logger.logfmtLogger.log({ ...options, annotations, cause: Cause.empty })
+  return Output.log(Logger.logfmtLogger.log({ ...options, annotations, cause: Cause.empty }))
 })
 
 /** Loaded with the first command that an agent runs: Node's part for processes is large, and most runs have none. */

@@ -43,6 +43,26 @@ describe("a command with ! before it", () => {
     )
   )
 
+  it.live("does not tear the prompt with a line of the log, nor says again that nothing confines it", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const at = yield* Program.place
+        const env = { ASSENT_SANDBOX: "auto", PATH: at.path("tmp") }
+        const told = "Commands run without a sandbox: "
+        const screen = yield* Pseudo.start(at, ["chat"], { columns: 200, rows: 30, env })
+        yield* screen.sees((text) => text.includes(told))
+        yield* screen.type("!echo one\r")
+        const chatted = yield* screen.sees((text) => text.endsWith(offer))
+        assert.include(chatted, "> !echo one\n  one\n")
+        assert.strictEqual(chatted.split(told).length, 2)
+        const run = yield* Pseudo.start(at, ["run", "--yolo", "run echo two"], { columns: 200, rows: 30, env })
+        yield* run.exit
+        assert.include(run.everything(), `assent: ${told}`)
+        for (const text of [chatted, run.everything()]) assert.notInclude(text, "timestamp=")
+      })
+    )
+  )
+
   it.live("runs without a question, is shown, and reaches the model with a line that says so alone", () =>
     Effect.scoped(
       Effect.gen(function* () {

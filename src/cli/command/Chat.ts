@@ -28,6 +28,7 @@ import * as Display from "../../terminal/Display.js"
 import * as ExitCode from "../ExitCode.js"
 import * as SessionSelection from "../config/SessionSelection.js"
 import * as Launch from "../Launch.js"
+import * as Output from "../terminal/Output.js"
 import * as Screen from "../terminal/Screen.js"
 import * as Worded from "../terminal/Worded.js"
 import * as UndoReport from "../view/UndoReport.js"
@@ -127,7 +128,12 @@ export const run = (invocation: Arguments.Invocation) =>
             commands: Effect.flatMap(
               Effect.promise(() => import("../config/SandboxSettings.js")),
               ({ sign }) => sign(current.workspace, current.sandbox)
-            ).pipe(Effect.provide(platform)),
+            ).pipe(
+              Effect.tap(({ remark }) =>
+                remark === undefined ? Effect.void : Effect.sync(() => Output.wasSaid(remark))
+              ),
+              Effect.provide(platform)
+            ),
             models: ModelList.all(current),
             namedModels: () => ModelList.named(current),
             branch: () => GitBranch.of(current.workspace),

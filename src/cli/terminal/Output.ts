@@ -5,6 +5,8 @@
  * Text is written in order, with back-pressure from slow readers.
  */
 import * as Effect from "effect/Effect"
+import * as Queue from "effect/Queue"
+import type * as Scope from "effect/Scope"
 import * as TerminalText from "../../terminal/TerminalText.js"
 import * as Fitted from "./Fitted.js"
 import * as StandardStream from "./StandardStream.js"
@@ -39,6 +41,48 @@ export const writeJsonLines = (to: Name, values: Iterable<unknown>): Effect.Effe
 export const writeNow = (line: string): void => {
   if (!StandardStream.isGone(process.stderr)) process.stderr.write(`${TerminalText.printed(line, false)}\n`)
 }
+
+// -----------------------------------------------------------------------------------------------------------------
+// the log
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Where lines of the log go while somebody draws on this terminal: among what is drawn, never through it. */
+let lead: ((line: string) => void) | undefined
+const said = new Set<string>()
+
+/** A line of the log, which is on standard error unless a screen takes it. */
+export const log = (line: string): void => (lead === undefined ? writeNow(line) : lead(line))
+
+/** The same of a sentence for people, once: what a screen has shown in other ways is not said again. */
+export const logOnce = (sentence: string): void => {
+  if (said.has(sentence)) return
+  said.add(sentence)
+  log(`assent: ${sentence}`)
+}
+
+/** A person has read this sentence. */
+export const wasSaid = (sentence: string): void => void said.add(sentence)
+
+/** Lines of the log are shown by this screen until the scope closes; what it has not shown by then is written. */
+export const showLog = (show: (line: string) => Effect.Effect<void>): Effect.Effect<void, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    /** Every line is offered by the logger, which cannot wait, and taken by the fiber below; the scope ends both. */
+    const lines = yield* Queue.unbounded<string>()
+    const mine = (line: string) => void lines.unsafeOffer(line)
+    const before = lead
+    lead = mine
+    yield* Effect.addFinalizer(() =>
+      Effect.map(Queue.takeAll(lines), (rest) => {
+        if (lead === mine) lead = before
+        for (const line of rest) log(line)
+      })
+    )
+    yield* Effect.forkScoped(Effect.forever(Effect.flatMap(Queue.take(lines), show)))
+  })
+
+// -----------------------------------------------------------------------------------------------------------------
+// calling
+// -----------------------------------------------------------------------------------------------------------------
 
 /** How somebody is called to a terminal: by its bell, and with it by a note of the desktop in one of two forms. */
 export type Call = keyof typeof calls

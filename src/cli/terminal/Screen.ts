@@ -15,6 +15,7 @@ import { canDraw, isInteractive, mayColor } from "./Tty.js"
 import * as NodeTerminal from "./NodeTerminal.js"
 import * as Output from "./Output.js"
 import * as Outside from "./Outside.js"
+import * as Worded from "./Worded.js"
 
 export { canDraw, isInteractive }
 
@@ -54,12 +55,15 @@ export const layer = ({ output, history }: Options): Layer.Layer<ConsoleScreen.C
   Layer.unwrapEffect(
     Effect.map(wantsColor(output), (color) =>
       canDraw(output)
-        ? ConsoleScreen.layer({
-            color,
-            history,
-            outside: Outside.make(),
-            call: Output.ring(output, Output.callOf(process.env))
-          })
+        ? Layer.provideMerge(
+            logShown,
+            ConsoleScreen.layer({
+              color,
+              history,
+              outside: Outside.make(),
+              call: Output.ring(output, Output.callOf(process.env))
+            })
+          )
         : ConsolePlain.layer({
             color,
             echoes: process.stdin.isTTY === true,
@@ -86,3 +90,12 @@ export const withConsole = <A, E, R>(
     ),
     layer(options)
   )
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** A line of the log through a drawn prompt would tear it. */
+const logShown = Layer.scopedDiscard(
+  Effect.flatMap(ConsoleScreen.ConsoleScreen, (screen) => Output.showLog(Worded.of(screen).printLine))
+)
