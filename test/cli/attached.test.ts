@@ -1,8 +1,11 @@
 /** What goes with words: files that a line names, files that were attached, and what was piped in. */
 import { assert, describe, it } from "@effect/vitest"
+import * as NodeContext from "@effect/platform-node/NodeContext"
 import * as Effect from "effect/Effect"
+import * as FastCheck from "fast-check"
 import { spawn } from "node:child_process"
 import { existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs"
+import * as path from "node:path"
 import { fileURLToPath } from "node:url"
 import * as ChatFiles from "../../src/cli/executor/ChatFiles.js"
 import * as FileSample from "../kit/FileSample.js"
@@ -184,6 +187,66 @@ describe("the list behind an @", () => {
         })
       )
     )
+})
+
+describe("a name that is picked", () => {
+  it.live("is read as that file again, whatever letters it has; what no line can name is not in the list", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const at = yield* Program.place
+        const root = at.path("workspace")
+        const letters = [
+          "a",
+          " ",
+          '"',
+          "'",
+          "`",
+          "\\",
+          "(",
+          ")",
+          ",",
+          ":",
+          ";",
+          ".",
+          "!",
+          "?",
+          "]",
+          "@",
+          "-",
+          "é",
+          "日",
+          "#"
+        ]
+        const names = FastCheck.sample(
+          FastCheck.string({ unit: FastCheck.constantFrom(...letters), minLength: 1, maxLength: 6 }),
+          { numRuns: 300, seed: 17 }
+        ).filter((name) => !/^\.+$/.test(name))
+        for (const name of names) writeFileSync(path.join(root, name), name)
+        for (const name of ["two\nlines", "esc\u001b[31m", "tab\t", Buffer.from([0x62, 0xff])])
+          writeFileSync(Buffer.concat([Buffer.from(`${root}/`), Buffer.from(name)]), "x")
+        const files = yield* ChatFiles.make({ root })
+        const paths = yield* files.paths
+        assert.strictEqual(paths("", 1_000).length, new Set(names).size + 4)
+        const offers = ChatFiles.offers({ agents: () => [], ask: () => {}, files, paths: () => paths("", 1_000) })
+        const choices = offers('see @"')?.choices ?? []
+        assert.sameMembers(
+          choices.map(({ label }) => label),
+          [...new Set(names)]
+        )
+        for (const { label, text } of choices) {
+          const gathered = yield* files.gather(`see ${text}and (${text.trim()}) as "one"`)
+          assert.deepStrictEqual(
+            gathered.files.map(({ file }) => new TextDecoder().decode(file?.bytes)),
+            [label]
+          )
+          assert.deepStrictEqual(
+            offers(`see ${text.slice(0, -2)}`)?.query,
+            label.slice(0, text.endsWith('" ') ? undefined : -1)
+          )
+        }
+      })
+    ).pipe(Effect.provide(NodeContext.layer))
+  )
 })
 
 describe("the words of a message with files", () => {

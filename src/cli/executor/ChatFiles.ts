@@ -1,9 +1,10 @@
 /**
  * Files that go with a line: those that it names with `@`, and those that were attached before.
  *
- * `@src/a.ts` names a file or a directory of the workspace, `@"two words.md"` one with blanks in its name. What names
- * nothing is words, as in `@types/node is missing`; only what can be nothing but a path is refused. A text goes to the
- * model as a file of the message, never as its words, so nothing in it can be taken for something that a person said.
+ * `@src/a.ts` names a file or a directory of the workspace, `@"two words.md"` one with blanks in its name, where `\"` is a
+ * quote of it. What names nothing is words, as in `@types/node is missing`; only what can be nothing but a path is refused.
+ * A text goes to the model as a file of the message, never as its words, so nothing in it can be taken for something that
+ * a person said.
  */
 import type * as FileSystem from "@effect/platform/FileSystem"
 import type * as Path from "@effect/platform/Path"
@@ -210,10 +211,10 @@ export const offers =
     readonly ask: () => void
   }): Picker.Offers =>
   (before) => {
-    const match = /(?<![^\s("'`[{<])@(?:"([^"\n]*)|([^\s"'`(),;]*))$/u.exec(before)
+    const match = /(?<![^\s("'`[{<])@(?:"((?:[^"\\\n]|\\["\\]|\\(?!["\\]))*)|([^\s"'`(),;]*))$/u.exec(before)
     if (match === null) return undefined
     const [, quoted, plain = ""] = match
-    const query = quoted ?? plain
+    const query = quoted === undefined ? plain : unquoted(quoted)
     if (query === "") ask()
     const named = match.index > 0 || quoted !== undefined ? [] : agents().filter((name) => name.startsWith(query))
     const output = query === "" || query === "!" ? files.output() : undefined
@@ -223,11 +224,17 @@ export const offers =
       choices: [
         ...named.map((name) => ({ text: `@${name} `, label: `${name} (agent)` })),
         ...(output === undefined ? [] : [{ text: "@! ", label: `! (${output.said})` }]),
-        ...paths(query, mostOffered).map((path) => ({
-          // A directory may be the beginning of a path.
-          text: !isPlain(path) ? `@"${path}" ` : path.endsWith("/") ? `@${path}` : `@${path} `,
-          label: path
-        }))
+        ...paths(query, mostOffered)
+          .filter(isTyped)
+          .map((path) => ({
+            // A directory may be the beginning of a path.
+            text: !isPlain(path)
+              ? `@"${path.replace(/["\\]/g, "\\$&")}" `
+              : path.endsWith("/")
+                ? `@${path}`
+                : `@${path} `,
+            label: path
+          }))
       ]
     }
   }
@@ -300,7 +307,13 @@ export const toldWords = (words: ReadonlyArray<string>): string =>
 const most = 20
 const mostOffered = 100
 
-/** Whether a path can be named without quotes. One that has a quote itself is attached. */
+/** Whether a path can be named in a line at all: no control characters, no bytes that are none of a letter. */
+const isTyped = (path: string): boolean => !/[\p{Cc}\ufffd]/u.test(path)
+
+/** What stands in quotes, where a quote or a backslash of the name itself has a backslash before it. */
+const unquoted = (text: string): string => text.replace(/\\(["\\])/g, "$1")
+
+/** Whether a path can be named without quotes. */
 const isPlain = (path: string): boolean => /^[^\s"'`(),;]*[^\s"'`(),;.:?!\]}>]$/u.test(path)
 
 const mostText = 200_000
@@ -314,10 +327,13 @@ interface Mention {
 
 /** What begins with `@` and with a word. An address, such as `me@example.com`, has no blank before it. */
 const mentionsIn = (words: string): ReadonlyArray<Mention> =>
-  Array.from(words.matchAll(/(?<![^\s("'`[{<])@(?:"([^"\n]+)"|([^\s"'`(),;]+))/gu), ([, quoted, plain]) => ({
-    text: quoted ?? plain ?? "",
-    isQuoted: quoted !== undefined
-  }))
+  Array.from(
+    words.matchAll(/(?<![^\s("'`[{<])@(?:"((?:[^"\\\n]|\\["\\]|\\(?!["\\]))+)"|([^\s"'`(),;]+))/gu),
+    ([, quoted, plain]) => ({
+      text: quoted === undefined ? (plain ?? "") : unquoted(quoted),
+      isQuoted: quoted !== undefined
+    })
+  )
 
 /** The name as it stands, without what ends a sentence behind it, and without a number of a line. */
 const namesIn = ({ isQuoted, text }: Mention): ReadonlyArray<string> => {
