@@ -115,11 +115,16 @@ export const make = (options: Options): MarkdownStream => {
     const tokens = [{ type: "text", raw: text, text, escaped: false }]
     const literal: ReadonlyArray<Token> = [{ type: "paragraph", raw: text, text, tokens }]
     if (isThicket(text)) return literal
+    // The lexer drops blanks at the end of a list, which there are whenever a piece ends behind a word.
+    const end = beforeBlanks(text)
     try {
       const lexer = new Lexer()
       Object.assign(lexer.tokens.links, links)
-      const tokens = lexer.lex(text)
+      const tokens = lexer.lex(text.slice(0, end))
       Object.assign(links, lexer.tokens.links)
+      const last = tokens.at(-1)
+      if (last === undefined) return end === text.length ? tokens : [{ type: "space", raw: text }]
+      last.raw += text.slice(end)
       // The places of cuts are counted in these; what the lexer has changed is shown as it came.
       return tokens.map(({ raw }) => raw).join("") === text ? tokens : literal
     } catch {
@@ -304,6 +309,13 @@ const partOf = (source: string): string => {
 const cutOf = (text: string): number => {
   const part = text.slice(0, longestOpen)
   return part.lastIndexOf("\n") + 1 || part.lastIndexOf(" ") + 1 || whole(part)
+}
+
+/** The length without blanks at the end. */
+const beforeBlanks = (text: string): number => {
+  let end = text.length
+  while (end > 0 && (text[end - 1] === " " || text[end - 1] === "\t")) end--
+  return end
 }
 
 /** The length without half a character at the end. */

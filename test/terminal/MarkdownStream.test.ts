@@ -90,6 +90,30 @@ describe("Markdown that arrives in pieces", () => {
     )
   })
 
+  it("shows the same while it is open, whether or not a piece ends with a blank", () => {
+    const seen = (text: string): ReadonlyArray<string> => {
+      const stream = MarkdownStream.make({ color: false })
+      const rows: Array<string> = []
+      stream.push(text)
+      for (let more = true; more;) {
+        const taken = stream.take(80)
+        rows.push(...taken.rows)
+        more = taken.more
+      }
+      return [...rows, ...stream.open(80, 1_000)].map((row) => row.trimEnd()).filter((row) => row !== "")
+    }
+    const halfWay = fc
+      .tuple(document, fc.nat())
+      .map(([text, place]) => text.slice(0, place % (text.length + 1)).trimEnd())
+      // A mark alone may be the beginning of a word.
+      .filter((text) => /[\p{L}\p{N}.)*`~]$/u.test(text) && !/(?:^|\n) *(?:[-+*]|\d+[.)]?|`+|~+)$/.test(text))
+    fc.assert(
+      fc.property(halfWay, (text) => assert.deepStrictEqual(seen(`${text} `), seen(text))),
+      { numRuns: Runs.of(1_600) }
+    )
+    assert.deepStrictEqual(seen("Some **words**:\n\n1. One\n2. "), ["Some **words**:", "1. One", "2."])
+  })
+
   it("goes on with a list whose next number has come by half", () => {
     const text = "1. one\n2. two\n\n1. three\n- four\n"
     const whole = drawn([text])
