@@ -106,6 +106,7 @@ interface Report {
 
 const nothing: Report = { text: undefined, codes: [], status: undefined, retryAfter: undefined }
 
+// What may pass is asked for again by itself: its advice tells nobody to do that.
 // Order matters: a wrong key may come as a 400, a conversation that is too long as a 500, an exhausted account as a 429.
 const classify = (source: Source, report: Report): ModelError.ModelError => {
   const { status } = report
@@ -125,14 +126,17 @@ const classify = (source: Source, report: Report): ModelError.ModelError => {
     })
   }
   if (status === 429 || rateNames.test(names)) {
-    return new ModelError.RateLimited({ ...waited, ...say("too many requests", "Wait and try again.") })
+    return new ModelError.RateLimited({
+      ...waited,
+      ...say("too many requests", "Calls are taken again after a while.")
+    })
   }
   if (status === 413 || lengthNames.test(names) || lengthTexts.test(text)) {
     const advice = "Shorten the conversation, or use a model with a larger context."
     return new ModelError.ContextTooLong({ ...fields, ...say("the conversation is too long for the model", advice) })
   }
   if (status === 408 || (status !== undefined && status >= 500) || overloadNames.test(names)) {
-    const advice = "Try again later, or use another model."
+    const advice = "That often passes; another model may answer meanwhile."
     return new ModelError.Overloaded({ ...waited, ...say("the provider cannot serve right now", advice) })
   }
   if (status !== undefined || refusalNames.test(names)) {

@@ -72,6 +72,8 @@ export const failureOf = <A, R>(effect: Effect.Effect<A, Model.ModelError, R>) =
     assertClean(Cause.pretty(exit.cause))
     const error = yield* Effect.orDieWith(Cause.failureOption(exit.cause), () => new Error(Cause.pretty(exit.cause)))
     assertClean(error)
+    // What may pass is asked for again by itself, and this message says why.
+    if (Model.isTransient(error)) assert.notMatch(error.message, /try again/i)
     assert.isTrue(Schema.is(Model.ModelError)(error))
     assert.notProperty(error, "cause")
     return error
