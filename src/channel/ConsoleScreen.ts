@@ -65,7 +65,7 @@ export type Submitted = Data.TaggedEnum<{
   readonly Escape: {}
   /** Ctrl with `o` or `t`: to open, or to fold, what was shown in brief. */
   readonly Shortcut: { readonly key: string }
-  /** Ctrl-D on an empty line, or the end of input. */
+  /** Ctrl-D where nothing is typed, also at a question, which it closes; or the end of input. */
   readonly EndOfInput: {}
 }>
 /**
@@ -174,7 +174,8 @@ export interface Outside {
 // -----------------------------------------------------------------------------------------------------------------
 
 /**
- * The person closed the dialog with Ctrl-C or Ctrl-D, went back from a question with escape, or the input has ended.
+ * The person closed the dialog with Ctrl-C or Ctrl-D, went back from a question with escape or Ctrl-D, or the input has
+ * ended.
  *
  * @since 0.1.0
  * @category errors
@@ -201,7 +202,7 @@ export class ConsoleScreen extends Context.Tag("assent/channel/ConsoleScreen")<C
 
 /**
  * Takes the terminal over until the scope closes; then the prompt is erased, the cursor shown, paste mode off, and an
- * open dialog closed. A terminal that can no longer be written to counts as the end of input.
+ * open dialog closed. A terminal that is gone, or can no longer be written to, counts as the end of input after a second.
  *
  * @since 0.1.0
  * @category constructors
@@ -236,13 +237,20 @@ export const make = (options: Options): Effect.Effect<Service, never, Terminal.T
       Effect.sync(() => state.end()),
       submitted.end
     )
+    // The terminal is gone. A signal says so too and may come a little later: it leaves questions open for another
+    // process, where the end of input would withdraw them.
+    const losing = yield* FiberHandle.make<void>()
+    const lost: Effect.Effect<void> = Effect.suspend(() => {
+      const ending = Effect.zipRight(Effect.delay(end, "1 second"), change(state.view))
+      return FiberHandle.run(losing, Effect.interruptible(ending), { onlyIfMissing: true })
+    })
     // Waiting for the lock can be interrupted; the drawing and the state change together or not at all.
     const change = (f: (now: number) => string): Effect.Effect<void> =>
       lock.withPermits(1)(
         Effect.uninterruptible(
           Effect.flatMap(Effect.all([Clock.currentTimeMillis, columns, rows]), ([now, width, height]) => {
             const out = state.resize(width, height, now) + f(now)
-            return out === "" ? Effect.void : Effect.catchAll(terminal.display(out), () => end)
+            return out === "" ? Effect.void : Effect.catchAll(terminal.display(out), () => lost)
           })
         )
       )
@@ -293,8 +301,7 @@ export const make = (options: Options): Effect.Effect<Service, never, Terminal.T
           yield* waitForKey
           if (done) break
         }
-        yield* end
-        yield* change(state.view)
+        yield* lost
       })
     )
     yield* Effect.forkScoped(Effect.forever(Effect.flatMap(lines.take, (line) => commands(line) ?? Effect.void)))

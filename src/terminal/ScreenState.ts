@@ -160,7 +160,9 @@ export const make = (options: Options) => {
     const isEnd = typed.key.name === "enter" && (!isText || question.hidden === true)
     const input = isEnd ? { ...typed, key: { ...typed.key, name: "return" } } : typed
     if (input.key.ctrl && input.key.name === "d" && current.editor.text === "") {
-      return settle(current, Closed({ by: "end of input" }))
+      // The program hears first that they leave.
+      if (question.back !== true) options.onEndOfInput()
+      return settle(current, Closed({ by: question.back === true ? "escape" : "end of input" }))
     }
     // The last of several keys that were typed on without a look at this question.
     if (current.blind && input.key.name === "return") return ""
@@ -360,8 +362,7 @@ export const make = (options: Options) => {
       return paint(now)
     },
     busy: () => (status !== undefined || dialog?.question.until !== undefined) && !closed,
-    /** Turns the spinner. */
-    turn: (now: number) => {
+    turn: (now: number): string => {
       frame++
       return paint(now)
     },

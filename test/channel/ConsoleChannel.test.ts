@@ -282,6 +282,7 @@ describe("ConsoleChannel", () => {
       const { terminal, ask } = yield* setup()
       const asking = yield* ask(samples[kind].interaction)
       yield* terminal.end
+      yield* TestClock.adjust("1 second")
       const error = yield* Effect.flip(Fiber.join(asking))
       assert.strictEqual(error._tag, "InteractionCancelled")
     })

@@ -73,6 +73,7 @@ describe("the prompt", () => {
       assert.deepStrictEqual(yield* screen.next, ConsoleScreen.Interrupt())
       assert.deepStrictEqual(yield* screen.next, ConsoleScreen.EndOfInput())
       yield* terminal.end
+      yield* TestClock.adjust("1 second")
       assert.deepStrictEqual(yield* screen.next, ConsoleScreen.EndOfInput())
       assert.deepStrictEqual(yield* screen.next, ConsoleScreen.EndOfInput())
     })
@@ -465,26 +466,45 @@ describe("a dialog", () => {
     })
   )
 
-  it.scoped("is closed alone by Ctrl-D, which is ignored when it comes too early", () =>
+  it.scoped(
+    "is closed by Ctrl-D, which whoever reads the lines hears first, and which is ignored when it comes too early",
+    () =>
+      Effect.gen(function* () {
+        const { terminal, screen } = yield* setup()
+        const asking = yield* ask(screen, "Allow it?")
+        yield* terminal.press("d", { ctrl: true })
+        assert.strictEqual(asking.unsafePoll(), null)
+        yield* pause
+        yield* terminal.press("d", { ctrl: true })
+        const closed = Either.left(new ConsoleScreen.DialogClosed({ by: "end of input" }))
+        assert.deepStrictEqual(yield* Fiber.join(asking), closed)
+        assert.deepStrictEqual(yield* screen.next, ConsoleScreen.EndOfInput())
+        yield* terminal.type("still here\n")
+        assert.deepStrictEqual(yield* screen.next, ConsoleScreen.Line({ text: "still here" }))
+      })
+  )
+
+  it.scoped("is gone back from by Ctrl-D where there is a question before it, and nobody leaves", () =>
     Effect.gen(function* () {
       const { terminal, screen } = yield* setup()
-      const asking = yield* ask(screen, "Allow it?")
-      yield* terminal.press("d", { ctrl: true })
-      assert.strictEqual(asking.unsafePoll(), null)
+      const asking = yield* ask(screen, "Which one?", { back: true })
       yield* pause
       yield* terminal.press("d", { ctrl: true })
-      assert.isTrue(Either.isLeft(yield* Fiber.join(asking)))
+      assert.deepStrictEqual(yield* Fiber.join(asking), Either.left(new ConsoleScreen.DialogClosed({ by: "escape" })))
       yield* terminal.type("still here\n")
       assert.deepStrictEqual(yield* screen.next, ConsoleScreen.Line({ text: "still here" }))
     })
   )
 
-  it.scoped("is closed by the end of input, like those in line", () =>
+  it.scoped("is closed a second after the terminal is gone, like those in line, so that a signal is heard first", () =>
     Effect.gen(function* () {
       const { terminal, screen } = yield* setup()
       const first = yield* ask(screen, "one?")
       const second = yield* ask(screen, "two?")
       yield* terminal.end
+      yield* TestClock.adjust("999 millis")
+      assert.strictEqual(first.unsafePoll(), null)
+      yield* TestClock.adjust("1 millis")
       const closed = Either.left(new ConsoleScreen.DialogClosed({ by: "end of input" }))
       assert.deepStrictEqual(yield* Fiber.join(first), closed)
       assert.deepStrictEqual(yield* Fiber.join(second), closed)
@@ -496,6 +516,7 @@ describe("a dialog", () => {
       const { terminal, screen } = yield* setup()
       yield* terminal.breakOutput
       const asking = yield* ask(screen, "one?")
+      yield* TestClock.adjust("1 second")
       assert.isTrue(Either.isLeft(yield* Fiber.join(asking)))
     })
   )

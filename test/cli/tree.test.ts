@@ -380,6 +380,7 @@ describe("chat with subagents", () => {
     Effect.gen(function* () {
       const { running, terminal } = yield* chat({ main: [{ text: "hi" }] })
       yield* terminal.end
+      yield* TestClock.adjust("1 second")
       assert.strictEqual(yield* Fiber.join(running), 0)
     })
   )

@@ -36,6 +36,8 @@ export interface Pseudo {
   readonly isPaging: () => boolean
   /** The exit code, once it has ended. */
   readonly exit: Effect.Effect<number>
+  /** Takes the terminal away, as when its window is closed: what was started there ends by force, and what that started is told. */
+  readonly hangUp: Effect.Effect<void>
 }
 
 /** Starts the program there. It ends with the scope. */
@@ -160,7 +162,8 @@ const spawn = (
         },
         raw,
         isPaging: () => terminal.buffer.active.type === "alternate",
-        exit: until(code, "It did not end:")
+        exit: until(code, "It did not end:"),
+        hangUp: Effect.sync(() => child.kill("SIGKILL"))
       }
     }
   )

@@ -46,9 +46,10 @@ export const attend = (options: {
       dialog: (title, use) =>
         screen.dialog(title, (ask) =>
           use((question) =>
-            Effect.tapError(ask(question), () =>
+            Effect.tapError(ask(question), ({ by }) =>
               Effect.sync(() => {
-                leaving = true
+                // Escape goes back to the question.
+                if (by !== "escape") leaving = true
               })
             )
           )

@@ -138,12 +138,12 @@ const watch = (agent: Agent.Agent): Effect.Effect<ReadonlyArray<string>> =>
     }
   })
 
-/** A person who watches may interject and cancel. */
+/** A person who watches may interject and cancel. Whoever quits a run leaves nothing working. */
 const listen = (screen: Screen, agent: Agent.Agent): Effect.Effect<void> =>
   Effect.gen(function* () {
     for (;;) {
       const submitted = yield* screen.next
-      if (submitted._tag === "EndOfInput") return
+      if (submitted._tag === "EndOfInput") return yield* agent.shutdown
       if (submitted._tag === "Shortcut") continue
       // Unread words would begin another turn.
       if (submitted._tag !== "Line") yield* Effect.zipRight(Effect.ignore(agent.takeBack()), agent.cancel("user"))

@@ -1,0 +1,91 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Program from "../kit/Program.js"
+import * as Pseudo from "../kit/Pseudo.js"
+
+const command = (line: string) => ({ tools: [{ name: "run_command", params: { command: line } }] })
+const hushed = Effect.sleep("700 millis")
+
+describe("whoever leaves at a terminal", () => {
+  it.scopedLive("quits by Ctrl-D at a question too, which is told to no model; a comment is left first", () =>
+    Effect.gen(function* () {
+      const place = yield* Program.place
+      const model = yield* place.script(command("touch made"), { text: "the model went on" })
+      const screen = yield* Pseudo.start(place, ["chat", "--model", model])
+      yield* screen.sees((text) => text.includes("Commands run unconfined") || text.endsWith(">"))
+      yield* screen.type("go\r")
+      yield* screen.sees((text) => text.endsWith("answer>"))
+      yield* hushed
+      yield* screen.type("c")
+      yield* screen.sees((text) => text.endsWith("comment>"))
+      yield* screen.type("\x04")
+      yield* screen.sees((text) => text.includes("comment> (back)") && text.endsWith("answer>"))
+      yield* hushed
+      yield* screen.type("\x04")
+      assert.strictEqual(yield* screen.exit, 0)
+      assert.include(screen.everything(), "To go on: assent chat --resume")
+      assert.notInclude(screen.everything(), "the model went on")
+      assert.isFalse(yield* place.exists("workspace/made"))
+    })
+  )
+
+  it.scopedLive("ends a run by Ctrl-D while a command runs, and says how to go on", () =>
+    Effect.gen(function* () {
+      const place = yield* Program.place
+      const model = yield* place.script(command("echo begun; sleep 1000"), { text: "the model went on" })
+      const screen = yield* Pseudo.start(place, ["run", "--model", model, "go"])
+      yield* screen.sees((text) => text.endsWith("answer>"))
+      yield* hushed
+      yield* screen.type("y")
+      yield* screen.sees((text) => text.includes("executing"))
+      yield* screen.type("\x04")
+      assert.strictEqual(yield* screen.exit, 130)
+      assert.include(screen.everything(), "assent: go on with: assent chat --resume")
+      assert.notInclude(screen.everything(), "the model went on")
+    })
+  )
+
+  it.scopedLive("finds the question again when the window was closed over it", () =>
+    Effect.gen(function* () {
+      const place = yield* Program.place
+      const model = yield* place.script(command("touch made"), { text: "it was made" })
+      const shell = yield* Pseudo.startShell(place)
+      const line = `${shell.program} chat --model '${model}'`
+      // Outlives the terminal, to say that the program has ended.
+      yield* shell.type(`(trap '' HUP; ${line}; echo $? > ended.new; mv ended.new ended)\r`)
+      yield* shell.sees((text) => /^>$/m.test(text))
+      yield* shell.type("go\r")
+      yield* shell.sees((text) => text.endsWith("answer>"))
+      yield* shell.hangUp
+      assert.strictEqual(yield* place.appears("workspace/ended"), "130\n")
+      const screen = yield* Pseudo.start(place, ["chat", "--continue"])
+      yield* screen.sees((text) => text.includes("Allow run_command?") && text.endsWith("answer>"))
+      yield* hushed
+      yield* screen.type("y")
+      yield* screen.sees((text) => text.includes("it was made"))
+      assert.isTrue(yield* place.exists("workspace/made"))
+    })
+  )
+
+  it.scopedLive("goes back from a comment to the question, whose answer counts, also where files are answered", () =>
+    Effect.gen(function* () {
+      const place = yield* Program.place
+      const model = yield* place.script(command("touch made"), { text: "it was made" })
+      const directory = place.path("ask")
+      const requests = yield* place.makeDirectory("ask/requests")
+      const asking = yield* place.start(["run", "--model", model, "--channel", `file:${directory}`, "go"])
+      yield* place.appearsIn(requests, ".json")
+      const screen = yield* Pseudo.start(place, ["answer", directory])
+      yield* screen.sees((text) => text.endsWith("answer>"))
+      yield* hushed
+      yield* screen.type("c")
+      yield* screen.sees((text) => text.endsWith("comment>"))
+      yield* screen.type("\x1b")
+      yield* screen.sees((text) => text.includes("comment> (back)") && text.endsWith("answer>"))
+      yield* hushed
+      yield* screen.type("y")
+      const { code, stdout } = yield* asking.exit
+      assert.deepStrictEqual({ code, stdout }, { code: 0, stdout: "it was made\n" })
+    })
+  )
+})
