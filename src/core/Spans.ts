@@ -18,17 +18,21 @@
  * @since 0.1.0
  */
 import * as Cause from "effect/Cause"
-import type * as Clock from "effect/Clock"
+import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as DefaultServices from "effect/DefaultServices"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
+import * as FiberRef from "effect/FiberRef"
 import { globalValue } from "effect/GlobalValue"
 import * as Option from "effect/Option"
+import * as RuntimeFlags from "effect/RuntimeFlags"
 import * as Tracer from "effect/Tracer"
 import * as Origin from "./Origin.js"
 import type * as Redaction from "./Redaction.js"
+import * as Region from "./Region.js"
 
 // -----------------------------------------------------------------------------------------------------------------
 // models
@@ -106,15 +110,16 @@ export interface Options {
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
+type Running = Fiber.RuntimeFiber<unknown, unknown>
+
 const isOwn = (tracer: Tracer.Tracer | undefined): boolean => tracer !== undefined && tracer !== native
 
 /** Keeps spans in memory, for nobody. */
 const native: Tracer.Tracer = Context.get(DefaultServices.liveServices, Tracer.Tracer)
 
 /** In one tracer, spans of libraries in between are part of the line. */
-const nearest: Effect.Effect<Tracer.AnySpan | undefined> = Effect.contextWith((context: Context.Context<never>) =>
-  Option.getOrUndefined(Context.getOption(context, Tracer.ParentSpan))
-)
+const nearest = (fiber: Running): Tracer.AnySpan | undefined =>
+  Option.getOrUndefined(Context.getOption(fiber.currentContext, Tracer.ParentSpan))
 
 /**
  * Spans that are never opened: every effect is returned unchanged.
@@ -136,33 +141,49 @@ export const off: Service = {
  */
 export const make = (options: Options = {}): Service => {
   const { content, tracer } = options
-  const current = tracer === undefined ? nearest : currentOf(external)
+  const above = tracer === undefined ? nearest : ours
   const through = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
     tracer === undefined ? effect : Effect.withTracer(effect, tracer)
-  const begin = ({ attributes, name, origin: actor, parent, title }: Opening<never, never>) =>
-    Effect.flatMap(actor === undefined ? Origin.current : Effect.succeed(actor), (origin) =>
-      Effect.flatMap(parent === undefined ? current : Effect.succeed(parent), (above) =>
-        through(
-          Effect.makeSpan(tracer === undefined ? (title ?? name) : name, {
-            attributes: present({ ...ofOrigin(origin), ...attributes }),
-            kind: name === "assent.model_call" ? "client" : "internal",
-            captureStackTrace: false,
-            ...(above === undefined ? { root: true } : { parent: above })
-          })
+  const begin = <A, E>(opening: Opening<A, E>, fiber: Running) => {
+    const { name, title = name } = opening
+    const parent = opening.parent ?? above(fiber)
+    return through(
+      Effect.makeSpan(tracer === undefined ? title : name, {
+        attributes: present(ofOrigin(opening.origin ?? Origin.of(fiber)), opening.attributes),
+        kind: name === "assent.model_call" ? "client" : "internal",
+        captureStackTrace: false,
+        ...(parent === undefined ? { root: true } : { parent })
+      })
+    )
+  }
+  const enter = (context: Context.Context<never>, span: Tracer.AnySpan) =>
+    tracer === undefined ? withParent(context, span) : withOurs(context, span)
+  const around = <A, E, R>(fiber: Running, opening: Opening<A, E>, effect: Effect.Effect<A, E, R>) => {
+    const ended = (span: Tracer.Span, exit: Exit.Exit<A, E>) => {
+      end(span, exit, opening.ended, Context.get(fiber.currentDefaultServices, Clock.Clock))
+      return exit
+    }
+    // What is there already runs nothing that could look for its span.
+    if (isThere(effect)) return Effect.flatMap(begin(opening, fiber), (span) => ended(span, effect))
+    const before = fiber.currentContext
+    return Effect.flatMap(begin(opening, fiber), (span) =>
+      Effect.flatMap(FiberRef.set(FiberRef.currentContext, enter(before, span)), () =>
+        Effect.flatMap(Effect.exit(effect), (exit) =>
+          Effect.flatMap(FiberRef.set(FiberRef.currentContext, before), () => ended(span, exit))
         )
       )
     )
+  }
   return {
+    // Five of these are around a turn with one call. The context is set and set back by hand, and what is not interruptible
+    // anyway needs no region: with `acquireUseRelease` and `mapInputContext` a span took three times as long.
     within: (opening, effect) =>
-      Effect.suspend(() => {
-        const { ended, ...opened } = opening()
-        return Effect.acquireUseRelease(
-          begin(opened),
-          (span) => Effect.mapInputContext(effect, withSpan(span)),
-          (span, exit) => Effect.map(Effect.clock, (clock) => end(span, exit, ended, clock))
-        )
-      }),
-    current,
+      Effect.withFiberRuntime((fiber, { runtimeFlags }) =>
+        RuntimeFlags.interruptible(runtimeFlags)
+          ? Effect.uninterruptible(Region.once(around(fiber, opening(), Effect.interruptible(Region.once(effect)))))
+          : around(fiber, opening(), effect)
+      ),
+    current: Effect.withFiberRuntime((fiber) => Effect.succeed(above(fiber))),
     content: (text) => (content === undefined ? hidden(text) : cut(content.text(text)))
   }
 }
@@ -232,19 +253,21 @@ class OurSpan extends Context.Reference<OurSpan>()("assent/core/OurSpan", {
   defaultValue: (): Tracer.AnySpan | undefined => undefined
 }) {}
 
-const withSpan =
-  (span: Tracer.AnySpan) =>
-  <R>(context: Context.Context<R>): Context.Context<R> =>
-    Context.add(Context.add(context, Tracer.ParentSpan, span), OurSpan, span)
+const isThere = <A, E, R>(effect: Effect.Effect<A, E, R>): effect is Effect.Effect<A, E, R> & Exit.Exit<A, E> =>
+  Exit.isExit(effect)
 
-/** Our span, else the one around us: see `outer`. */
-const currentOf = (outer: (span: Tracer.AnySpan) => Tracer.AnySpan | undefined) =>
-  Effect.withFiberRuntime<Tracer.AnySpan | undefined>((fiber) => {
-    const ours = Context.get(fiber.currentContext, OurSpan)
-    if (ours !== undefined) return Effect.succeed(ours)
-    return Effect.contextWith((context: Context.Context<never>) =>
-      Option.match(Context.getOption(context, Tracer.ParentSpan), { onNone: () => undefined, onSome: outer })
-    )
+const withParent = (context: Context.Context<never>, span: Tracer.AnySpan): Context.Context<never> =>
+  Context.add(context, Tracer.ParentSpan, span)
+
+const withOurs = (context: Context.Context<never>, span: Tracer.AnySpan): Context.Context<never> =>
+  Context.add(withParent(context, span), OurSpan, span)
+
+/** Our span, else the one around us that is not of this process. */
+const ours = (fiber: Running): Tracer.AnySpan | undefined =>
+  Context.get(fiber.currentContext, OurSpan) ??
+  Option.match(Context.getOption(fiber.currentContext, Tracer.ParentSpan), {
+    onNone: () => undefined,
+    onSome: external
   })
 
 /** A span from a wire belongs to the trace's collector; a span of this process may be kept in memory only. */
@@ -273,8 +296,14 @@ const ofOrigin = ({ agent, correlationId, depth, sessionId, subagentId, toolCall
         "gen_ai.tool.call.id": toolCallId
       }
 
-const present = (attributes: Attributes): Record<string, unknown> =>
-  Object.fromEntries(Object.entries(attributes).filter(([, value]) => value !== undefined))
+/** The attributes that are there; later ones win. */
+const present = (...all: ReadonlyArray<Attributes>): Record<string, unknown> => {
+  const found: Record<string, unknown> = {}
+  for (const attributes of all) {
+    for (const [name, value] of Object.entries(attributes)) if (value !== undefined) found[name] = value
+  }
+  return found
+}
 
 /** A failure is told by its kind only: a message may quote content. */
 const end = <A, E>(

@@ -3,7 +3,7 @@
  * links: the rules are asked again, before the guards look at it as at every call.
  */
 import * as Effect from "effect/Effect"
-import * as Region from "../internal/Region.js"
+import * as Region from "../core/Region.js"
 import * as Ballot from "../interaction/Ballot.js"
 import * as Approvals from "./Approvals.js"
 import { allowedOf, type CheckState } from "./CheckState.js"

@@ -26,7 +26,7 @@ import * as Either from "effect/Either"
 import type * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import type * as RuntimeFlags from "effect/RuntimeFlags"
-import * as Region from "../internal/Region.js"
+import * as Region from "../core/Region.js"
 import { isImmediate } from "../internal/Immediate.js"
 import * as LateModule from "../core/LateModule.js"
 import * as Spans from "../core/Spans.js"
@@ -195,9 +195,9 @@ class Gate implements Service, HeldCall.Gate, ReservedCall.Gate, Upcoming.Gate {
   ): Deciding {
     const { call } = proposal
     const { spans = Spans.off } = this.options
-    if (Spans.areOff(spans)) return this.begin(check, proposal, authority, held)
-    const begun = Effect.suspend(() => this.begin(check, proposal, authority, held))
-    return spans.within(() => spanOf(call, () => check.resolved), begun)
+    // What a rule decides is decided here, and its span has nothing to run.
+    const begun = this.begin(check, proposal, authority, held)
+    return Spans.areOff(spans) ? begun : spans.within(() => spanOf(call, () => check.resolved), begun)
   }
 
   lookAgain(

@@ -6,7 +6,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
-import * as Region from "../../src/internal/Region.js"
+import * as Region from "../../src/core/Region.js"
 
 setFlagsFromString("--expose-gc")
 const collect = runInNewContext("gc") as () => void

@@ -11,7 +11,7 @@
  * ```
  */
 import * as Effect from "effect/Effect"
-import type { Restore } from "../core/Interruption.js"
+import type { Restore } from "./Interruption.js"
 
 /** The same work, to be run once: it is let go when it begins. */
 export const once = <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
