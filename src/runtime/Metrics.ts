@@ -190,15 +190,15 @@ class Observer implements EventBus.Observer {
   take(event: AgentEvent): void {
     switch (event._tag) {
       case "TurnEnded":
-        return by(turns, "end", event.reason).unsafeUpdate(1, none)
+        return turnsOf(event.reason).unsafeUpdate(1, none)
       case "ModelCallStarted":
         return void this.called.set(event.sessionId, event.at)
       case "ModelCallEnded":
         return this.modelCallEnded(event)
       case "ModelRetried":
-        return by(retries, model, event.model).unsafeUpdate(1, none)
+        return ofModel(event.model).retries.unsafeUpdate(1, none)
       case "ToolCallEnded":
-        return by(toolCalls, "gen_ai.tool.name", event.tool, "outcome", event.outcome).unsafeUpdate(1, none)
+        return toolCallsOf(event.tool)(event.outcome).unsafeUpdate(1, none)
       case "InteractionRequested":
         if (this.asked.has(event.requestId)) return
         this.asked.set(event.requestId, event.at)
@@ -212,8 +212,8 @@ class Observer implements EventBus.Observer {
       case "InteractionUnavailable":
         return this.settled(event, "unavailable")
       case "CompactionEnded":
-        if (event.usage !== undefined) used(event.usage, undefined)
-        return by(compactions, "reason", event.reason).unsafeUpdate(1, none)
+        if (event.usage !== undefined) used(event.usage, ofNoModel)
+        return compactionsOf(event.reason).unsafeUpdate(1, none)
     }
   }
 
@@ -232,9 +232,11 @@ class Observer implements EventBus.Observer {
   }: Extract<AgentEvent, { _tag: "ModelCallEnded" }>) {
     const began = this.called.get(sessionId)
     this.called.delete(sessionId)
-    by(modelCalls, model, id, "outcome", interrupted === true ? "interrupted" : "ended").unsafeUpdate(1, none)
-    if (began !== undefined) by(modelCallDuration, ...chat, model, id).unsafeUpdate((at - began) / 1_000, none)
-    used(usage, id)
+    const metrics = ofModel(id)
+    const calls = interrupted === true ? metrics.interrupted : metrics.ended
+    calls.unsafeUpdate(1, none)
+    if (began !== undefined) metrics.duration.unsafeUpdate((at - began) / 1_000, none)
+    used(usage, metrics)
   }
 
   private settled({ at, kind, requestId }: { at: number; kind: string; requestId: RequestId }, outcome: string): void {
@@ -242,44 +244,79 @@ class Observer implements EventBus.Observer {
     if (since === undefined) return
     this.asked.delete(requestId)
     openQuestions.unsafeUpdate(-1, none)
-    by(timeToAnswer, "kind", kind, "outcome", outcome).unsafeUpdate((at - since) / 1_000, none)
+    timeToAnswerOf(kind)(outcome).unsafeUpdate((at - since) / 1_000, none)
   }
 }
 
 const none: ReadonlyArray<never> = []
 const model = "gen_ai.request.model"
 const chat = ["gen_ai.operation.name", "chat"] as const
-
-const used = ({ inputTokens, outputTokens }: Usage, id: string | undefined): void => {
-  const tags = id === undefined ? chat : [...chat, model, id]
-  if (inputTokens !== undefined) by(tokens, ...tags, type, "input").unsafeUpdate(inputTokens, none)
-  if (outputTokens !== undefined) by(tokens, ...tags, type, "output").unsafeUpdate(outputTokens, none)
-}
-
 const type = "gen_ai.token.type"
 
+type Tagged = Pick<Metric.Metric.Counter<number>, "unsafeUpdate">
+
+const used = ({ inputTokens, outputTokens }: Usage, { input, output }: Pick<OfModel, "input" | "output">): void => {
+  if (inputTokens !== undefined) input.unsafeUpdate(inputTokens, none)
+  if (outputTokens !== undefined) output.unsafeUpdate(outputTokens, none)
+}
+
 /**
- * A metric with these tags, made once, of a key: one of `Metric.tagged` looks itself up at every update, which made a turn
- * nearly twice as long.
+ * A metric of a key with tags: one of `Metric.tagged` looks itself up at every update, which made a turn nearly twice as
+ * long. It enters the registry with its first update.
  */
-const by = (metric: object, ...tags: ReadonlyArray<string>): Pick<Metric.Metric.Counter<number>, "unsafeUpdate"> => {
-  let mine = tagged.get(metric)
-  if (mine === undefined) tagged.set(metric, (mine = new Map()))
-  const name = tags.join("\u0000")
-  const known = mine.get(name)
-  if (known !== undefined) return known
+const tagged = (metric: object, ...tags: ReadonlyArray<string>): Tagged => {
   const labels: Array<MetricLabel.MetricLabel> = []
   for (let index = 0; index + 1 < tags.length; index += 2) {
     labels.push(MetricLabel.make(tags[index] ?? "", tags[index + 1] ?? ""))
   }
   const key = keys.get(metric)
   if (key === undefined) throw new Error("A metric without a key is none of this module.")
-  const made =
-    key._tag === "counter"
-      ? Metric.fromMetricKey(MetricKey.taggedWithLabels(key.key, labels))
-      : Metric.fromMetricKey(MetricKey.taggedWithLabels(key.key, labels))
-  mine.set(name, made)
-  return made
+  return key._tag === "counter"
+    ? Metric.fromMetricKey(MetricKey.taggedWithLabels(key.key, labels))
+    : Metric.fromMetricKey(MetricKey.taggedWithLabels(key.key, labels))
 }
 
-const tagged = new WeakMap<object, Map<string, Pick<Metric.Metric.Counter<number>, "unsafeUpdate">>>()
+/** What is made for a word at its first use. */
+const known = <Word extends string, A>(make: (word: Word) => A): ((word: Word) => A) => {
+  const all = new Map<Word, A>()
+  return (word) => {
+    const found = all.get(word)
+    if (found !== undefined) return found
+    const made = make(word)
+    all.set(word, made)
+    return made
+  }
+}
+
+interface OfModel {
+  readonly ended: Tagged
+  readonly interrupted: Tagged
+  readonly retries: Tagged
+  readonly duration: Tagged
+  readonly input: Tagged
+  readonly output: Tagged
+}
+
+/** Together: a turn updates four of them at each model call. */
+const ofModel = known((id: string): OfModel => ({
+  ended: tagged(modelCalls, model, id, "outcome", "ended"),
+  interrupted: tagged(modelCalls, model, id, "outcome", "interrupted"),
+  retries: tagged(retries, model, id),
+  duration: tagged(modelCallDuration, ...chat, model, id),
+  input: tagged(tokens, ...chat, model, id, type, "input"),
+  output: tagged(tokens, ...chat, model, id, type, "output")
+}))
+
+const ofNoModel = {
+  input: tagged(tokens, ...chat, type, "input"),
+  output: tagged(tokens, ...chat, type, "output")
+}
+
+const turnsOf = known((end: string) => tagged(turns, "end", end))
+const compactionsOf = known((reason: string) => tagged(compactions, "reason", reason))
+const toolCallsOf = known((tool: string) =>
+  known((outcome: string) => tagged(toolCalls, "gen_ai.tool.name", tool, "outcome", outcome))
+)
+const timeToAnswerOf = known((kind: string) =>
+  known((outcome: string) => tagged(timeToAnswer, "kind", kind, "outcome", outcome))
+)
