@@ -191,10 +191,14 @@ const isWrapping = (value: unknown): value is { readonly value: unknown } =>
   typeof value === "object" && value !== null && "value" in value && Object.keys(value).length === 1
 
 /** A text that is JSON, or has one block of it. The left is a sentence without its subject. */
-const parsed = (text: string): Either.Either<unknown, string> => {
-  const [block, second] = [...text.matchAll(/^```(?:json)?[^\S\n]*\n([\s\S]*?)^```/gm)]
-  const json = block?.[1] !== undefined && second === undefined ? block[1] : text
-  return Either.mapLeft(ForeignJson.parse(json), ({ message }) => `it ${message}`)
+const parsed = (text: string): Either.Either<unknown, string> =>
+  Either.mapLeft(ForeignJson.parse(onlyBlock(text) ?? text), ({ message }) => `it ${message}`)
+
+const onlyBlock = (text: string): string | undefined => {
+  // Most answers have none, and to look for one this way costs as much as to parse a short answer.
+  if (!text.includes("```")) return undefined
+  const [block, second] = text.matchAll(/^```(?:json)?[^\S\n]*\n([\s\S]*?)^```/gm)
+  return second === undefined ? block?.[1] : undefined
 }
 
 const issuesOf = (error: ParseResult.ParseError): ReadonlyArray<string> => {
