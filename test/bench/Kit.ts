@@ -47,6 +47,13 @@ export const whole = ({ calls, text }: Script.Reply): Array<Response.PartEncoded
   finish(calls.length > 0)
 ]
 
+/** An answer that is one call of another tool. */
+export const calling = (call: {
+  readonly id: string
+  readonly name: string
+  readonly params: unknown
+}): Array<Response.StreamPartEncoded> => [{ type: "tool-call", ...call, providerExecuted: false }, finish(true)]
+
 /** A text that is streamed in these pieces. */
 export const pieced = (pieces: ReadonlyArray<string>): Array<Response.StreamPartEncoded> => [
   ...textParts(pieces),

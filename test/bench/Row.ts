@@ -164,6 +164,10 @@ export const plans = (quick: boolean): ReadonlyArray<Plan> => {
       systems: ["ours"],
       rows: [{ title: "a message, one call, an answer", figure: "us", unit: "µs", scale: "time" }]
     },
+    addition(base, "chat-structured", "… with a typed result, structured output", 1.1),
+    addition(base, "chat-typed", "… with a typed result, by a tool", 1.1),
+    addition(base, "chat-metrics", "… with metrics", 1.15),
+    addition(base, "chat-traced", "… with the program's tracer", 1.15),
     {
       ...base,
       workload: "history",
@@ -383,6 +387,19 @@ const lives: ReadonlyArray<{ readonly turns: number; readonly must: number; read
   { turns: 10, must: 0.35 },
   { turns: 50, must: 0.18 }
 ]
+
+/** What something adds to a message, as a ratio. */
+const addition = (
+  plan: Pick<Plan, "warmUp" | "budget" | "samples">,
+  workload: string,
+  title: string,
+  must: number
+): Plan => ({
+  ...plan,
+  workload,
+  systems: ["ours"],
+  rows: [{ title, figure: "growth", unit: "×", must, scale: "none" }]
+})
 
 const tenThousand = (plan: Pick<Plan, "workload" | "warmUp" | "budget" | "samples">): Plan => ({
   ...plan,

@@ -27,6 +27,7 @@ import * as Durable from "./Durable.js"
 import * as Children from "./Children.js"
 import { approving, completes, expected, follow, mock, nobody, owned, reset, runtime, streaming } from "./AssentKit.js"
 import * as Judgement from "./Judgement.js"
+import * as Messages from "./Messages.js"
 import * as ShortLives from "./ShortLives.js"
 
 /** Starts an agent, runs the script as one turn, stops it, and looks at what came of it. */
@@ -72,28 +73,6 @@ const runOf = (script: Script.Script, options: Run = {}) =>
 const turn = Effect.map(runOf(Script.turns(50)), (run) => Workload.timed(50, run))
 
 const streamedTurn = Effect.map(runOf(Script.turns(50), { streaming: true }), (run) => Workload.timed(50, run))
-
-/** Fifty messages of a person, each answered after one call: what a chat does, where `turn` is one task. */
-const chat = Effect.gen(function* () {
-  const count = Workload.tally()
-  const script = Array.from({ length: 50 }, () => Script.turns(1)).flat()
-  const context = yield* runtime({ model: mock(script, count), count })
-  return Workload.timed(
-    50,
-    Effect.zipRight(
-      reset(count),
-      Effect.scoped(
-        Effect.gen(function* () {
-          const agent = yield* Agent.startWith([nobody])
-          for (let i = 0; i < 50; i++) yield* completes(agent, "go")
-        })
-      )
-    ).pipe(
-      Effect.zipRight(Effect.suspend(() => Workload.expectTally(count, { modelCalls: 100, toolRuns: 50, sum: 50 }))),
-      Effect.provide(context)
-    )
-  )
-})
 
 const history = Effect.gen(function* () {
   const after = (size: number) =>
@@ -444,7 +423,7 @@ export const first = ShortLives.first
 export const workloads: Workload.Workloads = {
   turn,
   "turn-streamed": streamedTurn,
-  chat,
+  ...Messages.workloads,
   history,
   tools,
   parallel,
