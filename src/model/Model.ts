@@ -73,22 +73,19 @@ export class Model extends Context.Tag("assent/model/Model")<Model, Service>() {
 // -----------------------------------------------------------------------------------------------------------------
 
 /**
- * A model that has its whole answer at once. The turn takes the answer without a stream; a wrapper around `stream` is
- * still called.
+ * A model that has its whole answer at once, and is otherwise what {@link Service} says. The turn takes the answer without
+ * a stream; a wrapper around `stream` is still called.
  *
  * @since 0.1.0
  * @category constructors
  */
-export const fromAnswer = (options: {
-  /** `provider/model`, for people, events and the ledger. */
-  readonly id: string
-  readonly contextWindow?: number | undefined
-  /** See `Service`. */
-  readonly inputs?: ReadonlyArray<string> | undefined
-  /** Ends with a `finish` part: without one the answer counts as cut off, and is asked for again. */
-  readonly answer: (request: Request) => Effect.Effect<Iterable<Part>, ModelError>
-}): Service => {
-  const { answer, contextWindow, id, inputs } = options
+export const fromAnswer = (
+  options: Omit<Service, "stream"> & {
+    /** Ends with a `finish` part: without one the answer counts as cut off, and is asked for again. */
+    readonly answer: (request: Request) => Effect.Effect<Iterable<Part>, ModelError>
+  }
+): Service => {
+  const { answer, ...about } = options
   // All parts at once, as the cheapest stream.
   const stream: Service["stream"] = (request) =>
     Stream.fromChannel(
@@ -96,7 +93,7 @@ export const fromAnswer = (options: {
         Channel.write(Chunk.fromIterable(parts))
       )
     )
-  return { id, contextWindow, inputs, stream: WholeAnswer.bind(stream, answer) }
+  return { ...about, stream: WholeAnswer.bind(stream, answer) }
 }
 
 // -----------------------------------------------------------------------------------------------------------------

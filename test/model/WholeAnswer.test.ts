@@ -21,13 +21,18 @@ describe("a model made of its answers", () => {
   it.effect("streams what it answers, as often as it is asked", () =>
     Effect.gen(function* () {
       let asked = 0
-      const model = Model.fromAnswer({
+      const about: Required<Omit<Model.Service, "stream">> = {
         id: "own/whole",
         contextWindow: 7,
+        inputs: ["image/png"],
+        outputSchemas: "always"
+      }
+      const model = Model.fromAnswer({
+        ...about,
         // Not an array: anything that can be gone through.
         answer: ({ agent }) => Effect.sync(() => new Set(said(`${agent} ${++asked}`)))
       })
-      assert.deepInclude(model, { id: "own/whole", contextWindow: 7 })
+      assert.deepInclude(model, about)
       const stream = model.stream(request)
       assert.deepStrictEqual(Chunk.toReadonlyArray(yield* Stream.runCollect(stream)), said("main 1"))
       assert.deepStrictEqual(Chunk.toReadonlyArray(yield* Stream.runCollect(stream)), said("main 2"))

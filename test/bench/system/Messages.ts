@@ -65,8 +65,7 @@ const typed = (agent: Agent.Agent) =>
 const replies = script.map(({ calls, text }) => ({ calls, text: text === "" ? "" : JSON.stringify(result) }))
 
 /** A model that has structured output: its last words are the result. */
-const structured = (count: Workload.Tally): Model.Service =>
-  Object.assign(mock(replies, count), { outputSchemas: "always" as const })
+const structured = (count: Workload.Tally): Model.Service => ({ ...mock(replies, count), outputSchemas: "always" })
 
 const untyped = conversation((count) => mock(replies, count), said)
 
