@@ -7,6 +7,7 @@ import type { ToolCallId } from "../core/Id.js"
 import * as Origin from "../core/Origin.js"
 import type * as Model from "../model/Model.js"
 import * as Mediator from "../bridge/Mediator.js"
+import * as Region from "../internal/Region.js"
 import type * as MediatorAgent from "../bridge/MediatorAgent.js"
 import * as History from "../conversation/History.js"
 import type { Authority } from "../permission/PermissionGate.js"
@@ -238,7 +239,7 @@ export class Children implements Service, TreeSession.Wiring, Subagent.Family {
   }
 
   private create(order: DelegationRequest.Wanted): Effect.Effect<Subagent.Subagent, string> {
-    return Effect.uninterruptibleMask((restore) =>
+    return Region.uninterruptibleMask((restore) =>
       Effect.flatMap(Origin.current, ({ toolCallId }) => {
         const { confines, session } = this
         // The call's turn has ended without it, so the child would work for another turn.

@@ -8,6 +8,7 @@
  */
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Region from "../internal/Region.js"
 import * as GracePeriod from "../internal/GracePeriod.js"
 import type { Pending, Verdict } from "../permission/PermissionGate.js"
 
@@ -34,7 +35,7 @@ export class QueuedCalls {
   /** Runs the call once there is room. A call that is interrupted before that does not run. */
   admit(index: number, run: () => Effect.Effect<void>): Effect.Effect<void> {
     const brokenOff = Effect.suspend(() => this.pending.get(index)?.breakOff ?? Effect.void)
-    return Effect.onInterrupt(this.permits.withPermits(1)(Effect.suspend(run)), () => brokenOff)
+    return Effect.onInterrupt(this.permits.withPermits(1)(Region.once(Effect.suspend(run))), () => brokenOff)
   }
 
   /** The last guard check. */
