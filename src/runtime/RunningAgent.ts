@@ -6,6 +6,7 @@ import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import * as LateModule from "../core/LateModule.js"
+import type { MessageId } from "../core/Id.js"
 import type { CancelReason } from "../core/Interruption.js"
 import * as Defect from "../core/Defect.js"
 import type { Todo } from "../core/Todo.js"
@@ -16,7 +17,7 @@ import * as AuditTrail from "../audit/AuditTrail.js"
 import type * as EventBus from "../event/EventBus.js"
 import type * as Input from "../inbox/Input.js"
 import type { Taken } from "../inbox/InputTaking.js"
-import type { Message, MessageBlank } from "../inbox/Message.js"
+import type { Draft, Message, MessageBlank } from "../inbox/Message.js"
 import type * as InteractionBroker from "../broker/InteractionBroker.js"
 import type * as Model from "../model/Model.js"
 import { OneShot } from "../internal/OneShot.js"
@@ -93,7 +94,7 @@ export class RunningAgent {
     const { intake, control } = this.parts
     return this.given(
       input,
-      (draft) => intake.take(draft, (id) => control.send({ ...draft, id }, target), id),
+      (draft) => intake.take(draft, (id) => control.send(named(draft, id), target), id),
       () => control.modelOf(target)
     )
   }
@@ -116,7 +117,7 @@ export class RunningAgent {
   enqueue(input: Input.Input, { id }: Pick<SendOptions, "id"> = {}): Effect.Effect<Message, NotTaken> {
     const { intake, session } = this.parts
     const queued = (draft: Taken["draft"]) =>
-      intake.take(draft, (id) => Effect.sync(() => session.submit({ ...draft, id }, Session.OwnTurn())), id)
+      intake.take(draft, (id) => Effect.sync(() => session.submit(named(draft, id), Session.OwnTurn())), id)
     return this.given(input, queued, () => session.model)
   }
 
@@ -355,6 +356,9 @@ export class RunningAgent {
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** Not a spread with the id behind it: V8 makes a shape for each of those. */
+const named = ({ parts, text }: Taken["draft"], id: MessageId | undefined): Draft => ({ id, text, parts })
 
 const typed = LateModule.make(() => import("../turn/TypedOutput.js"))
 const loadTaking = Effect.promise(() => import("../inbox/InputTaking.js"))
