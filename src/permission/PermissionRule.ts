@@ -16,6 +16,7 @@
  */
 import type { CommandField, CommandReader } from "../shell/CommandField.js"
 import type { CommandPattern } from "../shell/CommandPattern.js"
+import * as CallPattern from "./CallPattern.js"
 import * as CommandText from "../shell/CommandText.js"
 import * as Glob from "../core/Glob.js"
 import * as Haystack from "../shell/Haystack.js"
@@ -162,28 +163,35 @@ export const reads = (self: Subject): boolean =>
  * commands and this is one.
  */
 export const doubt = (compiled: Compiled, self: Subject): string | undefined => {
-  const { doubt, line, spoken } = self
-  if (spoken === undefined) return doubt
-  if (!concernsCommands(compiled)) return undefined
-  return (
-    doubt ?? compiled.patterns.map(({ glob }) => spoken.reader.mayBecome(line, glob)).find((word) => word !== undefined)
-  )
+  const { call, line, spoken } = self
+  if (spoken === undefined) return self.doubt
+  if (!concernsCommands(compiled, call)) return undefined
+  if (self.doubt !== undefined) return self.doubt
+  for (const pattern of compiled.patterns) {
+    for (const { glob } of aboutCommands(pattern, call)) {
+      const word = spoken.reader.mayBecome(line, glob)
+      if (word !== undefined) return word
+    }
+  }
+  return undefined
 }
 
 /** As {@link doubt}, for the entries of a session list that denies. */
 export const entriesDoubt = (entries: Iterable<string>, self: Subject): string | undefined => {
   for (const entry of entries) {
     const { pattern, remembered } = sessionEntry(entry)
-    if (remembered === undefined && (!entryOfCommands.test(entry) || isSignature.test(entry))) continue
-    const found = self.doubt ?? self.spoken?.reader.mayBecome(self.line, pattern.glob)
-    if (found !== undefined) return found
+    if (remembered === undefined && !entryOfCommands.test(entry) && !isSignature.test(entry)) continue
+    for (const { glob } of aboutCommands(pattern, self.call)) {
+      const found = self.doubt ?? self.spoken?.reader.mayBecome(self.line, glob)
+      if (found !== undefined) return found
+    }
   }
   return undefined
 }
 
-/** Some rule is about commands. */
-export const concernsCommands = ({ arguments: words, patterns }: Compiled): boolean =>
-  words.length > 0 || patterns.some(({ text }) => !isSignature.test(text))
+/** Some rule is about commands of this tool. */
+export const concernsCommands = ({ arguments: words, patterns }: Compiled, call: CallPattern.Called): boolean =>
+  words.length > 0 || patterns.some((pattern) => aboutCommands(pattern, call).length > 0)
 
 /** The refusal of a command that is too long to be checked; the sentence says what to do. */
 export const tooLong = (commandField: CommandField | undefined, params: unknown): string | undefined => {
@@ -315,7 +323,11 @@ const sessionEntry = (entry: string): SessionEntry => {
   return made
 }
 
-/** A pattern over the signature of another tool: no command begins like this. */
+/** What a pattern means as one for the commands of this tool; nothing where it is about the calls of another one. */
+const aboutCommands = (pattern: Pattern, call: CallPattern.Called): ReadonlyArray<Haystack.Needle> =>
+  isSignature.test(pattern.text) ? CallPattern.commands(pattern, call) : [pattern]
+
+/** A pattern over the calls of a tool: no command begins like this. */
 const isSignature = /^[A-Za-z_][\w*?-]*\(/
 
 /** A tool's name has neither blanks nor wildcards. */

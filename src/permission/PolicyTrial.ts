@@ -339,7 +339,14 @@ class Call {
     const { blacklist, deny, sanitize } = this.policy
     if (!this.isCommand) return false
     const isSanitized = sanitize.metacharacters || sanitize.dangerousCommands !== false
-    return isSanitized || PermissionRule.concernsCommands(deny) || PermissionRule.concernsCommands(blacklist)
+    return isSanitized || this.concernsCommands(deny) || this.concernsCommands(blacklist)
+  }
+
+  private concernsCommands(rules: PermissionRule.Compiled): boolean {
+    const { entry, tool } = this
+    return entry === undefined
+      ? !rules.namesOnly
+      : PermissionRule.concernsCommands(rules, { commandField: entry.shellCommand, takes: entry.tool, tool })
   }
 
   /** Some rule may be about a call of this tool, whatever its arguments. */

@@ -1,10 +1,13 @@
 /** A call as rules see it. Expensive parts are computed when the first rule needs them, and kept. */
 import type * as Tool from "@effect/ai/Tool"
 import * as Either from "effect/Either"
+import * as ParseResult from "effect/ParseResult"
+import type * as Schema from "effect/Schema"
 import { canonicalJson } from "../core/CanonicalJson.js"
 import type { CommandField, CommandReader } from "../shell/CommandField.js"
 import type * as CommandLine from "../shell/CommandLine.js"
 import type * as CommandPattern from "../shell/CommandPattern.js"
+import * as CallPattern from "./CallPattern.js"
 import * as Glob from "../core/Glob.js"
 import * as Haystack from "../shell/Haystack.js"
 import * as Location from "../shell/Location.js"
@@ -199,6 +202,7 @@ export class Evidence {
   private runsMemo: ReadonlyArray<ProgramRun.ProgramRun> | undefined | null = null
   private normalMemo: unknown
   private allowSignatureMemo: string | undefined
+  private formsMemo: ReadonlyArray<unknown> | undefined
 
   constructor(
     private readonly self: Subject,
@@ -242,9 +246,11 @@ export class Evidence {
 
   matches(pattern: Haystack.Needle): boolean {
     if (this.finds(pattern)) return true
-    const { spoken, tool } = this.self
-    const own = spoken === undefined ? undefined : aboutCalls(pattern)
-    return own !== undefined && Glob.test(own.tool, tool) && own.commands.some((one) => this.finds(one))
+    const { call, self } = this
+    return (
+      this.forms.some((params) => CallPattern.means(pattern, self.tool, params)) ||
+      CallPattern.commands(pattern, call).some((one) => this.finds(one))
+    )
   }
 
   private finds(pattern: Haystack.Needle): boolean {
@@ -273,14 +279,28 @@ export class Evidence {
   }
 
   private get everyString(): ReadonlyArray<string> {
-    return this.normal === this.self.params
-      ? this.self.strings
-      : [...this.self.strings, ...Signature.stringsIn(this.normal)]
+    const { params, strings } = this.self
+    return this.forms.length === 1
+      ? strings
+      : [...strings, ...this.forms.filter((form) => form !== params).flatMap((form) => Signature.stringsIn(form))]
+  }
+
+  /** The arguments as they were given, as the tool takes them, and both with their paths in the shortest form. */
+  private get forms(): ReadonlyArray<unknown> {
+    if (this.formsMemo !== undefined) return this.formsMemo
+    const { params } = this.call
+    const taken = asTaken(this.call)
+    const more = taken === params ? [] : [taken, this.shortened(taken)]
+    return (this.formsMemo = [...new Set([params, this.normal, ...more])])
   }
 
   private get normal(): unknown {
-    const { params, pathFields = [], webField, workspace } = this.call
-    return (this.normalMemo ??= Signature.withAddress(Signature.withPlaces(params, pathFields, workspace), webField))
+    return (this.normalMemo ??= this.shortened(this.call.params))
+  }
+
+  private shortened(params: unknown): unknown {
+    const { pathFields = [], webField, workspace } = this.call
+    return Signature.withAddress(Signature.withPlaces(params, pathFields, workspace), webField)
   }
 
   private get taken(): unknown {
@@ -293,45 +313,43 @@ export class Evidence {
 
   private textsToSearch(): ReadonlyArray<string> {
     const { line, readings, signature, spoken } = this.self
-    if (spoken === undefined) return [...new Set([signature, Signature.ofCall(this.self.tool, this.normal)])]
+    if (spoken === undefined)
+      return [...new Set([signature, ...this.forms.map((params) => Signature.ofCall(this.self.tool, params))])]
     return spoken.reader.texts(spoken.command, line, readings)
   }
 }
 
-/** A pattern over the calls of a tool, where that tool runs commands. */
-interface AboutCalls {
-  /** A pattern for its name. */
-  readonly tool: string
-  /** What the pattern may mean as one for commands. */
-  readonly commands: ReadonlyArray<Haystack.Needle>
+type Codec = readonly [
+  decode: (given: unknown) => Either.Either<unknown, unknown>,
+  encode: (taken: unknown) => Either.Either<unknown, unknown>
+]
+
+const codecs = new WeakMap<object, Codec>()
+
+const codecOf = (schema: Schema.Schema.All): Codec => {
+  let codec = codecs.get(schema)
+  if (codec === undefined) {
+    // A tool's own schema requires nothing; its type does not say so.
+    const own = schema as Schema.Schema<unknown>
+    codecs.set(schema, (codec = [ParseResult.decodeUnknownEither(own), ParseResult.encodeUnknownEither(own)]))
+  }
+  return codec
 }
-
-/** Who writes more of them means no call of a tool that there is; all of its calls are denied then. */
-const mostParameters = 16
-
-const known = new WeakMap<Haystack.Needle, AboutCalls | false>()
 
 /**
- * `run_command(rm *)` and `run_command(command=rm *, cwd=src)` deny what `rm *` denies: a command is taken apart, so its tool and
- * the names of parameters are not in the texts that are searched. What is said of other parameters is left out, which denies more.
+ * The arguments as the tool takes them, written out again: without those that it does not know, with those that it has by
+ * default, and each in the one form that its schema gives it. As they were given, where that cannot be told.
  */
-const aboutCalls = (pattern: Haystack.Needle): AboutCalls | undefined => {
-  let found = known.get(pattern)
-  if (found === undefined) known.set(pattern, (found = readCalls(pattern.text.trim())))
-  return found === false ? undefined : found
-}
-
-const readCalls = (text: string): AboutCalls | false => {
-  const tool = /^[\w*?-]+(?=\()/.exec(text)?.[0]
-  if (tool === undefined || !/\w/.test(tool)) return false
-  const inner = text.slice(tool.length + 1).replace(/\)$/, "")
-  const starts = [...inner.matchAll(/(?:^|,\s*)[A-Za-z_]\w*=/g)]
-  if (starts.length > mostParameters) return { tool, commands: [Haystack.needle("*")] }
-  const values = starts.map(({ 0: name, index }, at) => {
-    const from = index + name.length
-    return [inner.slice(from), inner.slice(from, starts[at + 1]?.index)]
-  })
-  return { tool, commands: [...new Set([inner, ...values.flat()])].map(Haystack.needle) }
+const asTaken = ({ params, takes }: Call): unknown => {
+  const schema = takes?.parametersSchema
+  if (schema === undefined) return params
+  const [decode, encode] = codecOf(schema)
+  try {
+    const taken = Either.getOrElse(Either.flatMap(decode(params ?? {}), encode), () => params)
+    return canonicalJson(taken) === canonicalJson(params) ? params : taken
+  } catch {
+    return params
+  }
 }
 
 type Parsed = ReturnType<CommandReader["parse"]>
