@@ -8,7 +8,7 @@
  */
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Region from "../internal/Region.js"
+import * as Region from "../core/Region.js"
 import * as GracePeriod from "../internal/GracePeriod.js"
 import type { Pending, Verdict } from "../permission/PermissionGate.js"
 
