@@ -33,7 +33,10 @@ import { checked, dismiss, failureOf, type Attachment, type By, type OpenRequest
 
 /** What this needs of a broker. */
 export interface Host {
-  readonly options: { readonly whenNobody?: "fail" | "wait" | undefined }
+  readonly options: {
+    readonly whenNobody?: "fail" | "wait" | undefined
+    readonly halt?: Interactor.Options<Interaction.Interaction>["halt"]
+  }
   readonly redactor: Redaction.Redactor
   /** The open requests by id, until their end is published. */
   readonly raised: ReadonlyMap<string, OpenRequest>
@@ -167,7 +170,11 @@ export class Participants {
     // An interactor is foreign code: it may throw before it returns an effect, or reply with something invalid.
     const asking = Effect.flatMap(
       Effect.suspend(() =>
-        attachment.interactor.request(request, { ...options, ended: () => this.host.endOf(raised) })
+        attachment.interactor.request(request, {
+          ...options,
+          halt: this.host.options.halt,
+          ended: () => this.host.endOf(raised)
+        })
       ),
       (reply) => checked(request, by, Exit.succeed(Asking.answered(by, reply)))
     )
@@ -201,6 +208,7 @@ export class Participants {
           ...options,
           votes: ballot.cast,
           vote,
+          halt: this.host.options.halt,
           ended: () => this.host.endOf(raised)
         })
       ),

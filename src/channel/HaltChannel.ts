@@ -1,6 +1,7 @@
 /**
- * Nobody is there. The first request reports that in a form that programs can read, and waits; the executor ends the
- * root turn with it. Only a stage's request for another tool is answered, with a denial, and the stage continues.
+ * Nobody is there. The first request reports that in a form that programs can read, and each ends the root's turn as
+ * `Halted`, once the tools that run have ended. Only a stage's request for another tool is answered, with a denial, and
+ * the stage continues.
  *
  * With {@link yolo} nobody is there either, and everything is allowed: an opt-in that is recorded as such. Guards still
  * deny.
@@ -38,14 +39,14 @@ export const Halted = Schema.TaggedStruct("InteractionRequired", {
 export type Halted = typeof Halted.Type
 
 /**
- * The interactor, and the signal for the executor to end the turn.
+ * The interactor, and what it was asked first.
  *
  * @since 0.1.0
  * @category services
  */
 export interface Service {
   readonly interactor: Interactor.Service
-  /** The first request that nobody can answer completes it; the executor reads it and cancels the root turn. */
+  /** The first request that nobody can answer completes it. */
   readonly halted: Deferred.Deferred<Halted>
 }
 
@@ -62,7 +63,7 @@ export class HaltChannel extends Context.Tag("assent/channel/HaltChannel")<HaltC
 // -----------------------------------------------------------------------------------------------------------------
 
 /**
- * A channel that halts. Requests after the first wait as well, until they are interrupted.
+ * A channel that halts the agent that asks; agents may share it. A request of no agent waits until it is interrupted.
  *
  * @since 0.1.0
  * @category constructors
@@ -144,20 +145,20 @@ export const layerYolo: Layer.Layer<Interactor.Interactor> = Interactor.layer(yo
 
 const halt =
   (halted: Deferred.Deferred<Halted>) =>
-  (request: InteractionRequest): Effect.Effect<never> =>
-    Effect.zipRight(
-      Deferred.succeed(
-        halted,
-        Halted.make({
-          kind: request.interaction._tag,
-          requestId: request.requestId,
-          correlationId: request.correlationId,
-          hint: hint(request.interaction),
-          ...planIn(request.interaction)
-        })
-      ),
-      Effect.never
-    )
+  (
+    request: InteractionRequest,
+    options?: Pick<Interactor.Options<Interaction.Interaction>, "halt">
+  ): Effect.Effect<never> => {
+    const record = Halted.make({
+      kind: request.interaction._tag,
+      requestId: request.requestId,
+      correlationId: request.correlationId,
+      hint: hint(request.interaction),
+      ...planIn(request.interaction)
+    })
+    const stopped = options?.halt?.(`${record.kind} needs an answer. ${record.hint}`) ?? Effect.void
+    return Deferred.succeed(halted, record).pipe(Effect.zipRight(stopped), Effect.zipRight(Effect.never))
+  }
 
 /** A document is shown to be approved, not a call. */
 const planIn = (interaction: Interaction.Interaction): { readonly plan?: string } => {

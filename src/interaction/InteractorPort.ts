@@ -115,6 +115,11 @@ export interface Options<I extends Interaction> {
    * as unavailable, which is no answer.
    */
   readonly next?: Next | undefined
+  /**
+   * Ends the turn of the root as `Halted` with this sentence, for an interactor that nobody is behind, once the tools that
+   * run have ended. It returns at once, and the asking is interrupted then. Absent where no agent asks.
+   */
+  readonly halt?: ((detail: string) => Effect.Effect<void>) | undefined
 }
 
 /**

@@ -431,7 +431,11 @@ const made = (
   const lost = RootTree.lostMode(options)
   if (permissions.isChosen || lost !== undefined)
     EventPublisher.publish(bus, clock, origin, permissions.told(policy, id, lost))
-  const broker = brokerOf(tree, origin, options, scope, interactors)
+  const halt = (detail: string) => {
+    const agent = new RunningAgent(parts)
+    return Effect.asVoid(Effect.forkIn(Effect.zipRight(agent.awaitTools, agent.halt(detail)), scope))
+  }
+  const broker = brokerOf(tree, origin, options, scope, interactors, halt)
   const own: TreeSession.Own = {
     origin,
     model,
@@ -472,14 +476,15 @@ const brokerOf = (
   origin: Origin.Origin,
   { persistence, whenNobody }: Options,
   scope: Scope.Scope,
-  interactors: ReadonlyArray<Interactor.Service>
+  interactors: ReadonlyArray<Interactor.Service>,
+  halt: InteractionBroker.Options["halt"]
 ): InteractionBroker.Owned => {
   const questions =
     persistence !== undefined && journal.enabled
       ? persistence.ways.interactions(journal, redactor, persistence.kept, persistence.votes)
       : undefined
   return InteractionBroker.owned(
-    { bus, redactor, origin, audit, whenNobody, spans, journal: questions },
+    { bus, redactor, origin, audit, whenNobody, spans, journal: questions, halt },
     scope,
     interactors
   )

@@ -1,11 +1,21 @@
 import { assert, describe, it } from "@effect/vitest"
+import * as Tool from "@effect/ai/Tool"
+import * as Toolkit from "@effect/ai/Toolkit"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import * as Delegate from "../../src/builtin/Delegate.js"
 import * as Asking from "../../src/interaction/Asking.js"
 import * as HaltChannel from "../../src/channel/HaltChannel.js"
+import type { TurnEnd } from "../../src/event/TurnEnd.js"
 import * as Interactor from "../../src/interaction/Interactor.js"
+import * as Policy from "../../src/permission/Policy.js"
+import * as Agent from "../../src/runtime/Agent.js"
+import * as SubagentProfile from "../../src/subagent/SubagentProfile.js"
+import * as TestAgent from "../../src/testing/TestAgent.js"
 import * as InteractionSample from "../kit/InteractionSample.js"
 import { interactorSuite } from "../suite/interactorSuite.js"
 
@@ -74,6 +84,65 @@ describe("HaltChannel", () => {
       assert.strictEqual(denied.how, "auto")
       yield* Fiber.interrupt(waiting)
     })
+  )
+})
+
+const toolkit = Toolkit.make(
+  Tool.make("pay", { success: Schema.String }),
+  Tool.make("slow", { success: Schema.String })
+)
+
+const halting = (work: Effect.Effect<string>) => {
+  const family = Toolkit.merge(toolkit, Delegate.toolkit)
+  const runtime = TestAgent.layerRuntime({
+    toolkit: family,
+    policy: Policy.make({ whitelist: { tools: ["slow", "delegate"] } }),
+    subagents: { profiles: [SubagentProfile.make({ name: "payer", description: "Pays", plugins: ["pay"] })] },
+    script: {
+      agents: {
+        main: [{ tools: [{ name: "slow" }, { name: "pay" }] }, { text: "Paid." }],
+        chief: [{ tools: [{ name: "delegate", params: { profile: "payer", task: "Pay." } }] }, { text: "Paid." }],
+        payer: [{ tools: [{ name: "pay" }] }, { text: "Paid." }]
+      }
+    }
+  })
+  const handlers = toolkit.toLayer({ pay: () => Effect.die("nobody allowed it"), slow: () => work })
+  return Layer.merge(Layer.provide(runtime, [handlers, Delegate.layer]), HaltChannel.layer)
+}
+
+const isHaltedAtApproval = (end: TurnEnd) => {
+  assert(end._tag === "Halted", JSON.stringify(end))
+  assert.match(end.detail, /^Approve needs an answer\. Nobody is there to approve pay\./)
+}
+
+describe("an agent with a HaltChannel", () => {
+  it.scoped("ends its turn as halted by itself, once the tools that run have ended, and stays usable", () =>
+    Effect.gen(function* () {
+      const done = yield* Deferred.make<string>()
+      yield* Effect.gen(function* () {
+        const agent = yield* Agent.start()
+        const running = yield* Effect.fork(agent.run("Pay."))
+        const { halted } = yield* HaltChannel.HaltChannel
+        yield* Deferred.await(halted)
+        yield* Effect.repeatN(Effect.yieldNow(), 10)
+        assert.isTrue(Option.isNone(yield* Fiber.poll(running)))
+        yield* Deferred.succeed(done, "It took long.")
+        isHaltedAtApproval(yield* Fiber.join(running))
+        assert.include(JSON.stringify(agent.history.messages), "It took long.")
+        assert.strictEqual((yield* agent.run("And now?"))._tag, "Completed")
+      }).pipe(Effect.provide(halting(Deferred.await(done))))
+    })
+  )
+
+  it.scoped("halts also beside others that share the channel, for a subagent's question, and with a typed result", () =>
+    Effect.gen(function* () {
+      const agents = yield* Effect.forEach(["main", "chief", "main"], (name) => Agent.start({ name }))
+      const ends = yield* Effect.forEach(agents, (agent) => agent.run("Pay.", { output: Schema.Int }), {
+        concurrency: "unbounded"
+      })
+      for (const end of ends) isHaltedAtApproval(end)
+      assert.lengthOf(ends, 3)
+    }).pipe(Effect.provide(halting(Effect.succeed("done"))))
   )
 })
 

@@ -16,12 +16,10 @@ export const begin = (task: string) =>
   Effect.gen(function* () {
     const store = yield* SessionStore.SessionStore
     const persistence = yield* Persistence.begin(store)
-    const nobody = yield* HaltChannel.make
-    const agent = yield* Agent.startWith([nobody.interactor], { persistence })
-    yield* Effect.forkScoped(Effect.flatMap(nobody.halted, ({ hint }) => agent.halt(hint)))
+    const agent = yield* Agent.start({ persistence })
     yield* agent.run(task)
     return persistence.rootSessionId
-  }).pipe(Effect.scoped)
+  }).pipe(Effect.scoped, Effect.provide(HaltChannel.layer))
 
 /** Another process, another day: the question is asked again under its id, and what was done is not done again. */
 export const goOn = (id: Id.SessionId) =>

@@ -51,11 +51,12 @@ export const wrapperSuite = (
           votes: [{ answer: true, by: "bob" }],
           vote: () => Effect.succeed("open" as const),
           upcoming: Effect.succeed([]),
-          next: { by: "another" }
+          next: { by: "another" },
+          halt: () => Effect.void
         }
         yield* outer.request(yield* asked, options)
         assert.lengthOf(given, 1)
-        for (const key of ["withdrawn", "ended", "votes", "vote", "upcoming", "next"] as const)
+        for (const key of ["withdrawn", "ended", "votes", "vote", "upcoming", "next", "halt"] as const)
           assert.strictEqual<unknown>(given[0]?.[key], options[key], key)
       })
     )

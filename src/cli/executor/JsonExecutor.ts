@@ -29,7 +29,7 @@ import type { AgentUnknown } from "../../session/Interjection.js"
 import * as ExitCode from "../ExitCode.js"
 import * as JsonCommand from "./JsonCommand.js"
 import * as Output from "../terminal/Output.js"
-import { haltWith } from "./RunExecutor.js"
+import { haltedBy } from "./RunExecutor.js"
 
 export interface Options {
   readonly agent: Agent.Agent
@@ -84,7 +84,7 @@ export const makeWriter: Effect.Effect<Writer, never, Scope.Scope> = Effect.susp
 export const run = ({ agent, writer, task, halted, peer }: Options): Effect.Effect<number, never, Scope.Scope> =>
   Effect.gen(function* () {
     const writing = yield* writer.start(agent)
-    const halt = yield* haltWith(agent, halted)
+    const halt = yield* haltedBy(halted)
     if (task !== undefined) yield* Effect.ignore(agent.send(task))
     const haltOfPeer = peer === undefined ? Effect.succeedNone : yield* converse(agent, peer)
     const end = yield* agent.awaitIdle
@@ -124,7 +124,7 @@ const converse = (
     const halt = yield* HaltChannel.make
     if (alone) yield* agent.broker.attach(halt.interactor)
     yield* Scope.close(attached, Exit.void)
-    return yield* haltWith(agent, Deferred.await(halt.halted))
+    return yield* haltedBy(Deferred.await(halt.halted))
   })
 
 const writeDialog = (dialog: QueueChannel.Dialog): Effect.Effect<void> =>

@@ -48,7 +48,7 @@ export const run = ({
       screen === undefined ? watch(agent) : Effect.as(follow(agent, screen, interactive), [])
     )
     if (screen !== undefined && interactive) yield* Effect.forkScoped(listen(screen, agent))
-    const halt = yield* haltWith(agent, halted)
+    const halt = yield* haltedBy(halted)
     const end = yield* ending(agent, task)
     const left = jobs.list(agent.id).filter(({ ended }) => ended === undefined)
     yield* agent.shutdown
@@ -70,17 +70,15 @@ export const hint = (resumeCommand: ReturnType<Options["resumeCommand"]>): Effec
     command === undefined ? Effect.void : Output.write("stderr", `assent: go on with: ${command}\n`)
   )
 
-/** Halts the agent on the first request that nobody can answer, once the tools that run have ended; yields the record of it, if there was one. */
-export const haltWith = (
-  agent: Agent.Agent,
+/** Yields the record of the first request that nobody could answer, if there was one. */
+export const haltedBy = (
   halted: Effect.Effect<Halted>
 ): Effect.Effect<Effect.Effect<Option.Option<Halted>>, never, Scope.Scope> =>
   Effect.gen(function* () {
     let record = Option.none<Halted>()
     yield* Effect.forkScoped(
-      Effect.flatMap(halted, (halt) => {
+      Effect.map(halted, (halt) => {
         record = Option.some(halt)
-        return Effect.zipRight(agent.awaitTools, agent.halt(`${halt.kind} needs an answer. ${halt.hint}`))
       })
     )
     return Effect.sync(() => record)
