@@ -39,9 +39,18 @@ export class BatchCleanup {
   }
 
   /** Logs that a tool crashed. */
-  log({ id, name }: ToolCall, cause: Cause.Cause<unknown>): Effect.Effect<void> {
+  log(call: ToolCall, cause: Cause.Cause<unknown>): Effect.Effect<void> {
+    return this.logOf(call.name, call, cause)
+  }
+
+  /** Logs that a tool returned what its schema does not allow. */
+  misfit(call: ToolCall, cause: Cause.Cause<unknown>): Effect.Effect<void> {
+    return this.logOf(`Encoding what ${call.name} returned`, call, cause)
+  }
+
+  private logOf(what: string, { id, name }: ToolCall, cause: Cause.Cause<unknown>): Effect.Effect<void> {
     const { origin, redactor } = this.session
-    return Defect.log(name, cause, redactor, { session: origin.sessionId, agent: origin.agent, tool: name, call: id })
+    return Defect.log(what, cause, redactor, { session: origin.sessionId, agent: origin.agent, tool: name, call: id })
   }
 
   /** Restores the FiberRefs; not in another leg of the turn, which never had them. */

@@ -17,11 +17,20 @@ export const tookTooLong = Symbol("took too long")
 export const resultOf = (
   entry: ToolRegistry.Entry,
   exit: Exit.Exit<unknown, unknown>
-): { readonly outcome: ToolOutcome; readonly result: unknown } => {
+): {
+  readonly outcome: ToolOutcome
+  readonly result: unknown
+  /** Why what the handler returned could not be encoded, for the log. */
+  readonly misfit?: Cause.Cause<unknown>
+} => {
   if (Exit.isSuccess(exit)) {
-    const encoded = Either.try(() => entry.encode(exit.value))
+    const encoded = Either.try({ try: () => entry.encode(exit.value), catch: Cause.die })
     return Either.match(encoded, {
-      onLeft: () => ({ outcome: "failed", result: `${entry.name} returned something its schema does not allow.` }),
+      onLeft: (misfit) => ({
+        outcome: "failed",
+        result: `${entry.name} returned something its schema does not allow. What does not fit is in the log.`,
+        misfit
+      }),
       onRight: (result) => ({ outcome: "succeeded", result })
     })
   }

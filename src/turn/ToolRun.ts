@@ -70,11 +70,12 @@ const begin = (host: Host, { call, entry, index }: Subject, allowed: Allowed): E
   const summary = proposed ?? ToolSummary.ofCall(allowed.encoded, session.redactor)
   emit(session, { _tag: "ToolCallStarted", toolCallId: call.id, tool: call.name, summary })
   const finished = (exit: Exit.Exit<unknown, unknown>) => {
-    const { outcome, result } = resultOf(entry, exit)
+    const { misfit, outcome, result } = resultOf(entry, exit)
     const encoded = allowed.edited ? editedResult(result, allowed.encoded) : result
     const room = host.end(index, call, outcome, encoded, began)
     const done = host.only === undefined ? Effect.void : host.cleanup.back()
     const restored = room ? done : Effect.zipRight(session.bus.awaitRoom, done)
+    if (misfit !== undefined) return Effect.zipRight(host.cleanup.misfit(call, misfit), restored)
     return Exit.isFailure(exit) && Defect.isIn(exit.cause)
       ? Effect.zipRight(host.cleanup.log(call, exit.cause), restored)
       : restored

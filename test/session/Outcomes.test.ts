@@ -305,6 +305,24 @@ describe("what crashes", () => {
       )
     }
   }
+
+  it.scoped("a result that its tool's schema does not allow: the log says what does not fit", () =>
+    Effect.gen(function* () {
+      const tools = [{ name: "typed", params: { why: "wrong" }, id: "call_a" }]
+      const lines = yield* logged(
+        Effect.gen(function* () {
+          const kit = yield* Kit.start({ model: [{ tools }, { text: "done" }] })
+          yield* kit.agent.run("go")
+          assert.match(String(kit.results()[0]), /What does not fit is in the log\.$/)
+          assert.deepStrictEqual(yield* kit.wrong, [])
+        })
+      )
+      assert.lengthOf(lines, 1)
+      assert.strictEqual(lines[0]?.message, "Encoding what typed returned crashed")
+      assert.include(lines[0]?.cause, "Expected")
+      assert.deepInclude(lines[0]?.annotations, { tool: "typed", call: "call_a", agent: "main" })
+    })
+  )
 })
 
 describe("a step with too many calls", () => {

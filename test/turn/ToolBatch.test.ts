@@ -129,7 +129,7 @@ describe("what the model is told of", () => {
       "a result that is not the tool's",
       { tools: [{ name: "typed", params: { why: "wrong" } }] },
       "failed",
-      "typed returned something its schema does not allow."
+      "typed returned something its schema does not allow. What does not fit is in the log."
     ],
     [
       "a result, encoded",
