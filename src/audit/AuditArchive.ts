@@ -124,11 +124,10 @@ export const verifyStreamed = (
     }
   })
 
-/** The outline of a trail, unverified: the number of lines, and the first and last record. */
+/** The outline of a trail, unverified: the number of lines, and the first two records and the last one. */
 export interface Extent {
   readonly lines: number
-  readonly first: AuditRecord | undefined
-  readonly last: AuditRecord | undefined
+  readonly ends: ReadonlyArray<AuditRecord>
 }
 
 /** Absent when there is no trail. Memory is independent of the trail's length. */
@@ -138,16 +137,18 @@ export const extent = (
 ): Effect.Effect<Extent | undefined, AuditBroken, FileSystem.FileSystem | Path.Path> =>
   Effect.gen(function* () {
     let lines = 0
-    let first: Uint8Array | undefined
+    const first: Array<Uint8Array> = []
     let last: Uint8Array | undefined
     const torn = yield* eachLine(files(yield* Path.Path, archive, sessionId).trail, (line) => {
       lines++
-      first ??= line.slice()
+      if (lines <= 2) first.push(line.slice())
       last = keep(last, line)
       return Either.void
     })
-    const peek = (line: Uint8Array | undefined) => line && AuditChain.peekLine(AuditChain.lineOf(line))
-    return torn === undefined ? undefined : { lines, first: peek(first), last: peek(last) }
+    const ends = [...first, ...(last === undefined ? [] : [last])].flatMap(
+      (line) => AuditChain.peekLine(AuditChain.lineOf(line)) ?? []
+    )
+    return torn === undefined ? undefined : { lines, ends }
   })
 
 /**

@@ -101,11 +101,13 @@ const account = (decided: Decided): string => {
     .join("  ")
 }
 
-/** A trail is opened for its first decision, so that may be the earlier one of the two. */
-const summary = ({ first, last, lines }: AuditArchive.Extent): string =>
-  first === undefined || last === undefined
+/** A trail is opened for its first decision, so the second record may be the earliest. */
+const summary = ({ ends, lines }: AuditArchive.Extent): string => {
+  const times = ends.map(timeOf)
+  return times.length === 0
     ? count(lines)
-    : `${count(lines)}  ${time(Math.min(timeOf(first), timeOf(last)))} to ${time(Math.max(timeOf(first), timeOf(last)))}`
+    : `${count(lines)}  ${time(Math.min(...times))} to ${time(Math.max(...times))}`
+}
 
 const timeOf = (record: AuditRecord): number => (record._tag === "Decided" ? record.answeredAt : record.at)
 

@@ -5,6 +5,7 @@ import * as NodeContext from "@effect/platform-node/NodeContext"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as Cause from "effect/Cause"
 import * as Deferred from "effect/Deferred"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
@@ -1141,6 +1142,20 @@ describe("in words", () => {
       assert.deepStrictEqual(lines.slice(1), [
         `    2  1970-01-01 00:00:02.500Z  granted    permission run_command  main/code_reviewer  user_approved: allowed (once) by console  by console  after 0.5 s  [req_2 call_2 turn_1 args ${Digest.digest({ command: "make 2" }).slice(0, 12)}]`,
         `    3  1970-01-01 00:00:00.005Z  answered   interaction Ask  main  \\u{1b}[2Jnot\\u{a}here\\u{202e}  after 0.0 s  [req_9]`
+      ])
+    })
+  )
+
+  live(
+    "the time of a trail begins with its first decision, which may be earlier than the record that opens it",
+    Effect.gen(function* () {
+      const place = yield* newPlace
+      const now = yield* Clock.currentTimeMillis
+      const at = (answeredAt: number) => ({ ...question, answeredAt })
+      yield* process(place, [at(now - 60_000), at(now + 60_000), at(now + 120_000)])
+      const shown = (millis: number) => new Date(millis).toISOString().replace("T", " ")
+      assert.deepStrictEqual(yield* AuditReport.list(place), [
+        `ses_1  4 records  ${shown(now - 60_000)} to ${shown(now + 120_000)}`
       ])
     })
   )
