@@ -42,6 +42,8 @@ export interface Node {
   readonly asking: Set<RequestId>
   /** How its last task ended. */
   completed: EventOf<"AgentCompleted"> | undefined
+  /** Whether it tells again what was said to it in any turn before it was restored: nobody says that now. */
+  isRetelling: boolean
 }
 
 export interface AgentOutline {
@@ -100,7 +102,8 @@ export const make = (): AgentOutline => {
       began: at,
       calls: new Map(),
       asking: new Set(),
-      completed: undefined
+      completed: undefined,
+      isRetelling: false
     }
     nodes.set(sessionId, node)
     return node
@@ -157,6 +160,7 @@ export const make = (): AgentOutline => {
   return {
     apply: (event) => {
       const node = nodes.get(event.sessionId) ?? create(event)
+      if (event._tag !== "UserInterjected") node.isRetelling = event._tag === "SessionRestored"
       change(node, event)
       return node
     },

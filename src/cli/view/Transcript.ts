@@ -304,7 +304,7 @@ export const make = ({ sign, color, quiet = false, retold = false, isPastTold = 
           ? undefined
           : note(node, `${count(event.messages, "message")} from before.`)
       case "UserInterjected":
-        return note(node, `from you: ${clip(event.message, 80)}`, "↳")
+        return node.isRetelling && !retold ? undefined : note(node, `from you: ${clip(event.message, 80)}`, "↳")
       case "InteractionRequested":
         return retold ? note(node, `${event.kind}: ${clip(event.summary)}`, "?") : undefined
       case "InteractionVoted": {

@@ -7,6 +7,14 @@ import * as Transcript from "../../../src/cli/view/Transcript.js"
 import type { MessageId, RequestId, SessionId, ToolCallId } from "../../../src/core/Id.js"
 import * as AgentEvent from "../../../src/event/AgentEvent.js"
 
+const interjected = (message: string): AgentEvent.Body => ({
+  _tag: "UserInterjected",
+  messageId: "m" as MessageId,
+  message,
+  targetAgent: "main",
+  parentId: "root"
+})
+
 /** An agent and how to make its events. Ids are plain words here. */
 const agent = (path: string, parent?: string, toolCallId = `call of ${path}`) => {
   const stamp = (at: number) => ({ at, sessionId: path as SessionId, agent: path })
@@ -142,13 +150,10 @@ describe("the transcript of one agent", () => {
       main.event({ _tag: "CompactionEnded", ...compacted, quiet: true }),
       main.event({ _tag: "CompactionEnded", ...compacted, removed: 0 }),
       main.event({ _tag: "SessionRestored", messages: 1 }),
-      main.event({
-        _tag: "UserInterjected",
-        messageId: "m" as MessageId,
-        message: "and OAuth",
-        targetAgent: "main",
-        parentId: "root"
-      }),
+      main.event(interjected("of an earlier turn")),
+      main.event(interjected("of another one")),
+      main.event({ _tag: "AgentStatusChanged", status: "thinking" }),
+      main.event(interjected("and OAuth")),
       main.event({ _tag: "TurnEnded", reason: "turn_limit", steps: 3, detail: "after 3 calls" })
     ]
     assert.deepStrictEqual(shown(events), [
