@@ -160,6 +160,40 @@ describe.concurrent("a provider", () => {
     })
   )
 
+  it.scopedLive("is found again at its address after another model of its provider, or none, was picked", () =>
+    Effect.gen(function* () {
+      const { args, at, env, server } = yield* setting
+      // A chat also asks which models there are, and makes nothing of this answer.
+      const reply = replies({ text: ["Seen."] })
+      yield* server.play(...Array.from({ length: 20 }, () => reply).flat())
+      const asked = Effect.repeat(server.received, { until: ({ method }) => method === "POST" }).pipe(
+        Effect.map((request) => ModelServer.json(request).model)
+      )
+      const going = (words: ReadonlyArray<string>, stdin = "") =>
+        Effect.map(at.call(words, { env, stdin }), ({ code, stderr }) => assert.strictEqual(code, 0, stderr))
+      yield* going(["run", ...args, "first"])
+      yield* going(["run", "--continue", "--model", "openai-compatible/second", "second"])
+      // The address was given two processes before, and the model in between is of no provider.
+      yield* going(["chat", "--continue"], "/model openai-compatible/third\n/model offline\n")
+      yield* going(["chat", "--continue"], "/model openai-compatible/fourth\nthird\n")
+      yield* going(["run", "--continue", "fourth"])
+      assert.deepStrictEqual(yield* Effect.all([asked, asked, asked, asked]), [
+        "local-test",
+        "second",
+        "fourth",
+        "fourth"
+      ])
+      // As it was kept when a session had one address.
+      const [folder = ""] = (yield* at.list("state/workspaces")).filter((name) => name.startsWith("workspace-"))
+      const kept = `workspaces/${folder}/models.json`
+      const session = JSON.parse(yield* at.read(`state/${kept}`)).sessions[0].session
+      const before = { session, model: "openai-compatible/old", baseUrl: `${server.url}/v1` }
+      yield* at.write(`state/${kept}`, { version: 1, sessions: [before] })
+      yield* going(["run", "--continue", "fifth"])
+      assert.strictEqual(yield* asked, "old")
+    })
+  )
+
   it.scopedLive("that cuts its answer off, or sends what nobody understands, is told on standard error", () =>
     Effect.gen(function* () {
       const { at, server, args, env } = yield* setting

@@ -127,10 +127,11 @@ const held = <E>(
         ? undefined
         : (SessionModel.read(settings, rootSessionId) ??
           (parent === undefined ? undefined : SessionModel.read(settings, parent)))
-    const baseUrl = flags["base-url"]
-    const keepModel = (model: string) => SessionModel.write(settings, rootSessionId, { model, baseUrl })
-    if (baseUrl !== undefined && place !== StoreLocation.memory)
-      yield* keepModel(flags.model ?? last?.model ?? before?.model ?? settings.model)
+    const model = before === undefined ? settings.model : (flags.model ?? last?.model ?? before.model)
+    const given = SessionModel.addressed(model, flags["base-url"])
+    const baseUrls = { ...last?.baseUrls, ...given }
+    const keepModel = (model: string) => SessionModel.write(settings, rootSessionId, { model, baseUrls })
+    if (flags["base-url"] !== undefined && place !== StoreLocation.memory) yield* keepModel(model)
     return {
       persistence,
       files: filesOf(place),
@@ -138,12 +139,9 @@ const held = <E>(
         before === undefined
           ? settings
           : {
-              ...Settings.withModel(
-                settings,
-                flags.model ?? last?.model ?? before.model,
-                // Where another model was asked for, its address is not that of the one before.
-                baseUrl ?? (flags.model === undefined ? last?.baseUrl : undefined)
-              ),
+              ...settings,
+              model,
+              baseUrls: { ...settings.baseUrls, ...baseUrls },
               profile: flags.profile ?? before.profile
             },
       keepModel: place === StoreLocation.memory ? () => Effect.void : keepModel,

@@ -200,19 +200,6 @@ export const load = (flags: Arguments.Flags): Effect.Effect<Settings, Failure, F
     }
   })
 
-/** Settings with another model. An address that was given on the command line is that of the model's provider. */
-export const withModel = (settings: Settings, model: string, baseUrl: string | undefined): Settings => {
-  const provider = ProviderName.providers.find((name) => model.startsWith(`${name}/`))
-  return {
-    ...settings,
-    model,
-    baseUrls:
-      baseUrl === undefined || provider === undefined
-        ? settings.baseUrls
-        : { ...settings.baseUrls, [provider]: baseUrl }
-  }
-}
-
 /** The variables that hold our own keys. */
 export const secretNames = (): ReadonlyArray<string> => [
   ...Object.values(keyNames).flat(),
