@@ -114,8 +114,11 @@ const counting = /^(?:RANDOM|SRANDOM|SECONDS|OPTIND|LINENO|HISTCMD|EPOCH[A-Z]+|B
 const evaluates = ({ commands, text }: CommandLine): boolean =>
   arithmetic.test(text) ||
   commands.some(
-    ({ program, words }) =>
-      program === "let" || (setting.has(program) && words.some((word) => /^-[A-Za-z]*i/.test(word)))
+    ({ program, unknown, words }) =>
+      program === "let" ||
+      // A variable that its option names.
+      (program === "wait" && unknown.length > 0) ||
+      (setting.has(program) && words.some((word) => /^-[A-Za-z]*i/.test(word)))
   )
 
 const takesValues = ({ commands }: CommandLine): boolean =>

@@ -175,6 +175,8 @@ const byArgument: ReadonlyMap<string, RegExp> = new Map([
   ["[", /\$\(|`|^-v$/],
   // Some shells compute what is in brackets.
   ["printf", /^-v|\[.*(?:\$\(|`)/],
+  ["wait", /^-[A-Za-z]*p|\$\(|`/],
+  ["jobs", /^-[A-Za-z]*x/],
   ["gcc", /^(?:-wrapper|-fplugin|-B|--?specs|@)/],
   ["g++", /^(?:-wrapper|-fplugin|-B|--?specs|@)/],
   ["cc", /^(?:-wrapper|-fplugin|-B|--?specs|@)/],

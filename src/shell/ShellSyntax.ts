@@ -101,6 +101,11 @@ export class Word {
   }
 
   get named(): boolean {
-    return !this.splits && this.value.lastIndexOf("/") >= this.unknownTo - (this.unknownTo === 0 ? 1 : 0)
+    // To some shells `=rm` is the path of `rm`.
+    return (
+      !this.splits &&
+      !this.value.startsWith("=") &&
+      this.value.lastIndexOf("/") >= this.unknownTo - (this.unknownTo === 0 ? 1 : 0)
+    )
   }
 }

@@ -161,6 +161,8 @@ const computing =
       : Order.nothing
 
 const byOption = (_: string, before: string): boolean => /^-[A-Za-z]*v$/.test(before)
+const byWait = (_: string, before: string): boolean => /^-[A-Za-z]*p$/.test(before)
+const byNone = (): boolean => false
 const byExpansion = (word: string): boolean => /^[$`]/.test(word)
 
 const trap: Wrapper = (ran) => {
@@ -246,6 +248,10 @@ const wrappers: ReadonlyMap<string, Wrapper> = new Map<string, Wrapper>([
   ["alias", alias],
   ...many(". source", source),
   ...many("test [ printf", computing(byOption)),
+  ["wait", computing(byWait)],
+  // Some shells compute the number that they take.
+  ...many("shift return exit break continue ulimit umask kill", computing(byNone)),
+  ["jobs", (ran) => (Order.scan(ran, { flags: /^-[lnprs]+$/ }, "first") === undefined ? Order.dark : Order.nothing)],
   ...many("let declare typeset local export readonly unset read getopts", computing(byExpansion)),
   ...many("hash enable", told(/^-[A-Za-z]*[pf]/)),
   ...many("mapfile readarray", (ran) => Order.both(told(/^-[A-Za-z]*C/)(ran), computing(byExpansion)(ran))),

@@ -152,15 +152,17 @@ const bad = split(
 )
 const wrappers = split(
   "env ¦env A=1 ¦env -i ¦env -u A ¦timeout 5 ¦timeout -s KILL 5 ¦nohup ¦time ¦time -p ¦xargs ¦xargs -n1 ¦xargs -I{} ¦env -- ¦sh -c " +
-    "¦sh -ec ¦command ¦exec ¦env tool go ¦nice ¦setsid ¦PATH=sub ¦A=1 ¦env -C sub ¦timeout 5 env ¦nohup sh -c "
+    "¦sh -ec ¦command ¦exec ¦env tool go ¦nice ¦setsid ¦PATH=sub ¦A=1 ¦env -C sub ¦timeout 5 env ¦nohup sh -c " +
+    "¦jobs -x ¦exec -a ls ¦exec -c ¦builtin ¦builtin command ¦eval ¦coproc ¦env -S ¦env --split-string=¦! ¦command -p ¦timeout -k 1 5 ¦xargs -a a ¦=¦trap "
 )
 const finds = split("find . -name a -exec ¦find . -type f -exec ¦find sub -exec ¦find . -execdir ¦find . -ok ")
 const joints = split("; ¦ && ¦ || ¦ | ¦\n¦ & ¦;¦&&¦|¦ |& ¦ ; ; ¦ &&\n")
 const places = split(
-  "cd sub¦cd .¦cd¦cd sub; cd ..¦(cd sub)¦cd ./¦pushd sub¦alias ls=rm¦export PATH=sub¦ls() { rm a; }¦hash -r¦PATH=sub¦set -f"
+  "cd sub¦cd .¦cd¦cd sub; cd ..¦(cd sub)¦cd ./¦pushd sub¦alias ls=rm¦export PATH=sub¦ls() { rm a; }¦hash -r¦PATH=sub¦set -f" +
+    "¦trap 'rm a' EXIT¦trap rm EXIT¦coproc rm a¦PATH+=:sub¦printf -v PATH sub¦read PATH <<< sub¦hash -p ./git ls¦declare -x PATH=sub¦set -- rm a¦unset PATH¦exec <a¦mapfile -C rm -c 1 <a¦wait -p 'b[$(rm a)]'¦shopt -s extglob¦BASH_ENV=a"
 )
 const tails = split(
-  ' 2>&1¦ >/dev/null¦ </dev/null¦ < a¦ > o¦ #x¦ *¦ $X¦ $(rm a)¦ `x`¦ "$(git log)"¦ <<E\nE¦ {}¦ +¦ \\;¦ &'
+  " 2>&1¦ >/dev/null¦ </dev/null¦ < a¦ > o¦ #x¦ *¦ $X¦ $(rm a)¦ `x`¦ \"$(git log)\"¦ <<E\nE¦ {}¦ +¦ \\;¦ &¦ {fd}>o¦ >|o¦ <>o¦ &>>o¦ >&o¦ 2>&1-¦ 3>o¦ <(rm a)¦ >(rm a)¦ <<<x¦ $((a[$(rm a)]))¦ ${a[$(rm a)]}¦ ${a:=$(rm a)}¦ {a,-o}¦ $'a'¦ @(a|b)"
 )
 const noise = split(
   "'¦\"¦\\¦$¦`¦(¦)¦;¦&¦|¦<¦>¦{¦}¦ ¦\n¦\\\n¦*¦?¦[¦]¦~¦#¦=¦-¦!¦rm¦ x ¦-o¦--¦$()¦''¦\"\"¦$''¦${X}¦if ¦then ¦\t¦/¦a¦1¦,¦-exec¦{}¦\\;¦+¦-c¦env ¦git ¦cd "

@@ -40,7 +40,11 @@ describe("a denied program", () => {
     "mapfile -C 'rm x' -c 1 < a",
     "PS4='$(rm x)' bash -xc :",
     "BASH_ENV=./x bash -c :",
-    "hash -p /bin/rm z; z x"
+    "hash -p /bin/rm z; z x",
+    "jobs -x rm x",
+    "jobs -lx rm %1",
+    "jobs $X",
+    "zsh -fc '=rm x'"
   ])("is found however it is spelled: %j", (text) => assert.isTrue(stops(text)))
 
   it.each([
@@ -50,6 +54,12 @@ describe("a denied program", () => {
     "x=abc; a='b[$(rm x)]'; : ${x:a}",
     "x=abc; a='b[$(rm x)]'; : ${x:0:a}",
     "x=1; a='b[$(rm x)]'; : ${x[a]}",
+    "ls & wait -n -p 'b[$(rm x)]'",
+    "ls & wait -np'b[$(rm x)]'",
+    'ls & wait -p "$a"',
+    "a='-pb[$(rm x)]'; ls & wait $a",
+    "exit 'b[$(rm x)]'",
+    "shift 'b[`rm x`]'",
     "a='$(rm x)'; echo ${a@P}",
     "a='$(rm x)'; echo \"${a@P}\""
   ])("is not run by a computation: %j", (text) => assert.isTrue(stops(text)))
@@ -96,7 +106,10 @@ describe("a denied program", () => {
     "i=1; echo $((i + 1))",
     "cp a b && ./run.sh",
     "cat <<E\nnever do rm x\nE",
-    "rustc a.rs -o rm.o"
+    "rustc a.rs -o rm.o",
+    "npm start & pid=$!; npm test; kill $pid; wait $pid",
+    "npm start & wait $!",
+    "jobs -l; wait; exit 1"
   ])("is not seen in %j", (text) => {
     const subject = PermissionRule.subject({ tool: "run_command", params: { command: text }, commandField })
     if (!text.includes("<<")) assert.isUndefined(PermissionRule.doubt(deny, subject))
