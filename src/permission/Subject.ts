@@ -103,6 +103,13 @@ export interface Spoken {
   readonly reader: CommandReader
 }
 
+/** What such a call starts lives on beside the turns. */
+export const lasts = (field: string | undefined, params: unknown): boolean => {
+  if (field === undefined || !Signature.isRecord(params)) return false
+  const value = params[field]
+  return value !== undefined && value !== false
+}
+
 /** `evidence` makes the texts that rules search. */
 export const make = (call: Call, evidence?: (self: Subject) => Evidence): Subject => new LazySubject(call, evidence)
 
@@ -173,10 +180,7 @@ class LazySubject implements Subject {
   }
 
   get lasting(): boolean {
-    const { lastingField, params } = this.call
-    if (lastingField === undefined || !Signature.isRecord(params)) return false
-    const value = params[lastingField]
-    return value !== undefined && value !== false
+    return lasts(this.call.lastingField, this.call.params)
   }
 
   get readings(): ReadonlyArray<CommandLine.Reading> {

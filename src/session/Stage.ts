@@ -9,7 +9,8 @@
  * ```
  *
  * In the turn, calls of `allowedTools` run without asking. Any other call raises `grantStageTool`: an approval counts
- * for that one call in that attempt; a denial, `defer` and silence are denials of that call, and the turn goes on.
+ * for that one call in that attempt; a denial, `defer` and silence are denials of that call, and the turn goes on. So does
+ * a call that starts what lives on behind the stage, such as a command in the background.
  * Guards come first in every case. Approvals from elsewhere do not count here, not even `permissions all`.
  *
  * Tasks that the turn gives to subagents are under the stage as well: their calls are decided like its own. Work of
@@ -52,6 +53,7 @@ import * as Asking from "../interaction/Asking.js"
 import * as Interactor from "../interaction/Interactor.js"
 import * as Grant from "../permission/Grant.js"
 import * as PermissionGate from "../permission/PermissionGate.js"
+import * as Subject from "../permission/Subject.js"
 import type { ToolCall } from "../tool/ToolCall.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import type { TurnOptions } from "./Session.js"
@@ -369,16 +371,18 @@ class Bounds {
     this.given = stage.allowedTools.length === 0 ? "no tools" : stage.allowedTools.join(", ")
   }
 
-  readonly authority: PermissionGate.Authority = ({ call }, { bus, redactor, state }) => {
+  readonly authority: PermissionGate.Authority = ({ call, entry }, { bus, redactor, state }) => {
     const { grants, records } = this
     const { name } = this.stage
     const isAllowed = this.allowed.has(call.name)
+    const lasts = Subject.lasts(entry.outlives, call.params)
     if (this.isOver) return isAllowed ? Effect.succeedNone : Effect.succeedSome(this.outside(call.name))
-    if (isAllowed) {
+    // What ends with the attempt says nothing of what goes on after it.
+    if (isAllowed && !lasts) {
       const reason = `in the envelope of stage ${name}`
       return Effect.succeedSome(resolution({ granted: true, method: "envelope", reason }))
     }
-    const reason = `Stage ${name} was given ${this.given}.`
+    const reason = `Stage ${name} was given ${this.given}.${isAllowed ? " What this call starts goes on after it." : ""}`
     if (state?.asksNobody === true)
       return Effect.succeedSome(resolution({ granted: false, method: "mode", reason: `${reason} The mode is deny.` }))
     return Effect.asSome(Effect.provideService(asked(call, { name, reason, grants, records, redactor }), EventBus, bus))

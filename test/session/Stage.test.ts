@@ -1,4 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
+import * as Tool from "@effect/ai/Tool"
+import * as Toolkit from "@effect/ai/Toolkit"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -6,6 +8,7 @@ import * as FiberId from "effect/FiberId"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
 import * as HaltChannel from "../../src/channel/HaltChannel.js"
 import * as Digest from "../../src/core/Digest.js"
 import * as Id from "../../src/core/Id.js"
@@ -20,6 +23,7 @@ import * as Agent from "../../src/runtime/Agent.js"
 import * as Stage from "../../src/session/Stage.js"
 import * as TestAgent from "../../src/testing/TestAgent.js"
 import * as TestInteractor from "../../src/testing/TestInteractor.js"
+import * as ToolTrait from "../../src/tool/ToolTrait.js"
 import { handlers, kit } from "../kit/agents.js"
 
 const add = (a: number, b: number, id?: string) => ({
@@ -29,6 +33,12 @@ const add = (a: number, b: number, id?: string) => ({
 })
 const says = (text: string) => ({ text })
 const uses = (...tools: NonNullable<ScriptedModel.Step["tools"]>) => ({ tools })
+
+/** What it starts lives on where it is `on`. */
+const Serve = Tool.make("serve", { parameters: { on: Schema.Boolean }, success: Schema.String }).annotate(
+  ToolTrait.Outlives,
+  "on"
+)
 
 interface World {
   readonly script: ReadonlyArray<ScriptedModel.Step>
@@ -145,6 +155,41 @@ describe("Stage", () => {
       const [minted] = tagged(told, "GrantMinted")
       assert.deepInclude(minted, { stageExecutionId: asked.stageExecutionId, attempt: 0, tool: "add", agent: "main" })
     }).pipe(Effect.provide(world({ script: [uses(add(1, 2, "call_a")), says("done")], person: ["approve: go ahead"] })))
+  )
+
+  it.scoped("asks about a call in its envelope that starts what goes on after it", () =>
+    Effect.gen(function* () {
+      const { agent, person, events } = yield* TestAgent.start()
+      yield* Stage.run(agent, { ...once, allowedTools: ["serve"] })
+      const shown = yield* person.shown
+      assert.lengthOf(shown, 1)
+      assert.strictEqual(
+        grantAsked(shown[0]).reason,
+        "Stage build was given serve. What this call starts goes on after it."
+      )
+      assert.deepStrictEqual(
+        resolved(yield* events).map(({ granted, method }) => ({ granted, method })),
+        [
+          { granted: true, method: "envelope" },
+          { granted: false, method: "user_denied" }
+        ]
+      )
+    }).pipe(
+      Effect.provide(
+        Layer.provide(
+          TestAgent.layer({
+            toolkit: Toolkit.make(Serve),
+            person: ["deny"],
+            script: [
+              uses({ name: "serve", params: { on: false } }),
+              uses({ name: "serve", params: { on: true } }),
+              says("so be it")
+            ]
+          }),
+          Toolkit.make(Serve).toLayer({ serve: () => Effect.succeed("serving") })
+        )
+      )
+    )
   )
 
   it.scoped("asks again for the same arguments, for the same id even, and for every attempt", () =>
