@@ -3,6 +3,7 @@ import type * as Tool from "@effect/ai/Tool"
 import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import type * as Schema from "effect/Schema"
+import * as SchemaAST from "effect/SchemaAST"
 import { canonicalJson } from "../core/CanonicalJson.js"
 import type { CommandField, CommandReader } from "../shell/CommandField.js"
 import type * as CommandLine from "../shell/CommandLine.js"
@@ -323,10 +324,12 @@ export class Evidence {
   }
 }
 
-type Codec = readonly [
-  decode: (given: unknown) => Either.Either<unknown, unknown>,
-  encode: (taken: unknown) => Either.Either<unknown, unknown>
-]
+interface Codec {
+  /** It takes simple values as they are given. */
+  readonly isPlain: boolean
+  readonly decode: (given: unknown) => Either.Either<unknown, unknown>
+  readonly encode: (taken: unknown) => Either.Either<unknown, unknown>
+}
 
 const codecs = new WeakMap<object, Codec>()
 
@@ -335,7 +338,9 @@ const codecOf = (schema: Schema.Schema.All): Codec => {
   if (codec === undefined) {
     // A tool's own schema requires nothing; its type does not say so.
     const own = schema as Schema.Schema<unknown>
-    codecs.set(schema, (codec = [ParseResult.decodeUnknownEither(own), ParseResult.encodeUnknownEither(own)]))
+    const isPlain = SchemaAST.encodedAST(own.ast) === own.ast
+    codec = { isPlain, decode: ParseResult.decodeUnknownEither(own), encode: ParseResult.encodeUnknownEither(own) }
+    codecs.set(schema, codec)
   }
   return codec
 }
@@ -347,13 +352,24 @@ const codecOf = (schema: Schema.Schema.All): Codec => {
 const asTaken = ({ params, takes }: Call): unknown => {
   const schema = takes?.parametersSchema
   if (schema === undefined) return params
-  const [decode, encode] = codecOf(schema)
+  const { decode, encode, isPlain } = codecOf(schema)
+  const fields: object | undefined = schema.fields
+  // Most calls are so, and are not decoded once more.
+  if (isPlain && fields !== undefined && Signature.isRecord(params) && isSimple(params, fields)) return params
   try {
     const taken = Either.getOrElse(Either.flatMap(decode(params ?? {}), encode), () => params)
     return canonicalJson(taken) === canonicalJson(params) ? params : taken
   } catch {
     return params
   }
+}
+
+/** No argument is unknown, and none holds others. */
+const isSimple = (params: { readonly [name: string]: unknown }, fields: object): boolean => {
+  for (const name of Object.keys(params)) {
+    if (typeof params[name] === "object" || !Object.hasOwn(fields, name)) return false
+  }
+  return true
 }
 
 type Parsed = ReturnType<CommandReader["parse"]>
