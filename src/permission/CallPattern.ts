@@ -8,6 +8,7 @@
  */
 import type * as Tool from "@effect/ai/Tool"
 import * as Glob from "../core/Glob.js"
+import type { CommandField } from "../shell/CommandField.js"
 import * as CommandText from "../shell/CommandText.js"
 import * as Haystack from "../shell/Haystack.js"
 import * as Signature from "./Signature.js"
@@ -16,7 +17,7 @@ import * as Signature from "./Signature.js"
 export interface Called {
   readonly tool: string
   /** The parameter that holds a shell command. */
-  readonly commandField?: { readonly name: string } | undefined
+  readonly commandField?: CommandField | undefined
   /** What is known of its parameters. */
   readonly takes?: Pick<Tool.Any, "parametersSchema"> | undefined
 }
@@ -50,7 +51,7 @@ export const commands = (
   const fields: object = takes?.parametersSchema?.fields ?? {}
   const isOther = (name: string) => name !== commandField.name && Object.hasOwn(fields, name)
   if (own.named.length > 0 && own.named.every(({ name }) => isOther(name))) return []
-  return (own.commands ??= commandsIn(own.text))
+  return (own.commands ??= commandField.reader.commandsIn(own.text))
 }
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -101,16 +102,3 @@ const argument = /(?:^\*?|, *\*?)([^\s=,:/?&*()[\]]+)=/g
 
 /** Stars that stand for other arguments. */
 const otherArguments = /(?:, *\*+)+ *$/
-
-/** Who writes more of them means no call of a tool that there is; all of its commands are denied then. */
-const mostArguments = 16
-
-const commandsIn = (text: string): ReadonlyArray<Haystack.Needle> => {
-  const starts = [...text.matchAll(argument)]
-  if (starts.length > mostArguments) return [Haystack.needle("*")]
-  const values = starts.map(({ 0: start, index }, at) => {
-    const from = index + start.length
-    return [text.slice(from), text.slice(from, starts[at + 1]?.index)]
-  })
-  return [...new Set([text, ...values.flat()])].map(Haystack.needle)
-}

@@ -4,7 +4,7 @@ import * as CommandPattern from "./CommandPattern.js"
 export { allowing, asPattern, doubt, parse, readings, remembered, touchesAny } from "./CommandLine.js"
 export { beginning, pattern } from "./CommandPattern.js"
 export { ofLine as runsOf } from "./ProgramRun.js"
-export { mayBecome, texts } from "./Spelling.js"
+export { commandsIn, mayBecome, texts } from "./Spelling.js"
 export { WordLists } from "./WordLists.js"
 
 /** What allows every program that only reads and prints. */

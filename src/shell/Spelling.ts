@@ -2,6 +2,7 @@
 import type * as Glob from "../core/Glob.js"
 import type { CommandLine, Reading } from "./CommandLine.js"
 import * as CommandText from "./CommandText.js"
+import * as Haystack from "./Haystack.js"
 import * as Program from "./Program.js"
 
 /** The texts that a pattern is compared with. `line`: nothing for a command that cannot be parsed. */
@@ -40,9 +41,23 @@ export const mayBecome = (line: CommandLine | undefined, { head }: Glob.Glob): s
   return undefined
 }
 
+/** What stands between the parentheses of a pattern over a tool's calls, as patterns for its commands. */
+export const commandsIn = (text: string): ReadonlyArray<Haystack.Needle> => {
+  const starts = [...text.matchAll(/(?:^\*?|, *\*?)[^\s=,:/?&*()[\]]+=/g)]
+  if (starts.length > mostArguments) return [Haystack.needle("*")]
+  const values = starts.map(({ 0: start, index }, at) => {
+    const from = index + start.length
+    return [text.slice(from), text.slice(from, starts[at + 1]?.index)]
+  })
+  return [...new Set([text, ...values.flat()])].map(Haystack.needle)
+}
+
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
 /** An expansion, or a glob that the shell may replace by files. */
 const unknown = /[$`*?[{~]/
+
+/** Who writes more of them means no call of a tool that there is; all of its commands are denied then. */
+const mostArguments = 16
