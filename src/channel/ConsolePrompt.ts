@@ -332,7 +332,8 @@ const parseApprove = (interaction: Approve, line: string, options: Pick<Options,
   // A word that this request does not offer counts as not understood.
   const offered = interaction.options.some((option) => option.full === word || option.short === word)
   if (Option.isNone(typed) || !offered) {
-    const words = interaction.options.map((option) => option.short ?? option.full)
+    const view = ConsoleCall.isPartial(interaction) ? [viewOption] : []
+    const words = [...optionsOf(interaction, options), ...view].map((option) => option.short ?? option.full)
     return Again({ reason: `Please type one of ${words.join(", ")}.` })
   }
   return PermissionOption.match(typed.value, {

@@ -249,11 +249,13 @@ class Gate implements Service, HeldCall.Gate, ReservedCall.Gate, Upcoming.Gate {
     return check.resolved === undefined ? Effect.uninterruptible(Region.once(verdict)) : verdict
   }
 
-  private validated(now: CheckState): Deciding {
+  /** Arguments that are refused here end the call, unless there is something else to do. */
+  private validated(now: CheckState, otherwise?: (problem: string) => Deciding): Deciding {
     const { context, entry, params } = now
     // A tool's own check may fail with a value that its type forbids.
-    const invalid = (said: unknown) => {
+    const invalid = (said: unknown): Deciding => {
       const text = typeof said === "string" && said !== "" ? said : `${entry.name} refuses these arguments.`
+      if (otherwise !== undefined) return otherwise(text)
       return Effect.as(now.check.settle(now, { granted: false, method: "pre_validation", reason: text }), {
         _tag: "Denied",
         outcome: "invalid",
@@ -423,7 +425,7 @@ class Gate implements Service, HeldCall.Gate, ReservedCall.Gate, Upcoming.Gate {
     if (suspension !== undefined && suspension !== before) now.check.tell(state.told(policy, sessionId))
   }
 
-  /** Edited arguments start from the top. Arguments that do not decode are shown again with the problem. */
+  /** Edited arguments start from the top. Those that do not fit are no answer: the call is shown again with the problem. */
   withEdits(
     now: CheckState,
     changes: { readonly [name: string]: unknown },
@@ -439,11 +441,11 @@ class Gate implements Service, HeldCall.Gate, ReservedCall.Gate, Upcoming.Gate {
     const decoded = Either.flatMap(ApprovalForm.edited(now, changes, this.options.redactor), (params) =>
       Either.map(entry.decode(params), (decoded) => ({ call: { ...call, params }, params: decoded }))
     )
-    return this.validated(
-      Either.isLeft(decoded)
-        ? { ...now, edits, votes: undefined, warnings: [`The edited arguments do not fit: ${decoded.left}`] }
-        : { ...now, ...decoded.right, edited: true, edits, votes, warnings: noWarnings }
-    )
+    const again = (problem: string): Deciding =>
+      this.validated({ ...now, edits, votes: undefined, warnings: [`The edited arguments do not fit: ${problem}`] })
+    return Either.isLeft(decoded)
+      ? again(decoded.left)
+      : this.validated({ ...now, ...decoded.right, edited: true, edits, votes, warnings: noWarnings }, again)
   }
 
   objection(

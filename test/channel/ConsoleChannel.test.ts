@@ -370,6 +370,8 @@ describe("ConsoleChannel", () => {
           kept.length === 0 ? Effect.sync(() => void kept.push(rule)) : Effect.fail("The disk is full.")
       })
       const first = yield* ask(samples.Approve.interaction)
+      yield* say("perhaps")
+      assert.include(terminal.screen(), "│ Please type one of y, n, a, p, t, i, once, never, all, c, e.")
       yield* say("p")
       assert.includeMembers([...terminal.screen()], ["│   ls", "y/n>"])
       yield* say("n")

@@ -306,6 +306,29 @@ describe("edited arguments", () => {
     })
   )
 
+  it.effect("that the tool itself refuses are shown again with its reason, and nothing is decided by them", () =>
+    Effect.gen(function* () {
+      const kit = yield* Kit.make({ person: [edit({ command: "" }), edit({ command: "ls" }), "y"] })
+      const validate = (params: unknown) =>
+        JSON.stringify(params) === '{"command":""}' ? Effect.fail("The command is empty.") : Effect.void
+      const entry = { ...kit.entryOf("shell"), validate }
+      const call = { id: "call_1" as ToolCallId, name: "shell", params: { command: "make" } }
+      const verdict = yield* kit.gate
+        .check({ call, entry, params: call.params })
+        .pipe(Interactor.withInteractor(kit.person.interactor))
+      assert.deepStrictEqual(verdict._tag === "Allowed" && verdict.params, { command: "ls" })
+      const shown = yield* kit.person.shown
+      assert.deepStrictEqual(
+        shown.map((request) => approveOf(request).display?.warnings ?? []),
+        [[], ["The edited arguments do not fit: The command is empty."], []]
+      )
+      assert.deepStrictEqual(
+        kit.resolved().map(({ method }) => method),
+        ["user_approved"]
+      )
+    })
+  )
+
   it.effect("that do not decode are not overtaken by an approval of everything", () =>
     Effect.gen(function* () {
       const kit = yield* Kit.make({

@@ -401,7 +401,7 @@ const open = (key: string, screen: Screen, drawing: Transcript.Drawing | undefin
       ? Effect.void
       : Effect.flatMap(screen.columns, (columns) => screen.printLine(drawing.speech.unfold(columns).join("\n")))
   const whole = drawing?.printed.whole()
-  return whole === undefined ? screen.printLine("No command has printed anything yet.") : screen.page(whole)
+  return whole === undefined ? screen.printLine("No command of an agent has printed anything yet.") : screen.page(whole)
 }
 
 /** `@explore WORDS` is for that agent alone; any other `@` may name a file. Yields whether anybody got the words. */
