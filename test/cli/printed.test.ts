@@ -15,6 +15,9 @@ const chat = (steps: ReadonlyArray<unknown>, options: Pseudo.Options = {}, ...fl
     return screen
   })
 
+/** So long nobody types before an answer. */
+const hushed = Effect.sleep("700 millis")
+
 /** Without times, which differ. */
 const steady = (text: string) => `${text.replace(/\d+(?:\.\d)? m?s/g, "N s")}\n`
 
@@ -57,6 +60,28 @@ describe("what commands do, at a terminal", () => {
       })
     )
   )
+
+  for (const plain of ["chat --plain", "run", "run --plain"])
+    it.live(`is seen behind it in ${plain}, too, where no key opens the whole`, () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const place = yield* Program.place
+          const model = yield* place.script(command("seq 1 20; exit 3"), { text: "It failed." })
+          const [name = "", ...flags] = plain.split(" ")
+          const words = name === "run" ? ["go"] : []
+          const screen = yield* Pseudo.start(place, [name, ...flags, "--model", model, ...words])
+          if (name === "chat") {
+            yield* screen.sees((text) => text.includes("Ctrl-D to quit"))
+            yield* screen.type("go\r")
+          }
+          yield* screen.sees((text) => text.endsWith("answer>"))
+          yield* hushed
+          yield* screen.type("yes\r")
+          const seen = yield* screen.sees((text) => text.includes("It failed."))
+          assert.match(seen, /^ {4}… 8 lines above\n {4}9\n(?: {4}\d+\n){10} {4}20\n {2}✗ run_command exit 3 · /m)
+        })
+      )
+    )
 
   it.live("is told with its exit code in red, and the rest is behind a key", () =>
     Effect.scoped(

@@ -86,15 +86,19 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
   Effect.gen(function* () {
     const { agent, files = ChatFiles.none, interactive } = options
     const drawn = yield* ConsoleScreen
-    const screen = Output.isTerminal("stdout") ? Worded.of(drawn) : drawn
+    const isRead = Output.isTerminal("stdout")
+    const screen = isRead ? Worded.of(drawn) : drawn
     let sign: string | undefined
     let drawing: Transcript.Drawing | undefined
+    const { color } = screen
     const loaded = Effect.map(
       Effect.promise(() => Promise.all([import("../view/Speech.js"), import("../view/Printed.js")])),
-      ([Speech, Printed]) => (drawing = { speech: Speech.make(screen), printed: Printed.make(screen) })
+      ([Speech, Printed]) => (drawing = { speech: Speech.make(screen), printed: Printed.make({ color, opens: true }) })
     )
+    // Where nothing is drawn, words are printed as they come.
+    const printing = Effect.promise(async () => ({ printed: (await import("../view/Printed.js")).make({ color }) }))
     const transcript = Transcript.make({
-      color: screen.color,
+      color,
       sign: () => sign,
       isPastTold: options.tellsBefore !== undefined
     })
@@ -126,7 +130,7 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
         Deferred.await(introduced),
         Transcript.follow(agent.events, interactive ? drawn : screen, transcript, {
           interactive,
-          drawing: options.drawn === true ? loaded : undefined,
+          drawing: options.drawn === true ? loaded : isRead ? printing : undefined,
           afterTurn: Queue.offer(turnShown, undefined),
           afterAll: prompt,
           seen: status.seen
@@ -396,11 +400,12 @@ const isQuit = (text: string): boolean => /^\/(?:quit|exit)(?:\s|$)/.test(text)
 
 /** What was shown in brief: thoughts with `t`, what the last command printed with `o`. */
 const open = (key: string, screen: Screen, drawing: Transcript.Drawing | undefined): Effect.Effect<void> => {
+  const { printed, speech } = drawing ?? {}
   if (key === "t")
-    return drawing === undefined
+    return speech === undefined
       ? Effect.void
-      : Effect.flatMap(screen.columns, (columns) => screen.printLine(drawing.speech.unfold(columns).join("\n")))
-  const whole = drawing?.printed.whole()
+      : Effect.flatMap(screen.columns, (columns) => screen.printLine(speech.unfold(columns).join("\n")))
+  const whole = printed?.whole()
   return whole === undefined ? screen.printLine("No command of an agent has printed anything yet.") : screen.page(whole)
 }
 

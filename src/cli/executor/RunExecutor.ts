@@ -107,13 +107,17 @@ const ending = (agent: Agent.Agent, task: Input | undefined): Effect.Effect<Turn
   )
 }
 
-/** Tool calls, notices and what subagents say; the answer itself goes to standard output once, at the end. */
+/** Tool calls, what they print, notices and what subagents say; the answer itself goes to standard output once, at the end. */
 const follow = (agent: Agent.Agent, screen: Screen, interactive: boolean): Effect.Effect<void> =>
   Effect.flatMap(
     // On demand, as the screen.
-    Effect.promise(() => import("../view/Transcript.js")),
-    (Transcript) =>
-      Transcript.follow(agent.events, screen, Transcript.make({ color: screen.color, quiet: true }), { interactive })
+    Effect.promise(() => Promise.all([import("../view/Transcript.js"), import("../view/Printed.js")])),
+    ([Transcript, Printed]) => {
+      const { color } = screen
+      const printed = Output.isTerminal("stderr") ? Effect.succeed({ printed: Printed.make({ color }) }) : undefined
+      const transcript = Transcript.make({ color, quiet: true })
+      return Transcript.follow(agent.events, screen, transcript, { interactive, drawing: printed })
+    }
   )
 
 /**

@@ -64,12 +64,16 @@ export const layer = ({ output, history }: Options): Layer.Layer<ConsoleScreen.C
               call: Output.ring(output, Output.callOf(process.env))
             })
           )
-        : ConsolePlain.layer({
-            color,
-            echoes: process.stdin.isTTY === true,
-            unfinished: NodeTerminal.handOut(process.stdin),
-            unseen: (use) => NodeTerminal.withoutEcho(process.stdin, use)
-          })
+        : Layer.provideMerge(
+            // A person reads both here.
+            isInteractive(output) && Output.isTerminal("stderr") ? logShown : Layer.empty,
+            ConsolePlain.layer({
+              color,
+              echoes: process.stdin.isTTY === true,
+              unfinished: NodeTerminal.handOut(process.stdin),
+              unseen: (use) => NodeTerminal.withoutEcho(process.stdin, use)
+            })
+          )
     )
   ).pipe(Layer.provide(NodeTerminal.layer({ output: Output.screen(output), raw: canDraw(output) })))
 

@@ -16,7 +16,8 @@ export interface Printed {
   readonly whole: () => Text | undefined
 }
 
-export const make = (options: { readonly color: boolean }): Printed => {
+/** `opens` says whether a key opens the whole of it. */
+export const make = (options: { readonly color: boolean; readonly opens?: boolean }): Printed => {
   const dim = options.color ? StyledText.weights.dim : 0
   /** Oldest first. */
   const calls = new Map<ToolCallId, Call>()
@@ -60,8 +61,8 @@ export const make = (options: { readonly color: boolean }): Printed => {
       const { above, lines } = call.last.lines(hasFailed ? tailOfFailed : tailOfDone)
       // One line is said behind the mark, where it is no failure.
       if (lines.length === 0 || (!hasFailed && above === 0 && lines.length === 1)) return []
-      const more =
-        above === 0 ? [] : [rowOf(`… ${above} ${above === 1 ? "line" : "lines"} above · Ctrl-O shows all`, columns)]
+      const way = options.opens === true ? " · Ctrl-O shows all" : ""
+      const more = above === 0 ? [] : [rowOf(`… ${above} ${above === 1 ? "line" : "lines"} above${way}`, columns)]
       return [...more, ...lines.map((line) => rowOf(line, columns))]
     },
     live: (columns, height) => {

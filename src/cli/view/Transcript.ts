@@ -55,7 +55,7 @@ export interface Transcript {
   /** What the tree does, in one row of this many columns. */
   readonly status: (columns: number) => Activity.Activity | undefined
   readonly outline: AgentOutline.AgentOutline
-  /** From now on words are drawn. */
+  /** From now on words, or at least what commands print, are shown by these. */
   readonly draw: (drawing: Drawing) => void
   /** The next helping of words that are finished, when words are drawn. */
   readonly settle: (columns: number) => { readonly pieces: ReadonlyArray<Piece.Piece>; readonly more: boolean }
@@ -63,9 +63,10 @@ export interface Transcript {
   readonly live: Live
 }
 
-/** What draws on a terminal: words, and what commands print. */
+/** What shows words, drawn, and what commands print. */
 export interface Drawing {
-  readonly speech: Speech.Speech
+  /** Absent: words are printed as they come, or elsewhere. */
+  readonly speech?: Speech.Speech | undefined
   readonly printed: Printed.Printed
 }
 
@@ -73,7 +74,7 @@ export interface Drawing {
 export interface Following {
   /** Whether the screen has a width. */
   readonly interactive: boolean
-  /** Loaded when the first turn begins, where words are drawn. Default: they are printed as they come. */
+  /** Loaded when the first turn begins. Default: words are printed as they come, and what commands print is not shown. */
   readonly drawing?: Effect.Effect<Drawing> | undefined
   /** Told of each event before it is shown. */
   readonly seen?: ((event: AgentEvent) => void) | undefined
@@ -403,7 +404,7 @@ export const follow = (
 ): Effect.Effect<void> =>
   Effect.gen(function* () {
     let status: Activity.Activity | undefined
-    let isDrawn = false
+    let [isLoaded, isDrawn] = [false, false]
     for (;;) {
       const batch = yield* events.takeAll
       if (Option.isNone(batch)) return
@@ -429,9 +430,10 @@ export const follow = (
       let isStreaming = isDrawn
       for (const event of batch.value) {
         seen(event)
-        if (event._tag === "TurnStarted" && drawing !== undefined && columns !== undefined && !isDrawn) {
+        if (event._tag === "TurnStarted" && drawing !== undefined && !isLoaded) {
           transcript.draw(yield* drawing)
-          isDrawn = true
+          isLoaded = true
+          isDrawn = columns !== undefined
         }
         if (isStreamed(event)) said += event.text.length
         else isStreaming = false

@@ -7,7 +7,7 @@ const id = ToolCallId.make("call_1")
 
 /** The tail of a call that printed these pieces and failed, as rows without their indentation. */
 const tailOf = (pieces: ReadonlyArray<string>): ReadonlyArray<string> => {
-  const printed = Printed.make({ color: false })
+  const printed = Printed.make({ color: false, opens: true })
   printed.begin(id, "run_command x", true)
   for (const piece of pieces) printed.take(id, piece)
   return printed.end(id, 200, true).map((row) => row.slice(4).trimEnd())
@@ -29,7 +29,7 @@ describe("Printed", () => {
   })
 
   it("looks at the last lines only, also behind very many empty ones", () => {
-    const printed = Printed.make({ color: false })
+    const printed = Printed.make({ color: false, opens: true })
     printed.begin(id, "run_command x", true)
     printed.take(id, `${"\n".repeat(1_000_000)}x`)
     // To look for the end of each run of empty lines took an hour.
