@@ -2,7 +2,6 @@
  * What a root session and all sessions below it share: permissions, the broker's bus, budget, profiles, and the list of
  * agents. Two roots of one process share none of it, except what the program itself passes to both.
  */
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { SessionId } from "../core/Id.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
@@ -17,7 +16,6 @@ import type * as JournalWriter from "../journal/JournalPort.js"
 import type { SessionRecorder } from "../journal/SessionRecorder.js"
 import type * as Session from "../session/Session.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
-import * as Limits from "../turn/Limits.js"
 import type { SubagentProfile } from "./SubagentProfile.js"
 
 /**
@@ -84,8 +82,6 @@ export class AgentTree {
   private children: Map<SessionId, Node> | undefined
   /** Children that are being made and are not nodes yet. */
   making = 0
-  /** Of its children, by their depth and the model calls of a turn: of each child's own they would be 0.4 KB. */
-  private limits: Map<string, Partial<Limits.Limits>> | undefined
 
   /** `lastSubagent` is the highest number of a subagent of the tree before a restart. */
   constructor(
@@ -122,19 +118,6 @@ export class AgentTree {
   /** Removes a child; never the root. */
   delete(child: SessionId): void {
     this.children?.delete(child)
-  }
-
-  /** A deeper agent gives up earlier on a call that does not stop, so that the report names the innermost one. */
-  limitsAt(depth: number, maxSteps: number): Partial<Limits.Limits> {
-    const known = (this.limits ??= new Map())
-    const key = `${depth} ${maxSteps}`
-    let limits = known.get(key)
-    if (limits === undefined) {
-      const shared = Limits.withDefaults(this.shared.limits)
-      limits = { ...this.shared.limits, maxSteps, stopWithin: Duration.times(shared.stopWithin, 0.9 ** depth) }
-      known.set(key, limits)
-    }
-    return limits
   }
 
   /** Publishes an event of an agent of the tree. */

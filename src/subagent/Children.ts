@@ -1,5 +1,6 @@
 /** The children of one session. It is loaded with the first of them: see `LateChildren`. */
 import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as LateModule from "../core/LateModule.js"
@@ -12,6 +13,7 @@ import type * as MediatorAgent from "../bridge/MediatorAgent.js"
 import * as History from "../conversation/History.js"
 import type { Authority } from "../permission/PermissionGate.js"
 import * as Compaction from "../turn/Compaction.js"
+import * as Limits from "../turn/Limits.js"
 import type { Delegation } from "../turn/Delegation.js"
 import * as SessionSnapshot from "../journal/SessionSnapshot.js"
 import type * as Session from "../session/Session.js"
@@ -46,6 +48,8 @@ export class Children implements Service, TreeSession.Wiring, Subagent.Family {
   /** Children from another process, by the call that was running with them. */
   private left: Map<ToolCallId, Subagent.Subagent> | undefined
   private mediating: Effect.Effect<void> | undefined
+  /** By the model calls of a turn: if each child had its own, they would be 0.4 KB of it. */
+  private limits: Map<number, Partial<Limits.Limits>> | undefined
   private readonly confines: Confines | undefined
 
   constructor(private readonly options: Options) {
@@ -306,6 +310,18 @@ export class Children implements Service, TreeSession.Wiring, Subagent.Family {
     envelope: Envelope | undefined
   ): TreeSession.Wiring {
     return new Children({ tree: this.options.tree, session, interactor, scope, settings, envelope })
+  }
+
+  /** A deeper agent gives up earlier on a call that does not stop, so that the report names the innermost one. */
+  limitsOf({ maxTurns: maxSteps }: DelegationRequest.Recipe): Partial<Limits.Limits> {
+    const known = this.limits?.get(maxSteps)
+    if (known !== undefined) return known
+    const shared = this.options.tree.shared.limits
+    const { stopWithin } = Limits.withDefaults(shared)
+    const depth = this.session.origin.depth + 1
+    const limits = { ...shared, maxSteps, stopWithin: Duration.times(stopWithin, 0.9 ** depth) }
+    this.limits = (this.limits ?? new Map()).set(maxSteps, limits)
+    return limits
   }
 
   ended(id: string): void {

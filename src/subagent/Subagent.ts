@@ -25,6 +25,7 @@ import type * as Model from "../model/Model.js"
 import * as JournalEntry from "../journal/JournalEntry.js"
 import type * as SessionSnapshot from "../journal/SessionSnapshot.js"
 import * as Session from "../session/Session.js"
+import type { Limits } from "../turn/Limits.js"
 import type { SessionRecorder } from "../journal/SessionRecorder.js"
 import type { AgentTree, Node } from "./AgentTree.js"
 import * as TreeSession from "./TreeSession.js"
@@ -60,6 +61,7 @@ export interface Family {
     /** Tools that it may use without asking. */
     envelope: Envelope | undefined
   ) => TreeSession.Wiring
+  readonly limitsOf: (recipe: DelegationRequest.Recipe) => Partial<Limits>
   /** Called when a child has ended. */
   readonly ended: (id: string) => void
 }
@@ -121,7 +123,7 @@ const making = (options: Options, surroundings: Surroundings): { child: Child; w
     model,
     tools: recipe.tools,
     instructions: [tree.settings.instructions, recipe.instructions],
-    limits: tree.limitsAt(origin.depth, recipe.maxTurns),
+    limits: family.limitsOf(recipe),
     compaction: recipe.compaction,
     restored,
     interactor: ({ replies }) =>
