@@ -4,7 +4,7 @@
  *
  * The library has two forms. `tsc` writes a file for each module into `dist/lib`, with its types: bundlers take out what
  * they need. `dist/node` has the same modules in a few files, because Node takes a millisecond for each file it opens:
- * what the index loads is one of them. Packages are in neither, but for the XML reader in the second.
+ * what the index loads is one of them. Packages are in neither, but for two in the second.
  *
  * The command line becomes scripts in pieces, not modules: `src/cli/start.ts` loads them together with what V8 compiled
  * before, which takes a third off the start. Each piece is a function of what CommonJS gives it.
@@ -54,12 +54,14 @@ const library = async () => {
   await build({
     ...common,
     input: publicModules(),
-    // A module of its own is found by its path, a package by its name. The XML reader is the only CommonJS there; Node would
-    // load its reader of CommonJS for it, which takes as long as an eighth of the index.
-    external: (id) => !/^(?:[./]|src\/|saxes$|xmlchars\/)/.test(id),
+    // A module of its own is found by its path, a package by its name, but for two. The XML reader is the only CommonJS
+    // there; Node would load its reader of CommonJS for it, which takes as long as an eighth of the index. What measures
+    // text makes at once what the index does not need, and is five files.
+    external: (id) =>
+      !/^(?:[./]|src\/|saxes$|xmlchars\/|(?:string-width|strip-ansi|ansi-regex|get-east-asian-width)$)/.test(id),
     // A module that is public and loaded late is loaded at once where the index is.
     checks: { ineffectiveDynamicImport: false },
-    plugins: [notices("THIRD-PARTY.txt"), unmapped],
+    plugins: [notices("THIRD-PARTY.txt"), unmapped, lateWidths],
     // What a public module shares with others is a piece of its own; otherwise the module would export it as well.
     preserveEntrySignatures: "strict",
     output: {
@@ -97,12 +99,22 @@ const later = (file, replacements) => ({
   name: `later: ${file}`,
   transform: {
     filter: { id: new RegExp(`/node_modules/${file}$`) },
-    handler: (code) =>
-      Object.entries(replacements).reduce((changed, [eager, late]) => {
+    handler: (code) => ({
+      code: Object.entries(replacements).reduce((changed, [eager, late]) => {
         if (!changed.includes(eager)) throw new Error(`${file} has no more ${eager}`)
         return changed.replace(eager, () => late)
-      }, code)
+      }, code),
+      map: { mappings: "" }
+    })
   }
+})
+
+/** Only text that is not ASCII needs them; V8 reads its tables for 10 ms, and longer from a disk. */
+const lateWidths = later("string-width/index.js", {
+  "const segmenter = new Intl.Segmenter();":
+    "let segments; const segmenter = { segment: (text) => (segments ??= new Intl.Segmenter()).segment(text) };",
+  "const rgiEmojiRegex = /^\\p{RGI_Emoji}$/v;":
+    "let emoji; const rgiEmojiRegex = { test: (text) => (emoji ??= /^\\p{RGI_Emoji}$/v).test(text) };"
 })
 
 const programs = {
@@ -129,13 +141,7 @@ const programs = {
       transform: { define: { "process.report": "undefined" } },
       plugins: [
         notices("THIRD-PARTY.txt"),
-        // Only text that is not ASCII needs them; V8 reads its tables for 10 ms, and longer from a disk.
-        later("string-width/index.js", {
-          "const segmenter = new Intl.Segmenter();":
-            "let segments; const segmenter = { segment: (text) => (segments ??= new Intl.Segmenter()).segment(text) };",
-          "const rgiEmojiRegex = /^\\p{RGI_Emoji}$/v;":
-            "let emoji; const rgiEmojiRegex = { test: (text) => (emoji ??= /^\\p{RGI_Emoji}$/v).test(text) };"
-        }),
+        lateWidths,
         // It is for an old Linux only.
         later("detect-libc/lib/detect-libc.js", {
           "const childProcess = require('child_process');":

@@ -221,7 +221,7 @@ describe("the package", () => {
       terms("node")
         .match(/^[\w@/-]+ [\d.]+: [\w.-]+$/gm)
         ?.map((line) => line.split(" ")[0]),
-      ["saxes", "xmlchars"]
+      ["ansi-regex", "get-east-asian-width", "saxes", "string-width", "strip-ansi", "xmlchars"]
     )
   })
 
