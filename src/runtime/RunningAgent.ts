@@ -5,7 +5,6 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
-import * as LateModule from "../core/LateModule.js"
 import type { MessageId } from "../core/Id.js"
 import type { CancelReason } from "../core/Interruption.js"
 import * as Defect from "../core/Defect.js"
@@ -25,7 +24,7 @@ import * as Interjection from "../session/Interjection.js"
 import * as Session from "../session/Session.js"
 import { is, neverBegun, type TurnEnd } from "../turn/Turn.js"
 import * as Limits from "../turn/Limits.js"
-import type * as TypedOutput from "../turn/TypedOutput.js"
+import * as TypedOutput from "../turn/TypedOutput.js"
 import type { AgentTree } from "../subagent/AgentTree.js"
 import * as AgentTreeControl from "../subagent/AgentTreeControl.js"
 import type { AgentStopped, Intake, NotTaken, RunOptions, SendOptions } from "./Intake.js"
@@ -146,7 +145,7 @@ export class RunningAgent {
         () => session.model
       )
     if (options === undefined) return ended()
-    return Effect.flatMap(typed, (TypedOutput) => {
+    return Effect.suspend(() => {
       const output = TypedOutput.make(options.output)
       return Effect.map(ended(output), (end) => output.endOf(end))
     })
@@ -360,5 +359,4 @@ export class RunningAgent {
 /** Not a spread with the id behind it: V8 makes a shape for each of those. */
 const named = ({ parts, text }: Taken["draft"], id: MessageId | undefined): Draft => ({ id, text, parts })
 
-const typed = LateModule.make(() => import("../turn/TypedOutput.js"))
 const loadTaking = Effect.promise(() => import("../inbox/InputTaking.js"))

@@ -56,6 +56,19 @@ const recorded = (steps: ReadonlyArray<Kit.Step>, outputSchemas?: Model.Service[
 }
 
 describe("a typed result", () => {
+  // First here: what is loaded late is loaded by the first one that a process asks for.
+  it.scoped("is worked on in the order in which runs were asked for, also the first of a process", () =>
+    Effect.gen(function* () {
+      const kit = yield* Kit.start({ model: [{ text: JSON.stringify(verdict) }, { text: "plain" }] })
+      const [first, second] = yield* Effect.all(
+        [kit.agent.run("first", { output: Verdict }), kit.agent.run("second")],
+        { concurrency: "unbounded" }
+      )
+      assert.deepStrictEqual(first._tag === "Completed" ? first.value : first, decoded)
+      assert.strictEqual(second._tag === "Completed" ? second.text : second._tag, "plain")
+    })
+  )
+
   it.scoped.each([
     ["through its tool", result(verdict)],
     ["as a text of JSON", { text: JSON.stringify(verdict) }],
