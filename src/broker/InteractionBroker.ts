@@ -113,8 +113,8 @@ export interface Options {
   readonly journal?: InteractionJournal | undefined
   /** Default: none. */
   readonly spans?: Spans.Service | undefined
-  /** @internal What its interactors get as their options' `halt`. */
-  readonly halt?: Interactor.Options<Interaction.Interaction>["halt"]
+  /** @internal What is behind the `halt` in its interactors' options. */
+  readonly halting?: Participants.Halting | undefined
 }
 
 /**

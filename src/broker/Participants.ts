@@ -31,11 +31,19 @@ import type * as Interactor from "../interaction/Interactor.js"
 import type { BallotBox } from "./BallotBox.js"
 import { checked, dismiss, failureOf, type Attachment, type By, type OpenRequest } from "./OpenRequest.js"
 
+/**
+ * Ends the turn of the root. It has a method and is no function: the broker of each agent holds one, and what is behind it
+ * holds the agent (see `Region`).
+ */
+export interface Halting {
+  halt(detail: string): Effect.Effect<void>
+}
+
 /** What this needs of a broker. */
 export interface Host {
   readonly options: {
     readonly whenNobody?: "fail" | "wait" | undefined
-    readonly halt?: Interactor.Options<Interaction.Interaction>["halt"]
+    readonly halting?: Halting | undefined
   }
   readonly redactor: Redaction.Redactor
   /** The open requests by id, until their end is published. */
@@ -172,7 +180,7 @@ export class Participants {
       Effect.suspend(() =>
         attachment.interactor.request(request, {
           ...options,
-          halt: this.host.options.halt,
+          halt: this.halt,
           ended: () => this.host.endOf(raised)
         })
       ),
@@ -208,7 +216,7 @@ export class Participants {
           ...options,
           votes: ballot.cast,
           vote,
-          halt: this.host.options.halt,
+          halt: this.halt,
           ended: () => this.host.endOf(raised)
         })
       ),
@@ -281,6 +289,11 @@ export class Participants {
     const reason = host.redactor.text(error.message)
     host.tell(raised, { _tag: "InteractorFailed", requestId, interactor: by, reason })
     this.leave(attachment, raised)
+  }
+
+  private get halt(): ((detail: string) => Effect.Effect<void>) | undefined {
+    const { halting } = this.host.options
+    return halting === undefined ? undefined : (detail) => halting.halt(detail)
   }
 
   private leave(attachment: Attachment, raised: OpenRequest): void {

@@ -68,7 +68,7 @@ import * as OwnRules from "./OwnRules.js"
 import type * as Persistence from "./Persistence.js"
 import * as Receivers from "./Receivers.js"
 import * as RootTree from "./RootTree.js"
-import { RunningAgent, type Parts } from "./RunningAgent.js"
+import { Halting, RunningAgent, type Parts } from "./RunningAgent.js"
 
 export { PersistenceInUse } from "./Persistence.js"
 export type { By, Permissions } from "./AgentPermissions.js"
@@ -431,11 +431,8 @@ const made = (
   const lost = RootTree.lostMode(options)
   if (permissions.isChosen || lost !== undefined)
     EventPublisher.publish(bus, clock, origin, permissions.told(policy, id, lost))
-  const halt = (detail: string) => {
-    const agent = new RunningAgent(parts)
-    return Effect.asVoid(Effect.forkIn(Effect.zipRight(agent.awaitTools, agent.halt(detail)), scope))
-  }
-  const broker = brokerOf(tree, origin, options, scope, interactors, halt)
+  const halting = new Halting()
+  const broker = brokerOf(tree, origin, options, scope, interactors, halting)
   const own: TreeSession.Own = {
     origin,
     model,
@@ -463,8 +460,10 @@ const made = (
     trail,
     control: AgentTreeControl.make(tree, node),
     intake: new Intake(origin.agent, journal, persistence?.taken),
+    halting,
     shutdownWithin: options.shutdownWithin ?? "10 seconds"
   }
+  halting.parts = parts
   return {
     parts,
     resumption: persistence?.restored && resumptionOf(persistence.ways, persistence.restored, bus, member)
@@ -477,14 +476,14 @@ const brokerOf = (
   { persistence, whenNobody }: Options,
   scope: Scope.Scope,
   interactors: ReadonlyArray<Interactor.Service>,
-  halt: InteractionBroker.Options["halt"]
+  halting: Halting
 ): InteractionBroker.Owned => {
   const questions =
     persistence !== undefined && journal.enabled
       ? persistence.ways.interactions(journal, redactor, persistence.kept, persistence.votes)
       : undefined
   return InteractionBroker.owned(
-    { bus, redactor, origin, audit, whenNobody, spans, journal: questions, halt },
+    { bus, redactor, origin, audit, whenNobody, spans, journal: questions, halting },
     scope,
     interactors
   )

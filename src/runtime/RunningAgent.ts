@@ -17,6 +17,7 @@ import type * as EventBus from "../event/EventBus.js"
 import type * as Input from "../inbox/Input.js"
 import type { Taken } from "../inbox/InputTaking.js"
 import type { Draft, Message, MessageBlank } from "../inbox/Message.js"
+import type * as Participants from "../broker/Participants.js"
 import type * as InteractionBroker from "../broker/InteractionBroker.js"
 import type * as Model from "../model/Model.js"
 import { OneShot } from "../internal/OneShot.js"
@@ -41,7 +42,24 @@ export interface Parts {
   readonly trail: AuditTrail.Service
   readonly control: AgentTreeControl.Service
   readonly intake: Intake
+  readonly halting: Halting
   readonly shutdownWithin: Duration.DurationInput
+}
+
+/**
+ * Ends the root's turn for an interactor that nobody is behind; what that takes is made when it is needed. The broker holds
+ * one, and lives on in the old generation for a while: with the agent behind it, an agent that has ended was copied there,
+ * which took a quarter of a short life.
+ */
+export class Halting implements Participants.Halting {
+  parts: Parts | undefined
+
+  halt(detail: string): Effect.Effect<void> {
+    const { parts } = this
+    if (parts === undefined) return Effect.void
+    const agent = new RunningAgent(parts)
+    return Effect.asVoid(Effect.forkIn(Effect.zipRight(agent.awaitTools, agent.halt(detail)), parts.scope))
+  }
 }
 
 export class RunningAgent {
@@ -293,7 +311,12 @@ export class RunningAgent {
       turnsUsed: session.turns()
     })
     return Effect.flatMap(completed, () =>
-      Effect.flatMap(tree.shared.bus.close, () => Effect.map(this.release(within), () => this.finished.complete(last)))
+      Effect.flatMap(tree.shared.bus.close, () =>
+        Effect.map(this.release(within), () => {
+          this.parts.halting.parts = undefined
+          this.finished.complete(last)
+        })
+      )
     )
   }
 
