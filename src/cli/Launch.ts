@@ -285,6 +285,7 @@ const filesOf = (settings: Settings.Settings, directories: ReadonlyArray<string>
     ...[settings.workspace, ...settings.sandbox.writable].flatMap((directory) =>
       [".assent", ".jaato"].map((name) => path.join(directory, name))
     ),
+    ...settings.brought.targets,
     ...directories,
     ...(settings.auditKeyFile === undefined ? [] : [path.resolve(settings.auditKeyFile)]),
     // Always, also where the workspace (such as a home directory) contains it.

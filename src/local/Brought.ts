@@ -23,6 +23,11 @@ export interface Brought {
   readonly digest: string
   /** The directories of ours that are symbolic links. */
   readonly links: ReadonlyArray<string>
+  /**
+   * Where links lead that stand for something of these files: as much ours as what stands at its own place. Instructions
+   * are not among them. They allow and deny nothing, and may be a link to a text that the workspace works on.
+   */
+  readonly targets: ReadonlyArray<string>
   /** Sentences about what was not read. */
   readonly remarks: ReadonlyArray<string>
 }
@@ -66,7 +71,9 @@ export const load = (workspace: string): Effect.Effect<Brought> =>
       else for (const name of names.filter(isProfile)) read(`${directory}/${name}`, OwnFile.maxSettings)
     }
     const sorted = new Map([...files].sort(([left], [right]) => (left < right ? -1 : 1)))
-    return { workspace, files: sorted, digest: digestOf(sorted, links), links, remarks }
+    const own = [...files.keys(), ...profileDirectories].filter((name) => name !== instructions)
+    const targets = new Set(own.flatMap((name) => targetOf(workspace, name)))
+    return { workspace, files: sorted, digest: digestOf(sorted, links), links, targets: [...targets], remarks }
   })
 
 /** Names of files that hold profiles. */
@@ -84,6 +91,12 @@ export const textOf = ({ files }: Brought, name: string): string | undefined => 
 
 /** The most files in one directory. */
 const maxProfiles = 1_000
+
+/** Where a path of ours leads, if that is another place of the workspace. */
+const targetOf = (workspace: string, name: string): ReadonlyArray<string> => {
+  const real = OwnFile.realPath(path.join(workspace, name))
+  return real === undefined || real === path.join(workspace, name) || !OwnFile.isWithin(workspace, real) ? [] : [real]
+}
 
 /** Reads behind a link, in the directory that it leads to. No further link out of that directory is followed. */
 const readDenials = (workspace: string): OwnFile.Content => {

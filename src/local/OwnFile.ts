@@ -90,6 +90,15 @@ export const realDirectory = (path: string): string | undefined => {
   }
 }
 
+/** Where something is, links resolved; undefined when it is not there or cannot be looked at. */
+export const realPath = (file: string): string | undefined => {
+  try {
+    return fs.realpathSync(file)
+  } catch {
+    return undefined
+  }
+}
+
 /** Whether something of that name is a symbolic link, broken or not. */
 export const isLink = (file: string): boolean => {
   try {

@@ -383,6 +383,34 @@ describe("a hostile workspace", () => {
     })
   )
 
+  it.scopedLive.each([
+    ["permissions.json", "conf/own.json", "conf/own.json"],
+    ["profiles", "conf", "conf/worker.json"],
+    ["profiles", "conf", "conf/later.json"]
+  ] as const)("keeps where a link leads, .assent/%s to %s, from its agents: %s", ([name, target, written]) =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      const own = JSON.stringify({ version: 1, blacklist: { tools: ["fetch_url"] } })
+      const worker = JSON.stringify({ name: "worker", description: "Works.", plugins: ["files"] })
+      yield* at.write("workspace/conf/own.json", own)
+      yield* at.write("workspace/conf/worker.json", worker)
+      fs.mkdirSync(at.path("workspace/.assent"))
+      fs.symlinkSync(at.path(`workspace/${target}`), at.path(`workspace/.assent/${name}`))
+      for (const task of [`write ${written}: {}`, `run printf x > ${written}`, `run rm -f ${written}`]) {
+        const { stdout } = yield* at.call(["run", "--yolo", task])
+        assert.match(stdout, /belongs to the runtime|protected|not executed|denied/i, task)
+      }
+      assert.strictEqual(fs.readFileSync(at.path("workspace/conf/own.json"), "utf8"), own)
+      assert.strictEqual(fs.readFileSync(at.path("workspace/conf/worker.json"), "utf8"), worker)
+      assert.isFalse(fs.existsSync(at.path("workspace/conf/later.json")))
+      // What stands beside it, and a text that instructions are a link to, are the workspace's.
+      yield* at.write("workspace/notes.md", "a")
+      fs.symlinkSync(at.path("workspace/notes.md"), at.path("workspace/.assent/instructions.md"))
+      yield* at.call(["run", "--yolo", "write notes.md: b"])
+      assert.strictEqual(fs.readFileSync(at.path("workspace/notes.md"), "utf8"), "b")
+    })
+  )
+
   it.scopedLive("whose .assent is a link brings another's denials at most", () =>
     Effect.gen(function* () {
       const at = yield* Program.place
