@@ -31,10 +31,7 @@ import type * as Interactor from "../interaction/Interactor.js"
 import type { BallotBox } from "./BallotBox.js"
 import { checked, dismiss, failureOf, type Attachment, type By, type OpenRequest } from "./OpenRequest.js"
 
-/**
- * Ends the turn of the root. It has a method and is no function: the broker of each agent holds one, and what is behind it
- * holds the agent (see `Region`).
- */
+/** Ends the turn of the root. An agent that has ended is let go by it: a broker outlives it for a while. */
 export interface Halting {
   halt(detail: string): Effect.Effect<void>
 }

@@ -176,7 +176,7 @@ export const make = (options: Options = {}): Service => {
   }
   return {
     // Five of these are around a turn with one call. The context is set and set back by hand, and what is not interruptible
-    // anyway needs no region: with `acquireUseRelease` and `mapInputContext` a span took three times as long.
+    // anyway needs no region: with `acquireUseRelease` and `mapInputContext` spans added twice as much to such a turn.
     within: (opening, effect) =>
       Effect.withFiberRuntime((fiber, { runtimeFlags }) =>
         RuntimeFlags.interruptible(runtimeFlags)
