@@ -185,6 +185,8 @@ describe("the house", () => {
   })
 
   it("reads process, environment and clock at the edge only, and runs no effect inside", () => {
+    // A schema is run at once, as Effect does where nothing may wait, and here with the services of its tool.
+    const schemaAtOnce = "tool/ToolRegistry.ts: return Effect.runSync(Effect.provide(Effect.either(parse), context))"
     const banned =
       /\bprocess\.|\bDate\.now\(|\bMath\.random\(|\bconsole\.|Effect\.run(Sync|Promise|Fork)\(|\bas any\b|: any\b|@ts-/
     const wrong = files
@@ -195,7 +197,33 @@ describe("the house", () => {
           .filter((line) => banned.test(line.replace(/^\s*(\/?\*|\/\/).*/, "")))
           .map((line) => `${shown(file)}: ${line.trim()}`)
       )
+    assert.deepStrictEqual(wrong, [schemaAtOnce])
+  })
+
+  it("tells programs of functions, and of flags and commands at a command line only", () => {
+    const spoken =
+      /["'`][^"'`]* --[a-z]+\b|\bassent (?:sessions|audit verify|run|chat|answer|permissions|profiles|doctor)\b/
+    // Those that run programs, and what confines and takes apart their command lines.
+    const others = /^(?:cli|terminal|shell|sandbox|local)\/|^permission\/(?:Git|Unpacking)|^builtin\/(?:Shell|Stray)/
+    const wrong = files
+      .filter((file) => !others.test(shown(file)))
+      .flatMap((file) =>
+        codeOf(file)
+          .split("\n")
+          .filter((line) => spoken.test(line.replace(/^\s*(\/?\*|\/\/).*/, "")))
+          .map((line) => `${shown(file)}: ${line.trim()}`)
+      )
     assert.deepStrictEqual(wrong, [])
+  })
+
+  it("has no error whose field hides the name or the stack of an error, which logs show", () => {
+    const hiding = /TaggedError<\w+>\([^]*?\)\(\s*"\w+",\s*\{[^]*?\n\s*(?:name|stack)[:,][^]*?\n\}\) \{/
+    const wrong = files.filter((file) =>
+      codeOf(file)
+        .split(/^export class /m)
+        .some((part) => hiding.test(part))
+    )
+    assert.deepStrictEqual(wrong.map(shown), [])
   })
 
   it("sets no function as a property where an agent's life is short: see Region", () => {
@@ -280,6 +308,7 @@ describe("the house", () => {
       "audit/AuditArchive.ts",
       "local/HiddenVariables.ts",
       "cli/NodeProcess.ts",
+      "cli/terminal/Tty.ts",
       "cli/start.ts"
     ])
     /** It makes only what lies in a directory that was made before. */

@@ -191,6 +191,14 @@ describe("the package", () => {
     assert.match(manifest.scripts["prepack"] ?? "", /run (?:--silent )?build$/)
   })
 
+  it("runs nothing where it is installed: npm would ask whoever installs it about that", () => {
+    const install = ["preinstall", "install", "postinstall", "preprepare", "prepare", "postprepare"]
+    assert.deepStrictEqual(
+      install.filter((script) => script in manifest.scripts),
+      []
+    )
+  })
+
   it("holds every public module of the sources, and no more than it should", () => {
     const within = (place: string) => readdirSync(place, { recursive: true, encoding: "utf8" })
     const built = new Set(within(join(full, "node_modules/assent/dist/lib")))

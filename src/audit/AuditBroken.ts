@@ -102,7 +102,7 @@ const sentence = (broken: AuditBroken): string => {
     case "headChanged":
       return "the head was changed, or is for another key."
     case "keyNeeded":
-      return "it was written with a key; give it with --key FILE."
+      return "it was written with a key: give that key."
     case "keyWrong":
       return `${record} was written with another key, or was changed.`
     case "keyless":

@@ -174,6 +174,7 @@ type Resume = (effect: Effect.Effect<void, AuditTrail.AuditUnwritable>) => void
 interface Waiting {
   readonly root: SessionId
   readonly decided: AuditRecord.Decided
+  readonly forkOf: AuditRecord.ForkOf | undefined
   readonly resume: Resume
 }
 
@@ -219,7 +220,7 @@ class Writer implements AuditTrail.Service {
       if (Either.isLeft(decided)) {
         return resume(Effect.fail(this.unwritable(root)(`the arguments of ${entry.tool ?? entry.kind} have no digest`)))
       }
-      this.waiting.push({ root, decided: decided.right, resume })
+      this.waiting.push({ root, decided: decided.right, forkOf: entry.forkOf, resume })
       this.wake?.()
     })
 
@@ -270,7 +271,7 @@ class Writer implements AuditTrail.Service {
 
   private write(root: SessionId, batch: ReadonlyArray<Waiting>): Effect.Effect<void, AuditTrail.AuditUnwritable> {
     return Effect.gen(this, function* () {
-      const trail = this.trails.get(root) ?? (yield* this.open(root))
+      const trail = this.trails.get(root) ?? (yield* this.open(root, batch[0]?.forkOf))
       // After any failure from here on, the next record reads the files again.
       this.trails.delete(root)
       let { last } = trail
@@ -322,7 +323,7 @@ class Writer implements AuditTrail.Service {
     return Effect.zipRight(write, this.fs.rename(half, files.head))
   }
 
-  private open(sessionId: SessionId) {
+  private open(sessionId: SessionId, forkOf: AuditRecord.ForkOf | undefined) {
     return Effect.gen(this, function* () {
       const { directory, headDirectory, key } = this.options
       const files = AuditArchive.files(this.path, { directory, headDirectory }, sessionId)
@@ -339,7 +340,8 @@ class Writer implements AuditTrail.Service {
         version: AuditRecord.version,
         sessionId,
         at,
-        ...(key === undefined ? {} : { key: AuditChain.fingerprint(key) })
+        ...(key === undefined ? {} : { key: AuditChain.fingerprint(key) }),
+        ...(forkOf === undefined ? {} : { forkOf })
       }
       const fresh: Open = { sessionId, files, last: AuditChain.start, size: 0, first: [opened] }
       if (evidence.trail === undefined && evidence.head === undefined) {

@@ -75,7 +75,27 @@ export interface AuditEntry extends Schema.Schema.Type<typeof Description> {
   readonly rootSessionId: SessionId
   /** Encoded arguments of the tool call. Only their digest is kept. */
   readonly args?: unknown
+  /** Present in the first entry of a fork: the first record of its trail has it. */
+  readonly forkOf?: ForkOf | undefined
 }
+
+const Parent = /* @__PURE__ */ Lazy.schema(() =>
+  Schema.Struct({
+    sessionId: SessionId,
+    /** The last turn that the fork has of it, counted from 1; 0 for none. */
+    turn: Schema.Number,
+    /** The last entry of its journal that counts; 0 where there is no journal. */
+    entry: Schema.Number
+  })
+)
+
+/**
+ * Where a fork comes from.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type ForkOf = typeof Parent.Type
 
 /** The first record of a trail. */
 export const Opened = /* @__PURE__ */ Lazy.schema(() =>
@@ -86,11 +106,13 @@ export const Opened = /* @__PURE__ */ Lazy.schema(() =>
     sessionId: SessionId,
     at: Schema.Number,
     /** Identifies the key; absent when the trail is chained without one. */
-    key: Schema.optional(Schema.String)
+    key: Schema.optional(Schema.String),
+    /** Present in the trail of a fork. */
+    forkOf: Schema.optional(Parent)
   })
 )
 
-/** A later process continued the trail. */
+/** The trail goes on: in a later process, or in the same one, which had let go of it. */
 export const Reopened = /* @__PURE__ */ Lazy.schema(() =>
   Schema.TaggedStruct("Reopened", {
     at: Schema.Number,

@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import type { SessionId } from "../core/Id.js"
 import * as AuditArchive from "./AuditArchive.js"
 import { AuditBroken } from "./AuditBroken.js"
-import type { AuditRecord, Decided } from "./AuditRecord.js"
+import type { AuditRecord, Decided, ForkOf } from "./AuditRecord.js"
 
 /** One line for each trail: session, number of records, first and last time. Nothing is verified. */
 export const list = (
@@ -67,9 +67,11 @@ export const line = (record: AuditRecord): string => {
   const place = number(record.seq)
   switch (record._tag) {
     case "Opened":
-      return visible(`${place}  ${time(record.at)}  opened     session ${record.sessionId}${keyed(record.key)}`)
+      return visible(
+        `${place}  ${time(record.at)}  opened     session ${record.sessionId}${forked(record.forkOf)}${keyed(record.key)}`
+      )
     case "Reopened":
-      return `${place}  ${time(record.at)}  reopened   by a later process (${record.unsealed} unsealed, ${record.torn} bytes torn)`
+      return `${place}  ${time(record.at)}  reopened${found(record)}`
     case "Decided":
       return visible(`${place}  ${time(record.answeredAt)}  ${record.outcome.padEnd(11)}${account(record)}`)
   }
@@ -110,6 +112,13 @@ const summary = ({ ends, lines }: AuditArchive.Extent): string => {
 }
 
 const timeOf = (record: AuditRecord): number => (record._tag === "Decided" ? record.answeredAt : record.at)
+
+const forked = (from: ForkOf | undefined): string =>
+  from === undefined ? "" : `, a fork of ${from.sessionId} at the end of turn ${from.turn}`
+
+/** What was not whole when a trail was opened again. */
+const found = ({ torn, unsealed }: Pick<AuditArchive.Verified["reopened"][number], "torn" | "unsealed">): string =>
+  unsealed === 0 && torn === 0 ? "" : `   (${unsealed} unsealed, ${torn} bytes torn)`
 
 const keyed = (key: string | undefined): string => (key === undefined ? "" : `, with key ${key}`)
 

@@ -27,7 +27,7 @@ import { SessionId } from "../core/Id.js"
 import * as Redaction from "../core/Redaction.js"
 import * as AuditRecord from "./AuditRecord.js"
 
-export type { AuditEntry, Decided } from "./AuditRecord.js"
+export type { AuditEntry, Decided, ForkOf } from "./AuditRecord.js"
 
 /**
  * A decision could not be recorded. The action that it would have allowed must not happen.

@@ -12,13 +12,11 @@ export interface Service {
   /** What is in a directory, sorted by name; undefined when it cannot be read. */
   readonly entries: (directory: string) => ReadonlyArray<readonly [name: string, kind: Kind]> | undefined
   /**
-   * The text of a regular file. `nothing`: it cannot be read, is binary, lacks the needle, or was replaced by a link while it
-   * was opened. `large`: it has to be read in pieces. `path` is absolute and has no link in it.
+   * A first look at a file. False when it is no regular file, cannot be read, is binary, lacks each needle, or `isIn` says
+   * false of its text; true also for a file that has to be read in pieces. It does not see whether the path leads elsewhere
+   * by now: nothing may be told of a file that was not read in another way.
    */
-  readonly text: (path: string, needle: string) => FileText
+  readonly mayHold: (path: string, needles: ReadonlyArray<string>, isIn: (text: string) => boolean) => boolean
 }
-
-export type FileText =
-  { readonly _tag: "text"; readonly text: string } | { readonly _tag: "nothing" } | { readonly _tag: "large" }
 
 export class DirectFiles extends Context.Tag("assent/builtin/DirectFiles")<DirectFiles, Service>() {}

@@ -13,8 +13,8 @@ import * as Either from "effect/Either"
 export interface LinePattern {
   /** Whether the pattern occurs anywhere in the line. Takes at most (length of line × size of pattern) steps. */
   readonly test: (line: string) => boolean
-  /** A text that every line with a match holds; it may be empty. */
-  readonly needle: string
+  /** Texts of which every line with a match holds at least one; one of them may be empty. */
+  readonly needles: ReadonlyArray<string>
 }
 
 /** Makes a pattern; a left is a sentence that says why it is invalid. */
@@ -30,7 +30,7 @@ export const make = (
     const parsed = parse(source, ignoreCase)
     if (typeof parsed === "string") return Either.left(parsed)
     if (sizeOf(parsed) > maxProgram) return Either.left("The pattern repeats too much to be searched for.")
-    return Either.right({ test: automaton(compile(parsed)), needle: needleOf(parsed) })
+    return Either.right({ test: automaton(compile(parsed)), needles: needlesOf(parsed) })
   })
 }
 
@@ -151,19 +151,37 @@ const parse = (source: string, ignoreCase: boolean): Node | string => {
   return unsupported === undefined ? node : `The pattern uses ${unsupported}, which this search does not support.`
 }
 
-/** The longest row of plain characters that is in every match. */
-const needleOf = (node: Node): string => {
-  if (node._tag !== "Sequence") return ""
-  let longest = ""
-  let row = ""
-  for (const part of node.nodes) {
-    // Half a character, and the character for what is no UTF-8, stand for other bytes in a file.
-    row =
-      part._tag === "Atom" && part.char !== undefined && !/[\ud800-\udfff\ufffd]/.test(part.char) ? row + part.char : ""
-    if (row.length > longest.length) longest = row
+/** Rows of plain characters of which one is in every match; of those in a row behind each other the longest. */
+const needlesOf = (node: Node): ReadonlyArray<string> => {
+  switch (node._tag) {
+    case "Atom":
+      // Half a character, and the character for what is no UTF-8, stand for other bytes in a file.
+      return [node.char === undefined || /[\ud800-\udfff\ufffd]/.test(node.char) ? "" : node.char]
+    case "Assert":
+      return [""]
+    case "Repeat":
+      return node.min > 0 ? needlesOf(node.node) : [""]
+    case "Either": {
+      const all = new Set(node.nodes.flatMap(needlesOf))
+      return all.size > maxNeedles || all.has("") ? [""] : [...all]
+    }
+    case "Sequence": {
+      let best: ReadonlyArray<string> = [""]
+      let row = ""
+      for (const part of node.nodes) {
+        const found = needlesOf(part)
+        row = part._tag === "Atom" && found[0] !== "" ? row + found.join() : ""
+        for (const some of [[row], found]) if (shortest(some) > shortest(best)) best = some
+      }
+      return best
+    }
   }
-  return longest
 }
+
+/** A file is searched for each of them. */
+const maxNeedles = 16
+
+const shortest = (texts: ReadonlyArray<string>): number => Math.min(...texts.map(({ length }) => length))
 
 const sizeOf = (node: Node): number => {
   switch (node._tag) {
@@ -236,6 +254,8 @@ interface State {
   readonly next: Map<number, State | true>
   /** The same for ASCII, which is nearly all there is. */
   readonly plain: Array<State | true | undefined>
+  /** Whether the pattern has matched when the line ends here, once that was asked. */
+  atEnd: boolean | undefined
 }
 
 const maxStates = 2_000
@@ -275,13 +295,24 @@ const automaton = ({ instructions, start }: Program): ((line: string) => boolean
   }
 
   const states = new Map<string, State>()
+  /** Where a line begins; from it all states can be reached that were cached. */
+  let first: State | undefined
   const stateOf = (at: ReadonlyArray<number>, before: Side): State => {
     const key = `${before}:${at.join()}`
     const known = states.get(key)
     if (known !== undefined) return known
     // The states are a cache: clearing it bounds the memory and changes no result.
-    if (states.size >= maxStates) states.clear()
-    const state: State = { at, before, next: new Map(), plain: new Array<undefined>(128).fill(undefined) }
+    if (states.size >= maxStates) {
+      states.clear()
+      first = undefined
+    }
+    const state: State = {
+      at,
+      before,
+      next: new Map(),
+      plain: new Array<undefined>(128).fill(undefined),
+      atEnd: undefined
+    }
     states.set(key, state)
     return state
   }
@@ -300,10 +331,13 @@ const automaton = ({ instructions, start }: Program): ((line: string) => boolean
   }
 
   return (line) => {
-    let state = stateOf([], "edge")
+    let state = (first ??= stateOf([], "edge"))
     for (let i = 0; i < line.length; i++) {
-      const code = line.codePointAt(i) ?? 0
-      if (code > 0xffff) i++
+      let code = line.charCodeAt(i)
+      if (code >= 0xd800) {
+        code = line.codePointAt(i) ?? 0
+        if (code > 0xffff) i++
+      }
       let next = code < 128 ? state.plain[code] : state.next.get(code)
       if (next === undefined) {
         next = step(state, code)
@@ -313,7 +347,7 @@ const automaton = ({ instructions, start }: Program): ((line: string) => boolean
       if (next === true) return true
       state = next
     }
-    return closure(state, "edge") === undefined
+    return (state.atEnd ??= closure(state, "edge") === undefined)
   }
 }
 

@@ -15,9 +15,9 @@ export type PathPattern = (path: string) => boolean
 export const glob = (pattern: string): Either.Either<PathPattern, string> => {
   const trimmed = pattern.replace(/^\.?\//, "")
   const whole = trimmed.includes("/") || trimmed === "**"
-  return Either.mapBoth(LinePattern.make(`^${translate(trimmed, true)}$`), {
+  return Either.mapBoth(matcherOf(trimmed, true), {
     onLeft: () => `The glob ${JSON.stringify(pattern)} cannot be understood.`,
-    onRight: (matcher) => (path) => matcher.test(whole ? path : path.slice(path.lastIndexOf("/") + 1))
+    onRight: (matches) => (whole ? matches : (path) => matches(nameOf(path)))
   })
 }
 
@@ -35,9 +35,11 @@ export const ignoreRules = (text: string): IgnoreRules => {
   const rules = text.split("\n").flatMap((line) => ruleOf(line.replace(/\r$/, "").replace(/(?<!\\) +$/, "")))
   return {
     verdict: (path, directory) => {
+      const name = nameOf(path)
       for (let i = rules.length - 1; i >= 0; i--) {
         const rule = rules[i]
-        if (rule !== undefined && (directory || !rule.directoryOnly) && rule.matches.test(path)) return rule.ignored
+        if (rule === undefined || (rule.directoryOnly && !directory)) continue
+        if (rule.matches(rule.anchored ? path : name)) return rule.ignored
       }
       return undefined
     }
@@ -51,7 +53,9 @@ export const ignoreRules = (text: string): IgnoreRules => {
 interface Rule {
   readonly ignored: boolean
   readonly directoryOnly: boolean
-  readonly matches: LinePattern.LinePattern
+  /** Whether it is about the path; otherwise about a name anywhere below. */
+  readonly anchored: boolean
+  readonly matches: PathPattern
 }
 
 const ruleOf = (line: string): ReadonlyArray<Rule> => {
@@ -61,11 +65,26 @@ const ruleOf = (line: string): ReadonlyArray<Rule> => {
   const directoryOnly = body.endsWith("/")
   const path = directoryOnly ? body.slice(0, -1) : body
   const anchored = path.includes("/")
-  const source = `^${anchored ? "" : "(?:.*/)?"}${translate(path.replace(/^\//, ""), false)}$`
-  return Either.match(LinePattern.make(source), {
+  const parts = path.replace(/^\//, "").split("/")
+  return Either.match(matcherOf(parts.map(withinName).join("/"), false), {
     onLeft: () => [],
-    onRight: (matches) => [{ ignored, directoryOnly, matches }]
+    onRight: (matches) => [{ ignored, directoryOnly, anchored, matches }]
   })
+}
+
+/** Stars cross directories only where they are a whole name. */
+const withinName = (part: string): string =>
+  /^\*{2,}$/.test(part) ? "**" : part.replace(/\\[^]|\*{2,}/g, (found) => (found.startsWith("*") ? "*" : found))
+
+const nameOf = (path: string): string => path.slice(path.lastIndexOf("/") + 1)
+
+/** A path, or how a name ends, is nearly all that there is in ignore files: it is compared, which takes no automaton. */
+const matcherOf = (pattern: string, braces: boolean): Either.Either<PathPattern, string> => {
+  const [, star, plain] = /^(\*?)([^*?[\]{}\\]+)$/.exec(pattern) ?? []
+  if (plain === undefined || (star !== "" && plain.includes("/"))) {
+    return Either.map(LinePattern.make(`^${translate(pattern, braces)}$`), ({ test }) => test)
+  }
+  return Either.right(star === "" ? (path) => path === plain : (path) => path.endsWith(plain) && !path.includes("/"))
 }
 
 const token = /\*\*\/|\/\*\*$|\*+|\?|\[(?:[!^]?\]?[^\]]*)\]|\\[^]|[{},]|[^]/g

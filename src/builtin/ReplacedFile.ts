@@ -12,7 +12,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import { IdGenerator } from "../core/Id.js"
-import { isNotFound, sentence, type Service, type Target } from "./WorkspaceRoot.js"
+import { gone, isNotFound, isOutermost, sentence, type Service, type Target } from "./WorkspaceRoot.js"
 
 /**
  * Writes a temporary file and renames it: readers see the old file or the new one, and a full disk leaves the old one.
@@ -61,7 +61,8 @@ export const prepared = (
   })
 
 /**
- * A name of the directory that no change of the path affects, until the scope closes. Missing directories are made.
+ * A name of the directory that no change of the path affects, until the scope closes. Missing directories are made,
+ * except the workspace itself.
  * Where the system has no such names it is the path, checked once more.
  */
 export const held = (
@@ -83,10 +84,13 @@ export const held = (
   return Effect.catchIf(
     open(directory),
     (error) => typeof error !== "string" && isNotFound(error) && path.dirname(directory) !== directory,
-    () =>
-      Effect.flatMap(held(workspace, path.dirname(directory), shown), (above) => {
+    () => {
+      // It went after the path was looked at.
+      if (isOutermost(workspace, directory)) return Effect.fail(gone(workspace.root, directory))
+      return Effect.flatMap(held(workspace, path.dirname(directory), shown), (above) => {
         const name = `${above}/${path.basename(directory)}`
         return Effect.zipRight(Effect.ignore(fileSystem.makeDirectory(name)), open(name))
       })
+    }
   )
 }

@@ -72,7 +72,10 @@ export const run = (options: Options): Effect.Effect<Outcome, string> => {
     return Effect.fail(`The last turn was made in session ${parent.rootSessionId}, and is undone there.`)
   }
   // No tool changes a file meanwhile, and nobody stops it half-way.
-  return Effect.scoped(workspace.changing.withPermits(1)(Effect.uninterruptible(undone(options, turn))))
+  return Effect.zipRight(
+    workspace.locateDirectory("."),
+    Effect.scoped(workspace.changing.withPermits(1)(Effect.uninterruptible(undone(options, turn))))
+  )
 }
 
 /** In a few words, for a record. */

@@ -13,6 +13,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as FoldedName from "../core/FoldedName.js"
 import * as RealPath from "../permission/RealPath.js"
 import * as Checkpoints from "./Checkpoints.js"
 import * as DirectFiles from "./DirectFiles.js"
@@ -179,10 +180,11 @@ export const make = (options: Options): Effect.Effect<Service, never, FileSystem
     // One lookup for each parent directory, shared: most protected files lie in one directory.
     const protection = Effect.suspend(() =>
       Effect.map(Effect.forEach(new Set(names), RealPath.make(fileSystem, path).real), (found) => {
-        // Compared without case: on some file systems `.ASSENT` is `.assent`.
-        const all = [...new Set([...names, ...found])].map((name) => name.toLowerCase())
+        // On some file systems `.ASSENT` is `.assent`.
+        const every = [...new Set([...names, ...found])].map(FoldedName.of)
+        const all = every.filter((name) => !every.some((other) => name.startsWith(`${other}${path.sep}`)))
         return (absolute: string) => {
-          const wanted = absolute.toLowerCase()
+          const wanted = FoldedName.of(absolute)
           // Nearly every path is told apart by its beginning, or has no such name in it.
           return (
             all.some((name) => wanted.startsWith(name) && within(path, name, wanted)) ||
@@ -192,7 +194,27 @@ export const make = (options: Options): Effect.Effect<Service, never, FileSystem
       })
     )
 
+    /** Fails where the given directory that a path is in is not there: nothing is made in its place. */
+    const isThere = (text: string): Effect.Effect<void, string> => {
+      const wanted = path.resolve(root, text)
+      const top = roots.find((one) => within(path, one, wanted) && isOutermost({ path, roots }, one)) ?? root
+      return Effect.matchEffect(fileSystem.stat(top), {
+        onFailure: (error) => (isNotFound(error) ? Effect.fail(gone(root, top)) : Effect.void),
+        onSuccess: ({ type }) => (type === "Directory" ? Effect.void : Effect.fail(gone(root, top)))
+      })
+    }
+
     const locate = (text: string): Effect.Effect<Target, string> =>
+      Effect.matchEffect(inside(text), {
+        onFailure: (reason) => Effect.zipRight(isThere(text), Effect.fail(reason)),
+        onSuccess: (target) => {
+          const { absolute, info } = target
+          const isFine = Option.isSome(info) && (info.value.type === "Directory" || !roots.includes(absolute))
+          return isFine ? Effect.succeed(target) : Effect.as(isThere(absolute), target)
+        }
+      })
+
+    const inside = (text: string): Effect.Effect<Target, string> =>
       Effect.gen(function* () {
         if (text.includes("\0")) return yield* Effect.fail("A path cannot contain a zero character.")
         const wanted = path.resolve(root, text)
@@ -282,6 +304,23 @@ export const sentence = (error: PlatformError, shown: string): string => {
   }
 }
 
+/**
+ * What is said where a given directory is not there, to a model and to the person.
+ *
+ * @internal
+ */
+export const gone = (root: string, directory: string): string =>
+  `The ${directory === root ? "workspace" : "added directory"} is gone: there is no directory ${directory}. ` +
+  "Nothing is made in its place; it can be used again when it is back."
+
+/**
+ * Whether a directory is one that was given, and in no other one: tools never make it.
+ *
+ * @internal
+ */
+export const isOutermost = ({ path, roots }: Pick<Service, "path" | "roots">, directory: string): boolean =>
+  roots.includes(directory) && !roots.some((other) => other !== directory && within(path, other, directory))
+
 /** @internal */
 export const isNotFound = (error: PlatformError): boolean => error._tag === "SystemError" && error.reason === "NotFound"
 
@@ -296,7 +335,7 @@ const own = [".assent", ".jaato"]
 
 /** Below the root it goes through a directory of this name, or is one. */
 const passes = (path: Path.Path, root: string, absolute: string, name: string): boolean =>
-  within(path, root, absolute) && path.relative(root, absolute).toLowerCase().split(path.sep).includes(name)
+  within(path, root, absolute) && FoldedName.of(path.relative(root, absolute)).split(path.sep).includes(name)
 
 const within = (path: Path.Path, directory: string, absolute: string): boolean => {
   const relative = path.relative(directory, absolute)

@@ -1,5 +1,5 @@
 /**
- * Listing and searching the workspace. Where the system offers `DirectFiles`, a hundred thousand files take two seconds;
+ * Listing and searching the workspace. Where the system offers `DirectFiles`, a hundred thousand files take about a second;
  * what is found is the same without them.
  *
  * Left out everywhere: `.git`, `node_modules`, protected paths, and what the `.gitignore` files from the workspace down
@@ -103,12 +103,13 @@ export const search = (params: SearchParams): Effect.Effect<string, string, Work
     // A file that cannot be read, or is gone meanwhile, has no matches.
     const inPieces = ({ absolute, shown }: Entry) =>
       Effect.map(Effect.ignore(searchFile(absolute, shown)), () => !results.full())
-    const atOnce = (direct: DirectFiles.Service, entry: Entry) => {
-      const found = direct.text(entry.absolute, pattern.needle)
-      if (found._tag === "large") return inPieces(entry)
-      if (found._tag === "text")
-        LineReader.forEachLineOf(found.text, { maxLength: searchedLength, onLine: lineIn(entry.shown) })
-      return !results.full()
+    const holdsLine = (text: string): boolean => {
+      let found = false
+      LineReader.forEachLineOf(text, {
+        maxLength: searchedLength,
+        onLine: (line) => !(found = pattern.test(line.text))
+      })
+      return found
     }
 
     if (start.kind === "file") {
@@ -117,7 +118,8 @@ export const search = (params: SearchParams): Effect.Effect<string, string, Work
     }
     const ended = yield* walk(workspace, start.absolute, Infinity, (entry) => {
       if (entry.kind !== "file" || !matches(entry.relative)) return true
-      return workspace.direct === undefined ? inPieces(entry) : atOnce(workspace.direct, entry)
+      // Only what is found has to be certain, so nearly all files are done with after the first look.
+      return workspace.direct?.mayHold(entry.absolute, pattern.needles, holdsLine) === false || inPieces(entry)
     })
     if (results.lines.length > 0) return results.text(ended, "Narrow path, glob or pattern.")
     return ended === "late" ? "[The time was up before everything was searched. Narrow path or glob.]" : "No matches."
@@ -191,9 +193,9 @@ const startOf = (workspace: Service, params: SearchParams) => {
   )
 }
 
-/** The rules of one directory's ignore file, and where that directory is. */
+/** The rules of one directory's ignore file, and how the paths below that directory begin. */
 interface Ignoring {
-  readonly directory: string
+  readonly prefix: string
   readonly rules: PathPattern.IgnoreRules
 }
 
@@ -215,17 +217,18 @@ const walk = (
     const isLate = () => clock.unsafeCurrentTimeMillis() >= deadline
     const breath = { ...EventLoop.fresh }
     const toSlashes = (text: string) => (path.sep === "/" ? text : text.replaceAll(path.sep, "/"))
+    const prefixOf = (directory: string) => (directory.endsWith(path.sep) ? directory : directory + path.sep)
 
     const ignoringAt = (directory: string): Effect.Effect<ReadonlyArray<Ignoring>> =>
       RegularFile.read(fileSystem, path.join(directory, ignoreFile), maxIgnoreFile).pipe(
-        Effect.map((text) => [{ directory, rules: PathPattern.ignoreRules(text) }]),
+        Effect.map((text) => [{ prefix: prefixOf(directory), rules: PathPattern.ignoreRules(text) }]),
         Effect.orElseSucceed(() => [])
       )
 
     const isIgnored = (above: ReadonlyArray<Ignoring>, absolute: string, directory: boolean): boolean => {
       for (let i = above.length - 1; i >= 0; i--) {
         const one = above[i]
-        const verdict = one?.rules.verdict(toSlashes(path.relative(one.directory, absolute)), directory)
+        const verdict = one?.rules.verdict(toSlashes(absolute.slice(one.prefix.length)), directory)
         if (verdict !== undefined) return verdict
       }
       return false
@@ -233,8 +236,7 @@ const walk = (
 
     /** Rules of the parent directories; none when they would ignore the start itself, because it was requested. */
     const above = Effect.gen(function* () {
-      const isAbove = (root: string) =>
-        start === root || start.startsWith(root.endsWith(path.sep) ? root : root + path.sep)
+      const isAbove = (root: string) => start === root || start.startsWith(prefixOf(root))
       let current = workspace.roots.find(isAbove) ?? workspace.root
       const below = path.relative(current, start)
       let found: ReadonlyArray<Ignoring> = []
@@ -256,20 +258,25 @@ const walk = (
         )
       })
 
-    const classify = (directory: string, [name, kind]: Named): Effect.Effect<readonly [string, Entry["kind"]]> => {
-      if (kind !== undefined) return Effect.succeed([name, kind])
-      return Effect.matchEffect(fileSystem.readLink(path.join(directory, name)), {
+    const classify = (prefix: string, name: string): Effect.Effect<Classified> =>
+      Effect.matchEffect(fileSystem.readLink(prefix + name), {
         onSuccess: () => Effect.succeed([name, "link"] as const),
         onFailure: () =>
-          Effect.match(fileSystem.stat(path.join(directory, name)), {
+          Effect.match(fileSystem.stat(prefix + name), {
             onSuccess: (info) => [name, kindOf(info)] as const,
             onFailure: () => [name, "other"] as const
           })
       })
+
+    /** How what is in a directory is shown; a root in it is shown as itself. */
+    const shownPrefixOf = (directory: string): string => {
+      const shown = workspace.shown(directory)
+      return shown === "." ? "" : path.isAbsolute(shown) ? prefixOf(shown) : `${shown}/`
     }
 
     const enter = (
       directory: string,
+      relativePrefix: string,
       inside: ReadonlyArray<Named>,
       level: number,
       inherited: ReadonlyArray<Ignoring>
@@ -277,24 +284,27 @@ const walk = (
       Effect.gen(function* () {
         const own = inside.some(([name]) => name === ignoreFile) ? yield* ignoringAt(directory) : []
         const ignoring = [...inherited, ...own]
-        const wanted = inside.filter(([name]) => !leftOut.has(name) && !isProtected(path.join(directory, name)))
+        const prefix = prefixOf(directory)
+        const shownPrefix = shownPrefixOf(directory)
+        const wanted = inside.filter(([name]) => !leftOut.has(name) && !isProtected(prefix + name))
         for (let from = 0; from < wanted.length; from += batch) {
           const slice = wanted.slice(from, from + batch)
-          const entries = yield* Effect.forEach(slice, (named) => classify(directory, named), {
-            concurrency: direct === undefined ? 8 : 1
-          })
+          const entries = slice.every(isClassified)
+            ? slice
+            : yield* Effect.forEach(slice, ([name]) => classify(prefix, name), { concurrency: 8 })
           for (const [name, kind] of entries) {
             if (EventLoop.isDue(breath, clock)) yield* EventLoop.give
-            const absolute = path.join(directory, name)
+            const absolute = prefix + name
             if (isIgnored(ignoring, absolute, kind === "directory")) continue
             if (isLate()) return "late"
-            const relative = toSlashes(path.relative(start, absolute))
-            const visited = visit({ absolute, shown: workspace.shown(absolute), relative, kind })
+            const shown = absolute === workspace.root ? "." : shownPrefix + name
+            const relative = relativePrefix + name
+            const visited = visit({ absolute, shown, relative, kind })
             const goesOn = typeof visited === "boolean" ? visited : yield* visited
             if (!goesOn) return isLate() ? "late" : "stopped"
             if (kind !== "directory" || level >= depth) continue
             const below = yield* Effect.orElseSucceed(within(absolute), () => [])
-            const ended = yield* enter(absolute, below, level + 1, ignoring)
+            const ended = yield* enter(absolute, `${relative}/`, below, level + 1, ignoring)
             if (ended !== "end") return ended
           }
         }
@@ -302,10 +312,13 @@ const walk = (
       })
 
     const inside = yield* Effect.mapError(within(start), (error) => sentence(error, workspace.shown(start)))
-    return yield* enter(start, inside, 1, yield* above)
+    return yield* enter(start, "", inside, 1, yield* above)
   })
 
 type Named = readonly [name: string, kind: DirectFiles.Kind | undefined]
+type Classified = readonly [name: string, kind: DirectFiles.Kind]
+
+const isClassified = (named: Named): named is Classified => named[1] !== undefined
 
 const leftOut: ReadonlySet<string> = new Set([".git", "node_modules"])
 const ignoreFile = ".gitignore"

@@ -67,7 +67,7 @@ const approveAlone =
         insist(screen, ask, { lines, label, keys }, help, (line) =>
           understood(screen, ask, request.interaction, line, { ...options, help, whole })
         ),
-      { next: asked?.next }
+      asked
     )
 
 /** What a line at the dialog of a call means; a second question may follow. */
@@ -148,7 +148,7 @@ const together = (
           for (const one of whole) batch.saw(one)
           return heard(screen, ask, options, line, { items, item, batch, look })
         }),
-      { title, next: asked?.next }
+      { next: asked?.next, shown: asked?.shown, title }
     )
     return answer === "singly" ? yield* alone(request, asked) : answer
   })

@@ -33,7 +33,11 @@ export class Passed {
 export type Ended = ConsoleScreen.DialogClosed | PatienceLost | Withdrawn | Passed
 
 /** As the screen asks, of a person who may pass the question on. */
-export type Asker = (question: ConsoleScreen.Question) => Effect.Effect<string, ConsoleScreen.DialogClosed | Passed>
+export interface Asker {
+  (question: ConsoleScreen.Question): Effect.Effect<string, ConsoleScreen.DialogClosed | Passed>
+  /** What a line that is no answer may have been meant for. */
+  readonly meant: NonNullable<Options["meant"]>
+}
 
 /** The question is asked once more, with these lines, because the person wanted that. */
 export class Once extends Data.TaggedClass("Once")<{ readonly lines: ReadonlyArray<string> }> {}
@@ -46,7 +50,7 @@ export const open = <I extends Interaction, A = Answer<I>>(
   request: InteractionRequest<I>,
   options: Options,
   use: (ask: Asker, prompt: ConsolePrompt.Prompt) => Effect.Effect<A, Ended>,
-  { next, title }: { readonly next?: Interactor.Next | undefined; readonly title?: string } = {}
+  { next, shown, title }: Pick<Interactor.Options<I>, "next" | "shown"> & { readonly title?: string } = {}
 ): Effect.Effect<A, InteractionCancelled | InteractorUnavailable> =>
   Effect.flatMap(looks(screen, request), ([now, diff, draw]) => {
     const isPerson = screen.source === "person"
@@ -55,22 +59,24 @@ export const open = <I extends Interaction, A = Answer<I>>(
     const style = Display.style(screen.color)
     const follows = next === undefined ? [] : [style.dim(Passing.describe(request.interaction, next))]
     const prompt = { ...rendered, lines: [...follows, ...rendered.lines] }
-    const limit = Interactor.millisOf(request.interaction, options.timeouts ?? {})
-    const until = limit === undefined ? undefined : now + limit
     const { requestId } = request
     const cancelled = new InteractionCancelled({ requestId, by: options.principal ?? id })
     return screen
       .dialog(title ?? prompt.title, (ask) =>
-        use((question) => {
-          const asked = ask(until === undefined ? question : { ...question, until })
-          // A text that belongs to an answer may be any word.
-          if (next === undefined || question.back === true) return asked
-          return Effect.filterOrFail(
-            asked,
-            (line) => !Passing.is(request.interaction, line),
-            () => new Passed()
-          )
-        }, prompt)
+        // The dialog of something else may have stood before it: the time begins here.
+        Effect.flatMap(shown ?? Effect.succeed(undefined), (until) => {
+          const asker = (question: ConsoleScreen.Question) => {
+            const asked = ask(until === undefined ? question : { ...question, until })
+            // A text that belongs to an answer may be any word.
+            if (next === undefined || question.back === true) return asked
+            return Effect.filterOrFail(
+              asked,
+              (line) => !Passing.is(request.interaction, line),
+              () => new Passed()
+            )
+          }
+          return use(Object.assign(asker, { meant: options.meant ?? (() => undefined) }), prompt)
+        })
       )
       .pipe(
         Effect.catchAll((ended): Effect.Effect<never, InteractionCancelled | InteractorUnavailable> => {
@@ -130,13 +136,17 @@ export const insist = <A>(
 ): Effect.Effect<A, Ended> => {
   const style = Display.style(screen.color)
   const go = (current: ConsoleScreen.Question, nonsense: number): Effect.Effect<A, Ended> =>
-    Effect.flatMap(Effect.flatMap(ask(current), understand), (understood) => {
-      if (Either.isRight(understood)) return Effect.succeed(understood.right)
-      if (typeof understood.left !== "string") return go({ ...question, lines: understood.left.lines }, nonsense)
-      if (isTooMuch(screen, nonsense + 1)) return Effect.fail(new PatienceLost())
-      const lines = [style.yellow(Display.reveal(understood.left)), ...again]
-      // Keys typed ahead must not answer a question of authority. A text, and above all a secret, must not lose any.
-      return go({ ...question, lines, followUp: question.paste === "insert" }, nonsense + 1)
-    })
+    Effect.flatMap(ask(current), (line) =>
+      Effect.flatMap(understand(line), (understood) => {
+        if (Either.isRight(understood)) return Effect.succeed(understood.right)
+        if (typeof understood.left !== "string") return go({ ...question, lines: understood.left.lines }, nonsense)
+        if (isTooMuch(screen, nonsense + 1)) return Effect.fail(new PatienceLost())
+        const meant = question.hidden === true ? undefined : ask.meant(line)
+        const reasons = meant === undefined ? [understood.left] : [meant, understood.left]
+        const lines = [...reasons.map((reason) => style.yellow(Display.reveal(reason))), ...again]
+        // Keys typed ahead must not answer a question of authority. A text, and above all a secret, must not lose any.
+        return go({ ...question, lines, followUp: question.paste === "insert" }, nonsense + 1)
+      })
+    )
   return go(question, 0)
 }

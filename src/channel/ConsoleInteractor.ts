@@ -1,8 +1,12 @@
 /**
  * How a person at a console answers each kind. `ConsoleChannel` loads it with all its dialogs when there is a console.
  */
+import * as Clock from "effect/Clock"
+import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as Option from "effect/Option"
 import * as FormProgress from "../interaction/FormProgress.js"
 import type * as Field from "../interaction/Field.js"
 import type { Answer, Clarify, Elicit, Interaction } from "../interaction/Interaction.js"
@@ -19,10 +23,10 @@ import type * as ConsoleScreen from "./ConsoleScreen.js"
 
 export const make = (screen: ConsoleScreen.Service, options: Options): Interactor.Service => {
   const ask = handler(screen, options)
-  return Interactor.make({
+  const untimed = Interactor.make({
     id,
     principal: options.principal,
-    timeouts: options.timeouts,
+    dialogs: "unbounded",
     handlers: {
       Approve: ConsoleApproval.make(screen, options),
       grantStageTool: ask({}),
@@ -36,11 +40,37 @@ export const make = (screen: ConsoleScreen.Service, options: Options): Interacto
       "Auth.Password": ask({ hidden: true, paste: "insert" })
     }
   })
+  return Interactor.serialized(onceShown(untimed, options.timeouts ?? {}))
 }
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/**
+ * As `Interactor.withTimeout`, but for when the time begins: a dialog of the program itself may stand before a question, and
+ * nobody has seen it yet.
+ */
+const onceShown = (service: Interactor.Service, timeouts: Interactor.Timeouts): Interactor.Service => ({
+  ...service,
+  request: (request, asked) =>
+    Option.match(Interactor.timeoutOf(request.interaction, timeouts), {
+      onNone: () => service.request(request, asked),
+      onSome: (duration) =>
+        Effect.flatMap(Deferred.make<number>(), (until) => {
+          const shown = Effect.flatMap(Clock.currentTimeMillis, (now) =>
+            Effect.zipRight(Deferred.succeed(until, now + Duration.toMillis(duration)), Deferred.await(until))
+          )
+          return Effect.raceFirst(
+            service.request(request, { ...asked, shown }),
+            Deferred.await(until).pipe(
+              Effect.zipRight(Effect.sleep(duration)),
+              Effect.zipRight(Interactor.late(id, request, timeouts, duration))
+            )
+          )
+        })
+    })
+})
 
 type Look = Pick<ConsoleScreen.Question, "commands" | "hidden" | "paste">
 
@@ -73,7 +103,7 @@ const handler =
               return Effect.fail(new Withdrawn())
           }
         }),
-      { next: asked?.next }
+      asked
     )
 
 const elicit =
@@ -97,7 +127,7 @@ const elicit =
           },
           request.interaction
         ),
-      { next: asked?.next }
+      asked
     )
 
 const clarify =
@@ -139,5 +169,5 @@ const clarify =
           }
           return answers
         }),
-      { next: asked?.next }
+      asked
     )

@@ -18,6 +18,8 @@ export interface Options {
    * for the person at this console alone: no other channel has such an answer. Default: that is not offered.
    */
   readonly keepForProject?: ((rule: string) => Effect.Effect<void, string>) | undefined
+  /** What a line that is no answer may have been meant for, as a sentence; see `ConsoleScreen.setCommands`. Default: nothing. */
+  readonly meant?: ((line: string) => string | undefined) | undefined
 }
 
 /**

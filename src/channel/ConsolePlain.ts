@@ -8,12 +8,15 @@
  * @since 0.1.0
  */
 import * as Terminal from "@effect/platform/Terminal"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import * as ConsoleScreen from "./ConsoleScreen.js"
 import * as FairLock from "../internal/FairLock.js"
+import * as AnswerTime from "../terminal/AnswerTime.js"
+import * as ChoiceList from "../terminal/ChoiceList.js"
 import * as Display from "../terminal/Display.js"
 import * as TerminalText from "../terminal/TerminalText.js"
 import * as WordWrap from "../terminal/WordWrap.js"
@@ -121,7 +124,8 @@ export const make = (options: Options): Effect.Effect<ConsoleScreen.Service, nev
       Effect.gen(function* () {
         const initial = question.initial === undefined ? [] : [TerminalText.reveal(question.initial)]
         // Quoted text stays behind a gutter here too, so that it cannot pass for a title.
-        for (const text of [...question.lines, ...initial]) yield* writeWords(text, `${style.dim("│")} `)
+        const choices = ChoiceList.numbered(question.choices ?? []).map(({ label }) => TerminalText.reveal(label))
+        for (const text of [...choices, ...question.lines, ...initial]) yield* writeWords(text, `${style.dim("│")} `)
         const { unseen } = options
         const isHidden = question.hidden === true && options.echoes
         if (isHidden && unseen === undefined) {
@@ -153,6 +157,15 @@ export const make = (options: Options): Effect.Effect<ConsoleScreen.Service, nev
         }
       })
 
+    /** Says once to a person how long they have. */
+    const tellTime = (dialog: Dialog, { until }: ConsoleScreen.Question): Effect.Effect<void> =>
+      Effect.flatMap(Clock.currentTimeMillis, (now) => {
+        const isTold = dialog.until !== undefined
+        dialog.until = until
+        if (until === undefined || isTold || !options.echoes) return Effect.void
+        return writeWords(style.yellow(AnswerTime.whole(until - now)))
+      })
+
     return {
       color: options.color,
       source: options.echoes ? "person" : "pipe",
@@ -176,11 +189,19 @@ export const make = (options: Options): Effect.Effect<ConsoleScreen.Service, nev
       dialog: (title, use) =>
         queue.hold(
           Effect.acquireUseRelease(
-            Effect.sync(inbox.hold),
-            () =>
-              Effect.onInterrupt(
-                Effect.zipRight(Effect.zipRight(setAside, writeWords(style.bold(title))), use(ask)),
-                () => writeWords(style.dim(`${title} (closed: answered elsewhere or withdrawn)`))
+            Effect.sync((): Dialog => {
+              inbox.hold()
+              return { until: undefined }
+            }),
+            (dialog) =>
+              setAside.pipe(
+                Effect.zipRight(writeWords(style.bold(title))),
+                Effect.zipRight(use((question) => Effect.zipRight(tellTime(dialog, question), ask(question)))),
+                Effect.onInterrupt(() =>
+                  Effect.flatMap(Clock.currentTimeMillis, (now) =>
+                    writeWords(style.dim(`${title} (closed: ${AnswerTime.whyClosed(dialog.until, now)})`))
+                  )
+                )
               ),
             () => Effect.sync(inbox.release)
           )
@@ -204,6 +225,12 @@ export const layer = (options: Options): Layer.Layer<ConsoleScreen.ConsoleScreen
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** One that is open. */
+interface Dialog {
+  /** When its time ends, once a question with a limit was asked in it. */
+  until: number | undefined
+}
 
 interface Entry {
   readonly text: string

@@ -51,6 +51,13 @@ export interface Service {
 }
 
 /**
+ * How to get such a request answered the next time, in a sentence. A plan is shown to be approved, not a call.
+ *
+ * @internal
+ */
+export type Hint = (interaction: Interaction.Interaction, plan: string | undefined) => string
+
+/**
  * The channel of a run in which nobody can answer.
  *
  * @since 0.1.0
@@ -68,27 +75,38 @@ export class HaltChannel extends Context.Tag("assent/channel/HaltChannel")<HaltC
  * @since 0.1.0
  * @category constructors
  */
-export const make: Effect.Effect<Service> = Effect.map(Deferred.make<Halted>(), (halted) => ({
-  halted,
-  interactor: Interactor.make({
-    id: "halt",
-    how: "auto",
-    // A waiting request must not keep a stage's question from being answered.
-    dialogs: "unbounded",
-    handlers: {
-      Approve: halt(halted),
-      grantStageTool: () => Effect.succeed({ outcome: "deny", note: "nobody is there to be asked" }),
-      approveSubagentEnvelope: halt(halted),
-      Clarify: halt(halted),
-      Ask: halt(halted),
-      Select: halt(halted),
-      Confirm: halt(halted),
-      Elicit: halt(halted),
-      "Auth.DeviceCode": halt(halted),
-      "Auth.Password": halt(halted)
+export const make: Effect.Effect<Service> = Effect.suspend(() => makeWith(hintOf))
+
+/**
+ * As {@link make}, for a program that has its own ways to get a request answered.
+ *
+ * @internal
+ */
+export const makeWith = (hint: Hint): Effect.Effect<Service> =>
+  Effect.map(Deferred.make<Halted>(), (halted) => {
+    const asked = halt(halted, hint)
+    return {
+      halted,
+      interactor: Interactor.make({
+        id: "halt",
+        how: "auto",
+        // A waiting request must not keep a stage's question from being answered.
+        dialogs: "unbounded",
+        handlers: {
+          Approve: asked,
+          grantStageTool: () => Effect.succeed({ outcome: "deny", note: "nobody is there to be asked" }),
+          approveSubagentEnvelope: asked,
+          Clarify: asked,
+          Ask: asked,
+          Select: asked,
+          Confirm: asked,
+          Elicit: asked,
+          "Auth.DeviceCode": asked,
+          "Auth.Password": asked
+        }
+      })
     }
   })
-}))
 
 /**
  * Allows everything once, confirms, takes the first choice or the default, and gives an empty text where text is
@@ -144,56 +162,57 @@ export const layerYolo: Layer.Layer<Interactor.Interactor> = Interactor.layer(yo
 // -----------------------------------------------------------------------------------------------------------------
 
 const halt =
-  (halted: Deferred.Deferred<Halted>) =>
+  (halted: Deferred.Deferred<Halted>, hint: Hint) =>
   (
     request: InteractionRequest,
     options?: Pick<Interactor.Options<Interaction.Interaction>, "halt">
   ): Effect.Effect<never> => {
+    const plan = planIn(request.interaction)
     const record = Halted.make({
       kind: request.interaction._tag,
       requestId: request.requestId,
       correlationId: request.correlationId,
-      hint: hint(request.interaction),
-      ...planIn(request.interaction)
+      hint: hint(request.interaction, plan),
+      ...(plan === undefined ? {} : { plan })
     })
     const stopped = options?.halt?.(`${record.kind} needs an answer. ${record.hint}`) ?? Effect.void
     return Deferred.succeed(halted, record).pipe(Effect.zipRight(stopped), Effect.zipRight(Effect.never))
   }
 
 /** A document is shown to be approved, not a call. */
-const planIn = (interaction: Interaction.Interaction): { readonly plan?: string } => {
+const planIn = (interaction: Interaction.Interaction): string | undefined => {
   const display = interaction._tag === "Approve" ? interaction.display : undefined
-  return display?.format === "markdown" && display.details !== undefined ? { plan: display.details } : {}
+  return display?.format === "markdown" ? display.details : undefined
 }
 
-const hint = (interaction: Interaction.Interaction): string => {
+const hintOf: Hint = (interaction, plan) => {
   switch (interaction._tag) {
     case "Approve":
-      if (planIn(interaction).plan !== undefined)
-        return "Nobody is there to approve the plan, and nothing was changed. Go on with the session at a terminal to approve it."
+      if (plan !== undefined)
+        return "Nobody is there to approve the plan, and nothing was changed. Go on with the session over a channel to somebody who may approve it."
       if (interaction.needs !== undefined) {
         return (
-          `Nobody is there to decide about ${interaction.tool}, which ${Needs.describeAll(interaction.needs.all)}. Let them answer ` +
-          `through --channel file:DIR or webhook:URL, at a terminal, or with assent sessions answer; nothing else allows it.`
+          `Nobody is there to decide about ${interaction.tool}, which ${Needs.describeAll(interaction.needs.all)}. Attach a ` +
+          `channel over which they answer; nothing else allows it.`
         )
       }
       return (
-        `Nobody is there to approve ${interaction.tool}. Run it at a terminal with --channel console, allow the tool with a ` +
-        `whitelist rule in .assent/permissions.json or --policy FILE, or allow everything with --yolo.`
+        `Nobody is there to approve ${interaction.tool}. Attach a channel over which somebody answers, allow the tool in the ` +
+        `policy's whitelist, or allow everything with HaltChannel.layerYolo.`
       )
     case "grantStageTool":
     case "approveSubagentEnvelope":
       return (
-        "Nobody is there to grant these tools. Run it at a terminal with --channel console, use a profile with " +
-        "auto_approved: true, or allow everything with --yolo."
+        "Nobody is there to grant these tools. Attach a channel over which somebody answers, use a profile with " +
+        "autoApproved, or allow everything with HaltChannel.layerYolo."
       )
     case "Auth.DeviceCode":
     case "Auth.Password":
-      return "Nobody is there to sign in. Run it at a terminal with --channel console; --yolo does not sign in for you."
+      return "Nobody is there to sign in. Attach a channel over which somebody can."
     default:
       return (
-        "Nobody is there to answer the question. Run it at a terminal with --channel console, take defaults and first " +
-        "choices with --channel auto, or --yolo."
+        "Nobody is there to answer the question. Attach a channel over which somebody does, or take defaults and first " +
+        "choices with AutoChannel or HaltChannel.layerYolo."
       )
   }
 }

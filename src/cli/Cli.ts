@@ -129,11 +129,11 @@ const dispatch = (invocation: Arguments.Invocation) =>
   })
 
 const reportFailure = (failure: Failure): Effect.Effect<number> =>
-  Effect.as(Output.say("stderr", `assent: ${failure.message}\n`), ExitCode.usage)
+  Effect.as(Output.notice(failure.message), ExitCode.usage)
 
 const crash = (cause: Cause.Cause<never>, debug: boolean): Effect.Effect<number> => {
   const defect = Option.getOrElse(Cause.dieOption(cause), () => "unknown")
   const message = defect instanceof Error ? defect.message : String(defect)
   const text = debug ? Cause.pretty(cause) : `${message} (--log-level debug shows where)`
-  return Effect.as((debug ? Output.write : Output.say)("stderr", `assent: ${text}\n`), ExitCode.failed)
+  return Effect.as(debug ? Output.write("stderr", `assent: ${text}\n`) : Output.notice(text), ExitCode.failed)
 }

@@ -17,6 +17,7 @@ import * as Jobs from "../builtin/Jobs.js"
 import type * as WorkspaceRoot from "../builtin/WorkspaceRoot.js"
 import * as Interactor from "../interaction/Interactor.js"
 import * as KnownModel from "../model/KnownModel.js"
+import * as ThinkingSetting from "../model/ThinkingSetting.js"
 import * as Model from "../model/Model.js"
 import type * as TokenLedger from "../model/TokenLedger.js"
 import type * as CompiledPolicy from "../permission/CompiledPolicy.js"
@@ -28,6 +29,7 @@ import * as SubagentProfile from "../subagent/SubagentProfile.js"
 import * as ToolRegistry from "../tool/ToolRegistry.js"
 import type * as Channels from "./config/Channels.js"
 import * as AuditLocation from "../local/AuditLocation.js"
+import * as Brought from "../local/Brought.js"
 import * as ConfigurationInvalid from "../local/ConfigurationInvalid.js"
 import * as OwnFile from "../local/OwnFile.js"
 import * as ProfileLocation from "./config/ProfileLocation.js"
@@ -54,11 +56,32 @@ export const resolveModel = (
     const registry = yield* ModelRegistry.make({
       keys: settings.keys,
       baseUrls: settings.baseUrls,
+      remedies: {
+        key: (variable) => `Set ${variable}, or use --model offline.`,
+        baseUrl: "Set one with --base-url."
+      },
       maxOutputTokensOf: given(settings.models, ({ max_output_tokens }) => max_output_tokens),
       thinking: given(settings.models, ({ thinking }) => (thinking === undefined ? undefined : thinkingOf(thinking)))
     }).pipe(Effect.provide(FetchHttpClient.layer))
     return yield* Effect.mapError(registry.resolve(ref), (error) => ConfigurationInvalid.make(error.message))
   }).pipe(Effect.map((model) => withWindow(model, settings.models)))
+
+/** What is said in the settings about a model and cannot come true, as a sentence. */
+export const unmetOf = ({ models }: Pick<Settings.Settings, "models">, model: string): string | undefined => {
+  const thinking = Object.hasOwn(models, model) ? models[model]?.thinking : undefined
+  return thinking === undefined ? undefined : ThinkingSetting.problem(model, thinkingOf(thinking))
+}
+
+/** The same of all models that are chosen: the agent's, those of profiles, and the reviewer's. */
+export const unmet = (settings: Settings.Settings, profiles: Profiles): ReadonlyArray<string> => {
+  const { model, reviewer } = settings
+  const subagents = [...profiles.all.values()].map((profile) => SubagentProfile.modelRef(profile, model))
+  const chosen = [rootModel(settings, profiles), ...subagents, reviewer?.model]
+  return chosen.flatMap((ref, at) => {
+    const sentence = ref === undefined || chosen.indexOf(ref) < at ? undefined : unmetOf(settings, ref)
+    return sentence === undefined ? [] : [sentence]
+  })
+}
 
 /** The person's own prices go before those of vendors, which do not count where the person's are in other money. */
 export const tokenPrices = ({
@@ -171,8 +194,7 @@ export const start = (
   Effect.gen(function* () {
     const path = yield* Path.Path
     const fileSystem = yield* FileSystem.FileSystem
-    const ref = chosen === undefined ? undefined : SubagentProfile.modelRef(chosen, settings.model)
-    const model = yield* resolveModel(settings, ref ?? settings.model)
+    const model = yield* resolveModel(settings, rootModel(settings, { chosen }))
     const reviewed = yield* review(settings)
     const services = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
     yield* Settings.hideKeys
@@ -219,7 +241,6 @@ export const start = (
             {
               ...files,
               spillDirectory,
-              sandbox: settings.sandbox,
               passedVariables: settings.commandVariables,
               withheldVariables: Settings.secretNames()
             },
@@ -265,7 +286,7 @@ export const judgement = (
       home: settings.home,
       redactor: Redaction.make(Settings.secretsOf(settings))
     })
-    const sandbox = { ...settings.sandbox, directory: undefined }
+    const sandbox = { ...files.sandbox, directory: undefined }
     const { make } = yield* Effect.promise(() => import("../model/OfflineModel.js"))
     const services = yield* Layer.build(Layer.merge(Tools.layer({ ...files, sandbox }), Model.layer(make())))
     return yield* Effect.mapError(Effect.provide(runtime, services), ({ message }) =>
@@ -277,11 +298,13 @@ export const judgement = (
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
+/** A profile may name a model. */
+const rootModel = ({ model }: Settings.Settings, { chosen }: Pick<Profiles, "chosen">): string =>
+  (chosen === undefined ? undefined : SubagentProfile.modelRef(chosen, model)) ?? model
+
 /** What the tools of an agent may touch, and what is out of their reach: `directories` too. */
-const filesOf = (settings: Settings.Settings, directories: ReadonlyArray<string>, path: Path.Path) => ({
-  root: settings.workspace,
-  added: settings.sandbox.writable,
-  protectedPaths: [
+const filesOf = (settings: Settings.Settings, directories: ReadonlyArray<string>, path: Path.Path) => {
+  const protectedPaths = [
     ...[settings.workspace, ...settings.sandbox.writable].flatMap((directory) =>
       [".assent", ".jaato"].map((name) => path.join(directory, name))
     ),
@@ -293,7 +316,15 @@ const filesOf = (settings: Settings.Settings, directories: ReadonlyArray<string>
     // Not when the workspace lies inside of it: then the whole workspace would be out of reach.
     ...(within(path, settings.configDirectory, settings.workspace) ? [] : [settings.configDirectory])
   ]
-})
+  return {
+    root: settings.workspace,
+    added: settings.sandbox.writable,
+    // Looked up at each call: a person may make links while an agent works.
+    protectedPaths: [...protectedPaths, ...Brought.linkable.map((name) => path.join(settings.workspace, name))],
+    // Those would be mounted, and a mount stays where it was made.
+    sandbox: { ...settings.sandbox, hidden: protectedPaths }
+  }
+}
 
 const loadRegistry = Effect.promise(async () => ({
   FetchHttpClient: await import("@effect/platform/FetchHttpClient"),

@@ -9,12 +9,14 @@ import * as DirectLinks from "../internal/DirectLinks.js"
 /** Bytes of a file that is read at once; as much as `LineReader` looks at to tell text from binary. */
 const most = 65_536
 
-const nothing: DirectFiles.FileText = { _tag: "nothing" }
-const large: DirectFiles.FileText = { _tag: "large" }
-
 export const layer: Layer.Layer<DirectFiles.DirectFiles> = Layer.sync(DirectFiles.DirectFiles, () => {
   const buffer = Buffer.allocUnsafe(most)
   const decoder = new TextDecoder()
+  // A search asks for the same one again and again.
+  let wanted: { readonly needles: ReadonlyArray<string>; readonly bytes: ReadonlyArray<Buffer> } = {
+    needles: [],
+    bytes: []
+  }
   return {
     entries: (directory) => {
       try {
@@ -26,19 +28,20 @@ export const layer: Layer.Layer<DirectFiles.DirectFiles> = Layer.sync(DirectFile
         return undefined
       }
     },
-    text: (path, needle) => {
+    mayHold: (path, needles, isIn) => {
       let file: number | undefined
+      if (wanted.needles !== needles) wanted = { needles, bytes: needles.map((needle) => Buffer.from(needle)) }
       try {
-        // Without waiting: a pipe may have taken the file's place.
+        // Without waiting: a pipe may have taken the file's place. Nothing is taken out of it, because it has no position.
         file = fs.openSync(path, fs.constants.O_RDONLY | fs.constants.O_NOFOLLOW | fs.constants.O_NONBLOCK)
-        if (!isStill(path, file) || !fs.fstatSync(file).isFile()) return nothing
         const size = fs.readSync(file, buffer, 0, most, 0)
-        if (size === most) return large
         const bytes = buffer.subarray(0, size)
-        if (bytes.includes(0) || !bytes.includes(needle)) return nothing
-        return { _tag: "text", text: decoder.decode(bytes) }
+        const holds =
+          size === most ||
+          (wanted.bytes.some((needle) => bytes.includes(needle)) && !bytes.includes(0) && isIn(decoder.decode(bytes)))
+        return holds && fs.fstatSync(file).isFile()
       } catch {
-        return nothing
+        return false
       } finally {
         if (file !== undefined) fs.closeSync(file)
       }
@@ -68,12 +71,4 @@ const entryAt = (path: string): DirectLinks.Entry => {
   } catch (error) {
     return error instanceof Error && "code" in error && error.code === "ENOTDIR" ? "missing" : "other"
   }
-}
-
-const onLinux = process.platform === "linux"
-
-/** No link on the path was put there meanwhile: see `OpenedFile`. */
-const isStill = (path: string, file: number): boolean => {
-  const real = onLinux ? fs.readlinkSync(`/proc/self/fd/${file}`) : fs.realpathSync(path)
-  return real === path || real === `${path} (deleted)`
 }

@@ -32,8 +32,8 @@ import {
 import { createRequire } from "node:module"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { cachedDataVersionTag, setFlagsFromString } from "node:v8"
-import { Script } from "node:vm"
+import { cachedDataVersionTag, getHeapStatistics, setFlagsFromString } from "node:v8"
+import { runInNewContext, Script } from "node:vm"
 import * as ExitCode from "./ExitCode.js"
 
 /**
@@ -63,6 +63,37 @@ setTimeout(() => {
   isStarting = false
   optimize(true)
 }, 500).unref()
+
+/** Milliseconds between two looks at what there is to collect. */
+const look = 5_000
+
+/**
+ * V8 collects when something is made, and an idle program makes nothing: a chat would keep what its last answers left for as
+ * long as it waits, a third of its memory. So it is collected after a time in which next to nothing was done, and up to twice
+ * more, because V8 does not always give back its young generation at once. That takes 40 ms each. The flag is taken back,
+ * because the cache of code is for the flags that it was made with.
+ */
+const collectWhenIdle = (): void => {
+  let before = process.cpuUsage()
+  let needed = 0
+  let left = 0
+  let isOurs = false
+  setInterval(() => {
+    const { system, user } = process.cpuUsage(before)
+    before = process.cpuUsage()
+    const isBusy = (user + system) / 1_000 > look / 50 && !isOurs
+    isOurs = false
+    if (isBusy) left = 3
+    if (isBusy || left === 0 || getHeapStatistics().total_heap_size < 1.6 * needed) return
+    left--
+    isOurs = true
+    setFlagsFromString("--expose-gc")
+    const collect: unknown = runInNewContext("gc")
+    setFlagsFromString("--no-expose-gc")
+    if (typeof collect === "function") collect()
+    needed = getHeapStatistics().used_heap_size
+  }, look).unref()
+}
 
 /** A piece as the bundler makes it: a function of the CommonJS arguments. */
 type Piece = (
@@ -223,4 +254,5 @@ const keepAnew = (): void => {
 }
 
 process.on("exit", keep)
+collectWhenIdle()
 load(main)

@@ -66,7 +66,8 @@ export const current: Effect.Effect<Origin> = Effect.withFiberRuntime((fiber) =>
  * @since 0.1.0
  * @category getters
  */
-export const of = (fiber: Fiber.RuntimeFiber<unknown, unknown>): Origin => fiber.getFiberRef(currentRef)
+export const of = (fiber: Pick<Fiber.RuntimeFiber<unknown, unknown>, "getFiberRef">): Origin =>
+  fiber.getFiberRef(currentRef)
 
 /**
  * Runs an effect, and everything it forks, as `origin`.

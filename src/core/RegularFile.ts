@@ -13,7 +13,11 @@ import * as Equal from "effect/Equal"
 import * as Option from "effect/Option"
 
 /** The file is not read. The reason is the end of a sentence, without a full stop. */
-export class FileUnfit extends Data.TaggedError("FileUnfit")<{ readonly reason: string }> {
+export class FileUnfit extends Data.TaggedError("FileUnfit")<{
+  readonly reason: string
+  /** What it is, where it is no file. */
+  readonly type?: FileSystem.File.Type
+}> {
   override get message(): string {
     return `It ${this.reason}.`
   }
@@ -36,7 +40,7 @@ export const readBytes = (
   Effect.scoped(
     Effect.gen(function* () {
       const seen = yield* fileSystem.stat(file)
-      if (seen.type !== "File") return yield* new FileUnfit({ reason: "is not a file" })
+      if (seen.type !== "File") return yield* new FileUnfit({ reason: `is ${called[seen.type]}`, type: seen.type })
       if (seen.size > maxBytes) return yield* tooLarge(maxBytes)
       const handle = yield* fileSystem.open(file, { flag: "r" })
       const opened = yield* handle.stat
@@ -53,6 +57,16 @@ export const readBytes = (
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+const called: { readonly [T in Exclude<FileSystem.File.Type, "File">]: string } = {
+  Directory: "a directory",
+  FIFO: "a pipe",
+  Socket: "a socket",
+  CharacterDevice: "a device",
+  BlockDevice: "a device",
+  SymbolicLink: "a link",
+  Unknown: "not a file"
+}
 
 const tooLarge = (maxBytes: number) =>
   new FileUnfit({

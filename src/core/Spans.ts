@@ -18,6 +18,7 @@
  * @since 0.1.0
  */
 import * as Cause from "effect/Cause"
+import * as Chunk from "effect/Chunk"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as DefaultServices from "effect/DefaultServices"
@@ -26,7 +27,9 @@ import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
 import * as FiberRef from "effect/FiberRef"
+import * as FiberRefs from "effect/FiberRefs"
 import { globalValue } from "effect/GlobalValue"
+import * as HashMap from "effect/HashMap"
 import * as Option from "effect/Option"
 import * as RuntimeFlags from "effect/RuntimeFlags"
 import * as Tracer from "effect/Tracer"
@@ -59,12 +62,12 @@ export interface Attributes {
 }
 
 /**
- * How a span begins, and which attributes are known at its end.
+ * How a span begins.
  *
  * @since 0.1.0
  * @category models
  */
-export interface Opening<A, E> {
+export interface Beginning {
   readonly name: Name
   /** The acting agent's attributes are added to them. */
   readonly attributes: Attributes
@@ -74,8 +77,39 @@ export interface Opening<A, E> {
   readonly parent?: Tracer.AnySpan | undefined
   /** The acting origin, if it is not the running fiber's. */
   readonly origin?: Origin.Origin | undefined
+}
+
+/**
+ * How a span begins, and which attributes are known at its end.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Opening<A, E> extends Beginning {
   /** Called once when the work has ended, in any way. A failure sets `error.type` itself unless it is given here. */
   readonly ended?: ((exit: Exit.Exit<A, E>) => Attributes) | undefined
+}
+
+/**
+ * Where a span begins: a fiber that runs, or the FiberRefs of one.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type Place = Pick<Fiber.RuntimeFiber<unknown, unknown>, "getFiberRef">
+
+/**
+ * A span that has begun.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Open {
+  readonly span: Tracer.Span
+  /** The services of the work in it, made of those around it. */
+  readonly around: (context: Context.Context<never>) => Context.Context<never>
+  /** Ends it. Only the first call counts. */
+  readonly end: (exit: Exit.Exit<unknown, unknown>, attributes?: Attributes) => void
 }
 
 /**
@@ -87,6 +121,11 @@ export interface Opening<A, E> {
 export interface Service {
   /** Runs an effect inside a span. `opening` is evaluated when the span begins, and never when spans are off. */
   readonly within: <A, E, R>(opening: () => Opening<A, E>, effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+  /**
+   * Begins a span for work that has its own ways to begin and to end; undefined when spans are off. `beginning` is
+   * evaluated at once, and never when spans are off.
+   */
+  readonly open: (beginning: () => Beginning, place: Place) => Open | undefined
   /** The running fiber's span, to hand it to work in another fiber. */
   readonly current: Effect.Effect<Tracer.AnySpan | undefined>
   /** Words as an attribute may hold them: `[REDACTED: 12 chars]`, or the words with secrets masked. */
@@ -110,16 +149,14 @@ export interface Options {
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-type Running = Fiber.RuntimeFiber<unknown, unknown>
-
 const isOwn = (tracer: Tracer.Tracer | undefined): boolean => tracer !== undefined && tracer !== native
 
 /** Keeps spans in memory, for nobody. */
 const native: Tracer.Tracer = Context.get(DefaultServices.liveServices, Tracer.Tracer)
 
 /** In one tracer, spans of libraries in between are part of the line. */
-const nearest = (fiber: Running): Tracer.AnySpan | undefined =>
-  Option.getOrUndefined(Context.getOption(fiber.currentContext, Tracer.ParentSpan))
+const nearest = (place: Place): Tracer.AnySpan | undefined =>
+  Option.getOrUndefined(Context.getOption(place.getFiberRef(FiberRef.currentContext), Tracer.ParentSpan))
 
 /**
  * Spans that are never opened: every effect is returned unchanged.
@@ -129,6 +166,7 @@ const nearest = (fiber: Running): Tracer.AnySpan | undefined =>
  */
 export const off: Service = {
   within: (_, effect) => effect,
+  open: () => undefined,
   current: Effect.succeed(undefined),
   content: (text) => hidden(text)
 }
@@ -142,47 +180,61 @@ export const off: Service = {
 export const make = (options: Options = {}): Service => {
   const { content, tracer } = options
   const above = tracer === undefined ? nearest : ours
-  const through = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
-    tracer === undefined ? effect : Effect.withTracer(effect, tracer)
-  const begin = <A, E>(opening: Opening<A, E>, fiber: Running) => {
-    const { name, title = name } = opening
-    const parent = opening.parent ?? above(fiber)
-    return through(
-      Effect.makeSpan(tracer === undefined ? title : name, {
-        attributes: present(ofOrigin(opening.origin ?? Origin.of(fiber)), opening.attributes),
-        kind: name === "assent.model_call" ? "client" : "internal",
-        captureStackTrace: false,
-        ...(parent === undefined ? { root: true } : { parent })
-      })
+  const begin = (beginning: Beginning, place: Place): Open | undefined => {
+    if (!place.getFiberRef(FiberRef.currentTracerEnabled)) return undefined
+    const { attributes, name, origin = Origin.of(place), parent = above(place), title = name } = beginning
+    const services = place.getFiberRef(DefaultServices.currentServices)
+    const clock = Context.get(services, Clock.Clock)
+    const isTimed = place.getFiberRef(FiberRef.currentTracerTimingEnabled)
+    const span = (tracer ?? Context.get(services, Tracer.Tracer)).span(
+      tracer === undefined ? title : name,
+      Option.fromNullable(parent),
+      Context.empty(),
+      // A list of its own: a span may add to it.
+      Chunk.toReadonlyArray(place.getFiberRef(FiberRef.currentTracerSpanLinks)).slice(),
+      isTimed ? clock.unsafeCurrentTimeNanos() : 0n,
+      name === "assent.model_call" ? "client" : "internal",
+      parent === undefined ? { root: true } : { parent }
     )
+    HashMap.forEach(place.getFiberRef(FiberRef.currentTracerSpanAnnotations), (value, key) =>
+      span.attribute(key, value)
+    )
+    describeOrigin(span, origin)
+    describe(span, attributes)
+    return new OpenSpan(span, tracer !== undefined, isTimed ? clock : undefined)
   }
-  const enter = (context: Context.Context<never>, span: Tracer.AnySpan) =>
-    tracer === undefined ? withParent(context, span) : withOurs(context, span)
-  const around = <A, E, R>(fiber: Running, opening: Opening<A, E>, effect: Effect.Effect<A, E, R>) => {
-    const ended = (span: Tracer.Span, exit: Exit.Exit<A, E>) => {
-      end(span, exit, opening.ended, Context.get(fiber.currentDefaultServices, Clock.Clock))
-      return exit
-    }
+  const around = <A, E, R>(
+    fiber: Fiber.RuntimeFiber<unknown, unknown>,
+    opening: Opening<A, E>,
+    effect: Effect.Effect<A, E, R>
+  ) => {
+    const span = begin(opening, fiber)
+    if (span === undefined) return effect
     // What is there already runs nothing that could look for its span.
-    if (isThere(effect)) return Effect.flatMap(begin(opening, fiber), (span) => ended(span, effect))
+    if (isThere(effect)) {
+      span.end(effect, opening.ended?.(effect))
+      return effect
+    }
     const before = fiber.currentContext
-    return Effect.flatMap(begin(opening, fiber), (span) =>
-      Effect.flatMap(FiberRef.set(FiberRef.currentContext, enter(before, span)), () =>
-        Effect.flatMap(Effect.exit(effect), (exit) =>
-          Effect.flatMap(FiberRef.set(FiberRef.currentContext, before), () => ended(span, exit))
-        )
+    return Effect.flatMap(FiberRef.set(FiberRef.currentContext, span.around(before)), () =>
+      Effect.flatMap(Effect.exit(effect), (exit) =>
+        Effect.flatMap(FiberRef.set(FiberRef.currentContext, before), () => {
+          span.end(exit, opening.ended?.(exit))
+          return exit
+        })
       )
     )
   }
   return {
-    // Five of these are around a turn with one call. The context is set and set back by hand, and what is not interruptible
-    // anyway needs no region: with `acquireUseRelease` and `mapInputContext` spans added twice as much to such a turn.
+    // The context is set and set back by hand, and what is not interruptible anyway needs no region: with
+    // `acquireUseRelease` and `mapInputContext` a span cost twice as much.
     within: (opening, effect) =>
       Effect.withFiberRuntime((fiber, { runtimeFlags }) =>
         RuntimeFlags.interruptible(runtimeFlags)
           ? Effect.uninterruptible(Region.once(around(fiber, opening(), Effect.interruptible(Region.once(effect)))))
           : around(fiber, opening(), effect)
       ),
+    open: (beginning, place) => begin(beginning(), place),
     current: Effect.withFiberRuntime((fiber) => Effect.succeed(above(fiber))),
     content: (text) => (content === undefined ? hidden(text) : cut(content.text(text)))
   }
@@ -200,7 +252,11 @@ export const ofApp: Service = globalValue("assent/core/Spans/ofApp", (): Service
   return {
     ...spans,
     within: (opening, effect) =>
-      Effect.withFiberRuntime((fiber) => (isOwn(fiber.currentTracer) ? spans.within(opening, effect) : effect))
+      Effect.withFiberRuntime((fiber) => (isOwn(fiber.currentTracer) ? spans.within(opening, effect) : effect)),
+    open: (beginning, place) => {
+      const services = place.getFiberRef(DefaultServices.currentServices)
+      return isOwn(Context.get(services, Tracer.Tracer)) ? spans.open(beginning, place) : undefined
+    }
   }
 })
 
@@ -224,6 +280,10 @@ export class Following implements Service {
     return this.isOn ? ofApp.within(opening, effect) : effect
   }
 
+  open(beginning: () => Beginning, place: Place): Open | undefined {
+    return this.isOn ? ofApp.open(beginning, place) : undefined
+  }
+
   get isOff(): boolean {
     return !this.isOn
   }
@@ -235,6 +295,32 @@ export class Following implements Service {
  * @internal
  */
 export const areOff = (spans: Service): boolean => spans === off || (spans instanceof Following && spans.isOff)
+
+/**
+ * The FiberRefs of a fiber whose further work is in this span. `FiberRef.set` would hash both contexts, to see whether
+ * they are the same.
+ *
+ * @internal
+ */
+export const entered = (id: FiberId.Single, refs: FiberRefs.FiberRefs, span: Open): FiberRefs.FiberRefs => {
+  const ref = FiberRef.currentContext
+  const context = span.around(FiberRefs.getOrDefault(refs, ref))
+  const [, ...others] = refs.locals.get(ref) ?? []
+  return FiberRefs.unsafeMake(new Map(refs.locals).set(ref, [[id, context], ...others]))
+}
+
+/**
+ * These FiberRefs as a place where a span begins.
+ *
+ * @internal
+ */
+export class In implements Place {
+  constructor(private readonly refs: FiberRefs.FiberRefs) {}
+
+  getFiberRef<A>(ref: FiberRef.FiberRef<A>): A {
+    return FiberRefs.getOrDefault(this.refs, ref)
+  }
+}
 
 /**
  * The spans of a program: {@link ofApp} unless others are provided.
@@ -263,12 +349,13 @@ const withOurs = (context: Context.Context<never>, span: Tracer.AnySpan): Contex
   Context.add(withParent(context, span), OurSpan, span)
 
 /** Our span, else the one around us that is not of this process. */
-const ours = (fiber: Running): Tracer.AnySpan | undefined =>
-  Context.get(fiber.currentContext, OurSpan) ??
-  Option.match(Context.getOption(fiber.currentContext, Tracer.ParentSpan), {
-    onNone: () => undefined,
-    onSome: external
-  })
+const ours = (place: Place): Tracer.AnySpan | undefined => {
+  const context = place.getFiberRef(FiberRef.currentContext)
+  return (
+    Context.get(context, OurSpan) ??
+    Option.match(Context.getOption(context, Tracer.ParentSpan), { onNone: () => undefined, onSome: external })
+  )
+}
 
 /** A span from a wire belongs to the trace's collector; a span of this process may be kept in memory only. */
 const external = (span: Tracer.AnySpan): Tracer.AnySpan | undefined =>
@@ -284,45 +371,55 @@ const hidden = (text: string): string => `[REDACTED: ${text.length} chars]`
 const cut = (text: string): string =>
   text.length <= longest ? text : `${text.slice(0, longest)}… [${text.length - longest} more chars]`
 
-const ofOrigin = ({ agent, correlationId, depth, sessionId, subagentId, toolCallId }: Origin.Origin): Attributes =>
-  sessionId === Origin.outside.sessionId
-    ? {}
-    : {
-        "gen_ai.agent.name": agent,
-        "gen_ai.conversation.id": sessionId,
-        "assent.depth": depth,
-        "assent.turn.id": correlationId,
-        "assent.subagent.id": subagentId,
-        "gen_ai.tool.call.id": toolCallId
-      }
-
-/** The attributes that are there; later ones win. */
-const present = (...all: ReadonlyArray<Attributes>): Record<string, unknown> => {
-  const found: Record<string, unknown> = {}
-  for (const attributes of all) {
-    for (const [name, value] of Object.entries(attributes)) if (value !== undefined) found[name] = value
-  }
-  return found
+/** Tells who acts. */
+const describeOrigin = (span: Tracer.Span, origin: Origin.Origin): void => {
+  const { agent, correlationId, depth, sessionId, subagentId, toolCallId } = origin
+  if (sessionId === Origin.outside.sessionId) return
+  span.attribute("gen_ai.agent.name", agent)
+  span.attribute("gen_ai.conversation.id", sessionId)
+  span.attribute("assent.depth", depth)
+  if (correlationId !== undefined) span.attribute("assent.turn.id", correlationId)
+  if (subagentId !== undefined) span.attribute("assent.subagent.id", subagentId)
+  if (toolCallId !== undefined) span.attribute("gen_ai.tool.call.id", toolCallId)
 }
 
-/** A failure is told by its kind only: a message may quote content. */
-const end = <A, E>(
-  span: Tracer.Span,
-  exit: Exit.Exit<A, E>,
-  ended: Opening<A, E>["ended"],
-  clock: Clock.Clock
-): void => {
-  const { "error.type": given, ...last } = ended?.(exit) ?? {}
-  for (const [name, value] of Object.entries(present(last))) span.attribute(name, value)
-  const type = given ?? (Exit.isFailure(exit) ? kindOf(exit.cause) : undefined)
-  if (type !== undefined) span.attribute("error.type", type)
-  const outcome =
-    type !== undefined
-      ? Exit.fail(String(type))
-      : Exit.isFailure(exit)
-        ? Exit.failCause(Cause.interrupt(FiberId.none))
-        : Exit.void
-  span.end(clock.unsafeCurrentTimeNanos(), outcome)
+/** Gives a span the attributes that are there; later ones win. */
+const describe = (span: Tracer.Span, attributes: Attributes): void => {
+  for (const name in attributes) {
+    const value = attributes[name]
+    if (value !== undefined) span.attribute(name, value)
+  }
+}
+
+class OpenSpan implements Open {
+  private isOver = false
+
+  constructor(
+    readonly span: Tracer.Span,
+    private readonly isOurs: boolean,
+    private readonly clock: Clock.Clock | undefined
+  ) {}
+
+  around(context: Context.Context<never>): Context.Context<never> {
+    return this.isOurs ? withOurs(context, this.span) : withParent(context, this.span)
+  }
+
+  /** A failure is told by its kind only: a message may quote content. */
+  end(exit: Exit.Exit<unknown, unknown>, attributes: Attributes = {}): void {
+    if (this.isOver) return
+    this.isOver = true
+    const { span } = this
+    describe(span, attributes)
+    const type = attributes["error.type"] ?? (Exit.isFailure(exit) ? kindOf(exit.cause) : undefined)
+    if (type !== undefined) span.attribute("error.type", type)
+    const outcome =
+      type !== undefined
+        ? Exit.fail(String(type))
+        : Exit.isFailure(exit)
+          ? Exit.failCause(Cause.interrupt(FiberId.none))
+          : Exit.void
+    span.end(this.clock?.unsafeCurrentTimeNanos() ?? 0n, outcome)
+  }
 }
 
 /** The tag or name of the failure; nothing for an interruption, which is no failure. */

@@ -14,6 +14,7 @@
  */
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
 import type * as FiberId from "effect/FiberId"
 import * as FiberRef from "effect/FiberRef"
 import * as FiberRefs from "effect/FiberRefs"
@@ -61,8 +62,17 @@ export const entered = (fiberId: FiberId.Single, refs: FiberRefs.FiberRefs, own:
   return entered
 }
 
-/** The FiberRefs `before`, for a fiber that has others now. */
-export const restored = (
+/** The FiberRefs that a fiber had. */
+export interface Kept {
+  readonly id: FiberId.Single
+  readonly refs: FiberRefs.FiberRefs
+}
+
+/** Gives its FiberRefs back to the fiber that had them; nothing in another one. */
+export const back = ({ id, refs }: Kept): Effect.Effect<void> =>
+  Effect.updateFiberRefs((fiberId, now) => (fiberId === id ? restored(fiberId, now, refs) : now))
+
+const restored = (
   fiberId: FiberId.Single,
   now: FiberRefs.FiberRefs,
   before: FiberRefs.FiberRefs

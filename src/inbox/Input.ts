@@ -19,8 +19,10 @@
  *
  * @since 0.1.0
  */
+import type { PlatformError } from "@effect/platform/Error"
 import * as FileSystem from "@effect/platform/FileSystem"
 import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as Attachment from "../core/Attachment.js"
 import * as RegularFile from "../core/RegularFile.js"
@@ -105,8 +107,8 @@ export interface Limits {
  * @category errors
  */
 export class InputRefused extends Schema.TaggedError<InputRefused>("assent/inbox/InputRefused")("InputRefused", {
-  /** The file, where it is about one. */
-  name: Schema.optional(Schema.String),
+  /** The name of the file, where it is about one. */
+  file: Schema.optional(Schema.String),
   /**
    * `unreadable`: it is missing, empty or damaged; `wrongType`: its bytes are not what it is said to be; `notTaken`: the
    * model takes no such files.
@@ -165,17 +167,18 @@ export const read = (
     name = baseName(path)
   }: FileOptions & { readonly maxBytes?: number } = {}
 ): Effect.Effect<File, InputRefused, FileSystem.FileSystem> =>
-  Effect.flatMap(FileSystem.FileSystem, (fs) =>
+  Effect.flatMap(path === "" ? Effect.fail(nameless) : FileSystem.FileSystem, (fs) =>
     Effect.mapBoth(RegularFile.readBytes(fs, path, maxBytes), {
       onSuccess: (bytes) => fromBytes(bytes, { name, mediaType }),
       onFailure: (error) => {
         const shown = cleanName(name, "file")
         if (error._tag === "FileUnfit") {
           const problem = error.reason.startsWith("is larger") ? "tooLarge" : "unreadable"
-          return refused(problem, shown, `${shown} ${error.reason}, and is not taken.`)
+          const instead = error.type === undefined ? undefined : insteadOf[error.type]
+          const more = instead === undefined ? "" : ` ${instead}`
+          return refused(problem, shown, `${shown} ${error.reason}, and is not taken.${more}`)
         }
-        const why = error._tag === "SystemError" ? reasons[error.reason] : undefined
-        return refused("unreadable", shown, `${shown} cannot be read: ${why ?? error.message.replace(/\.$/, "")}.`)
+        return refused("unreadable", shown, `${shown} cannot be read: ${whyNot(error)}.`)
       }
     })
   )
@@ -210,8 +213,10 @@ export const wordsIn = (part: Part): string | undefined =>
   typeof part === "string" ? part : part.type === "text" ? part.text : undefined
 
 /** @internal */
-export const refused = (problem: InputRefused["problem"], name: string | undefined, reason: string): InputRefused =>
-  new InputRefused({ problem, reason, ...(name === undefined ? {} : { name }) })
+export const refused = (problem: InputRefused["problem"], file: string | undefined, reason: string): InputRefused =>
+  new InputRefused({ problem, reason, ...(file === undefined ? {} : { file }) })
+
+const nameless = refused("unreadable", undefined, "The name of a file is empty. Name one that is there.")
 
 /** @internal */
 export const tooLarge = (name: string, most: number): InputRefused =>
@@ -233,7 +238,23 @@ const longestName = 128
 
 const baseName = (path: string): string => path.replace(/[/\\]+$/, "").replace(/^.*[/\\]/s, "")
 
+/** By what Node and by what the platform calls it. */
 const reasons: { readonly [reason: string]: string } = {
   NotFound: "there is no such file",
-  PermissionDenied: "access is not permitted"
+  ENOTDIR: "there is no such file",
+  ELOOP: "its links lead in a circle; name the file itself",
+  ENAMETOOLONG: "its name is too long",
+  PermissionDenied: "access is not permitted; see who may with ls -l"
+}
+
+const insteadOf: { readonly [T in FileSystem.File.Type]?: string } = {
+  Directory: "Name a file in it.",
+  FIFO: "Put what comes out of it into a file, and name that."
+}
+
+const whyNot = (error: PlatformError): string => {
+  const { cause, description = error.message } = error
+  const code = Predicate.hasProperty(cause, "code") ? String(cause.code) : ""
+  const known = reasons[code] ?? (error._tag === "SystemError" ? reasons[error.reason] : undefined)
+  return known ?? description.replace(/\.$/, "")
 }

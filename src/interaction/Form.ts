@@ -72,7 +72,7 @@ export const decode = <I extends Interaction>(
   values: unknown
 ): Either.Either<Answer<I>, ReadonlyArray<Field.Problem>> => {
   const sheet = sheetOf(interaction)
-  if (sheet === undefined) return wrong(`A ${interaction._tag} request has no form.`)
+  if (sheet === undefined) return wrong(`This ${interaction._tag} request has no form; it takes an answer.`)
   const refusal = ForeignJson.refusal(values, { size: maxSize })
   if (refusal !== undefined) return wrong(`That ${refusal.message}.`)
   if (typeof values !== "object" || values === null || Array.isArray(values)) {

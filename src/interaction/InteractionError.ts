@@ -69,7 +69,7 @@ export class NoInteractor extends Schema.TaggedError<NoInteractor>("assent/inter
   requestId: RequestId
 }) {
   override get message(): string {
-    return "Nobody is attached who could answer. Attach a channel, or run with --channel."
+    return "Nobody is attached who could answer. Attach a channel."
   }
 }
 

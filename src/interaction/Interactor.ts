@@ -423,18 +423,29 @@ export const withTimeout = (
     Option.match(timeoutOf(request.interaction, timeouts), {
       onNone: () => service.request(request, options),
       onSome: (duration) =>
-        Effect.flatMap(Effect.timeoutOption(service.request(request, options), duration), (answered) => {
-          if (Option.isSome(answered)) return Effect.succeed(answered.value)
-          if (timeouts.onTimeout === "allow" && request.interaction._tag === "Approve") {
-            const answer = { decision: "allow", scope: "once" } as Answer<I>
-            return Effect.succeed(Asking.told<I>({ answer, by: service.id, how: "timeout" }))
-          }
-          const after = Duration.toMillis(duration)
-          const { requestId } = request
-          return Effect.fail(why?.(request) ?? new InteractionTimedOut({ requestId, by: service.id, after }))
-        })
+        Effect.flatMap(Effect.timeoutOption(service.request(request, options), duration), (answered) =>
+          Option.isSome(answered)
+            ? Effect.succeed(answered.value)
+            : late(service.id, request, timeouts, duration, why?.(request))
+        )
     })
 })
+
+/**
+ * What comes of a request that nobody has answered in time.
+ *
+ * @internal
+ */
+export const late = <I extends Interaction>(
+  by: string,
+  { interaction, requestId }: InteractionRequest.InteractionRequest<I>,
+  { onTimeout }: Timeouts,
+  duration: Duration.Duration,
+  why?: InteractionError
+): Effect.Effect<Answered<I>, InteractionError> =>
+  onTimeout === "allow" && interaction._tag === "Approve"
+    ? Effect.succeed(Asking.told<I>({ answer: { decision: "allow", scope: "once" } as Answer<I>, by, how: "timeout" }))
+    : Effect.fail(why ?? new InteractionTimedOut({ requestId, by, after: Duration.toMillis(duration) }))
 
 /**
  * The error of an interactor that does not take the request's kind.

@@ -120,6 +120,13 @@ export interface Options<I extends Interaction> {
    * run have ended. It returns at once, and the asking is interrupted then. Absent where no agent asks.
    */
   readonly halt?: ((detail: string) => Effect.Effect<void>) | undefined
+  /**
+   * Begins the time for an answer, for an interactor in which something else may stand before a question; yields when it
+   * ends, in milliseconds of the clock. Once begun it does not begin anew. Absent: there is no limit, or it has begun.
+   *
+   * @internal
+   */
+  readonly shown?: Effect.Effect<number> | undefined
 }
 
 /**

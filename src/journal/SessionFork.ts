@@ -163,7 +163,8 @@ export const record = (
       agent,
       reason: `from ${parent}, at the end of turn ${turn}${entry === 0 ? "" : ` (entry ${entry})`}`,
       by,
-      answeredAt
+      answeredAt,
+      forkOf: { sessionId: parent, turn, entry }
     })
   )
 

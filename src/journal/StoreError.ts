@@ -117,7 +117,7 @@ export class SessionElsewhere extends Schema.TaggedError<SessionElsewhere>("asse
   }
 ) {
   override get message(): string {
-    return `Session ${this.rootSessionId} works in ${this.workspace} and goes on nowhere else. Go on there; if that directory was moved, take the session over: assent sessions adopt ${this.rootSessionId}.`
+    return `Session ${this.rootSessionId} works in ${this.workspace} and goes on nowhere else. Resume it with that workspace.`
   }
 }
 
@@ -147,7 +147,7 @@ export class SessionUnknown extends Schema.TaggedError<SessionUnknown>("assent/j
   { rootSessionId: Schema.String }
 ) {
   override get message(): string {
-    return `There is no session ${this.rootSessionId} in this store. assent sessions list shows those there are.`
+    return `There is no session ${this.rootSessionId} in this store. Its list has those there are.`
   }
 }
 
@@ -177,9 +177,8 @@ export class PositionUnknown extends Schema.TaggedError<PositionUnknown>("assent
     if (since !== undefined) {
       return `Session ${rootSessionId} has no ${position} any more: its history was made shorter, and is kept from the end of turn ${since} on; ${there}.`
     }
-    if (entries === undefined) return `Session ${rootSessionId} has no ${position}: ${there}; 0 is its beginning.`
-    const far = position.startsWith("entry") ? `, and its last entry is ${entries}` : ""
-    return `Session ${rootSessionId} has no ${position}: ${there}${far}. assent sessions turns ${rootSessionId} lists them; 0 is its beginning.`
+    const far = entries !== undefined && position.startsWith("entry") ? `, and its last entry is ${entries}` : ""
+    return `Session ${rootSessionId} has no ${position}: ${there}${far}; 0 is its beginning.`
   }
 }
 

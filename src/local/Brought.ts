@@ -38,6 +38,9 @@ export const config = ".assent/config.json"
 export const instructions = ".assent/instructions.md"
 export const profileDirectories: ReadonlyArray<string> = [".assent/profiles", ".jaato/profiles"]
 
+/** What may be a link to elsewhere in the workspace, or become one while agents work: where it leads is as much ours. */
+export const linkable: ReadonlyArray<string> = [permissions, config, ...profileDirectories]
+
 /** Bytes of instructions that count, all files together. */
 export const maxInstructions = 64_000
 

@@ -1,6 +1,6 @@
 /**
- * With which model a session was last used, and at which addresses, where that is not what its journal or the settings
- * say: the model changed in a chat, or `--base-url` was given. Kept with the workspace's state.
+ * With which model and profile a session was last used, and at which addresses, where that is not what its journal or the
+ * settings say: the model changed in a chat, or a flag was given. Kept with the workspace's state.
  */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -15,6 +15,8 @@ export interface SessionModel {
   readonly model: string
   /** By provider: the address outlives a model of another one. */
   readonly baseUrls: BaseUrls
+  /** Null where it goes on without one; undefined where its journal says it. */
+  readonly profile: string | null | undefined
 }
 
 export type BaseUrls = { readonly [Name in ProviderName.ProviderName]?: string }
@@ -30,13 +32,17 @@ export const read = ({ folder }: UserLocation.Folder, id: string): SessionModel 
   allIn(fileIn(folder)).find((one) => one.session === id)
 
 /** Where it cannot be kept, nothing fails. */
-export const write = (place: UserLocation.Folder, id: string, { baseUrls, model }: SessionModel): Effect.Effect<void> =>
+export const write = (
+  place: UserLocation.Folder,
+  id: string,
+  { baseUrls, model, profile }: SessionModel
+): Effect.Effect<void> =>
   Effect.zipRight(
     UserLocation.prepare(place),
     Effect.try(() => {
       const file = fileIn(place.folder)
       const others = allIn(file).filter(({ session }) => session !== id)
-      const all = [...others, { session: id, model, baseUrls }].slice(-most)
+      const all = [...others, { session: id, model, baseUrls, profile }].slice(-most)
       UserLocation.replace(file, `${JSON.stringify({ version: 1, sessions: all }, undefined, 2)}\n`)
     })
   ).pipe(Effect.ignore)
@@ -65,6 +71,7 @@ const decode = Lazy.make(() =>
                 { exact: true }
               )
             ),
+            profile: Schema.optional(Schema.NullOr(Schema.String)),
             /** Of the model's provider, as it was kept before there were several. */
             baseUrl: Schema.optional(Schema.String)
           })
@@ -80,9 +87,10 @@ const allIn = (file: string): ReadonlyArray<SessionModel & { readonly session: s
   return Option.match(decode(content.text), {
     onNone: () => [],
     onSome: ({ sessions }) =>
-      sessions.map(({ baseUrl, baseUrls, model, session }) => ({
+      sessions.map(({ baseUrl, baseUrls, model, profile, session }) => ({
         session,
         model,
+        profile,
         baseUrls: baseUrls ?? addressed(model, baseUrl)
       }))
   })

@@ -24,6 +24,7 @@ import * as GeminiSchema from "./GeminiSchema.js"
 import * as Model from "./Model.js"
 import * as OfferedTool from "./OfferedTool.js"
 import { ofVendor, type Options } from "./ProviderAddress.js"
+import * as ThinkingSetting from "./ThinkingSetting.js"
 
 export { WebAddressRefused } from "../core/WebAddress.js"
 export type { Options } from "./ProviderAddress.js"
@@ -122,12 +123,9 @@ const toolChoice = (
   return Either.right({ toolConfig: { functionCallingConfig: { mode, ...allowed } } })
 }
 
-/** The models that are told by a word how much to think; earlier ones refuse it. */
-const takesEffort = (model: string): boolean => /^gemini-(?:[3-9]|\d\d)/.test(model)
-
 const thinkingOf = ({ budget, effort }: Model.Thinking, model: string): Part => {
   if (budget !== undefined) return { thinkingConfig: { thinkingBudget: budget } }
-  return effort !== undefined && takesEffort(model) ? { thinkingConfig: { thinkingLevel: effort } } : {}
+  return effort !== undefined && ThinkingSetting.isByWord(model) ? { thinkingConfig: { thinkingLevel: effort } } : {}
 }
 
 const configOf = (
@@ -141,17 +139,22 @@ const configOf = (
     ...(imageDetail === undefined || imageDetail === "auto"
       ? {}
       : { mediaResolution: `MEDIA_RESOLUTION_${imageDetail.toUpperCase()}` }),
-    ...(outputSchema === undefined
-      ? {}
-      : { responseMimeType: "application/json", responseSchema: GeminiSchema.fromJsonSchema(outputSchema.schema) })
+    ...(outputSchema === undefined ? {} : { responseMimeType: "application/json", ...shapeOf(outputSchema.schema) })
   }
   return Object.keys(config).length === 0 ? {} : { generationConfig: config }
+}
+
+const shapeOf = (schema: object): Part => {
+  const json = GeminiSchema.asJsonSchema(schema)
+  return json === undefined ? { responseSchema: GeminiSchema.fromJsonSchema(schema) } : { responseJsonSchema: json }
 }
 
 const camelCase = (name: string): string => name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
 
 /** The API refuses an object schema without properties. */
 const functionOf = ({ parameters, ...rest }: OfferedTool.Definition): Part => {
+  const json = GeminiSchema.asJsonSchema(parameters)
+  if (json !== undefined) return { ...rest, parametersJsonSchema: json }
   const schema = GeminiSchema.fromJsonSchema(parameters)
   return Object.keys(ForeignField.record(schema.properties) ?? {}).length === 0 ? rest : { ...rest, parameters: schema }
 }

@@ -82,6 +82,12 @@ export interface Options {
   readonly baseUrls?: { readonly [Name in ProviderName]?: string | undefined } | undefined
   /** Names of the keys' variables, for messages. Default: `ANTHROPIC_API_KEY` and the like. */
   readonly keyNames?: { readonly [Name in ProviderName]?: string | undefined } | undefined
+  /**
+   * What to do about a key or an address that is missing. Default: names `keys` and `baseUrls`.
+   *
+   * @internal
+   */
+  readonly remedies?: { readonly key: (variable: string) => string; readonly baseUrl: string } | undefined
   /** Models without a provider, by the whole reference: `offline`, `script:FILE`. Tried first. */
   readonly custom?: ((ref: string) => Model.Service | undefined) | undefined
   /** Context windows in tokens, by reference. Default: those of `KnownModel`; else the window is unknown. */
@@ -244,7 +250,13 @@ interface Settings {
   readonly baseUrl: (provider: ProviderName) => Effect.Effect<string, string>
 }
 
+const defaultRemedies: NonNullable<Options["remedies"]> = {
+  key: (variable) => `Give one in "keys"; it is usually kept in ${variable}.`,
+  baseUrl: 'Give one in "baseUrls".'
+}
+
 const settingsOf = (options: Options): Settings => {
+  const { remedies = defaultRemedies } = options
   const keyName = (provider: ProviderName) => options.keyNames?.[provider] ?? defaultKeyNames[provider]
   const key = (provider: ProviderName) => {
     const given = options.keys?.[provider]
@@ -258,7 +270,7 @@ const settingsOf = (options: Options): Settings => {
     key,
     needKey: (provider) =>
       Effect.fromNullable(key(provider)).pipe(
-        Effect.mapError(() => `There is no API key for ${provider}. Set ${keyName(provider)}, or use --model offline.`)
+        Effect.mapError(() => `There is no API key for ${provider}. ${remedies.key(keyName(provider))}`)
       ),
     baseUrl: (provider) =>
       Effect.gen(function* () {
@@ -266,7 +278,7 @@ const settingsOf = (options: Options): Settings => {
         const url = given === undefined || given === "" ? usualOf(provider) : given
         if (url === undefined) {
           return yield* Effect.fail(
-            `${provider} needs a base URL, such as http://localhost:8080/v1. Set one with --base-url.`
+            `${provider} needs a base URL, such as http://localhost:8080/v1. ${remedies.baseUrl}`
           )
         }
         // Checked before anything runs: an invalid address is a configuration error.

@@ -138,7 +138,7 @@ const account = (names: ReadonlySet<string>): string => {
     "I am not a language model but Assent's offline stand-in: I turn plain requests into tool calls.",
     "",
     ...lines,
-    "For a real model, start with --model PROVIDER/MODEL."
+    "For a real model, name one where I was chosen: PROVIDER/MODEL."
   ].join("\n")
 }
 

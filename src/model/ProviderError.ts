@@ -215,7 +215,8 @@ const sentence = (source: Source, what: string, report: Partial<Report>, advice:
   const masked = (source.redactor ?? Redaction.shapesOnly).text((report.text ?? "").replace(/\s+/g, " ").trim())
   const words = masked.length <= textLimit ? masked : `${masked.slice(0, textLimit - 1)}…`
   const status = report.status === undefined ? "" : String(report.status)
-  const detail = [status, words].filter((part) => part !== "").join(": ")
+  // Its own full stop would stand before ours.
+  const detail = [status, words.replace(/\.$/, "")].filter((part) => part !== "").join(": ")
   return `${source.model}: ${what}${detail === "" ? "" : ` (${detail})`}. ${advice}`
 }
 

@@ -14,6 +14,7 @@ import type * as FileSystem from "@effect/platform/FileSystem"
 import type * as Path from "@effect/platform/Path"
 import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as FoldedName from "../core/FoldedName.js"
 import * as DirectLinks from "../internal/DirectLinks.js"
 import * as EventLoop from "../internal/EventLoop.js"
 
@@ -220,7 +221,7 @@ export class FileSurvey {
     const folded = new Set<string>()
     for (const name of names) {
       yield* this.goOn()
-      folded.add(foldedName(name))
+      folded.add(FoldedName.of(name))
     }
     return folded
   }
@@ -282,15 +283,3 @@ const maxDirectory = 524_288
  * front, make short names with a tilde, leave out dots and blanks at the end, or take a colon for the beginning of something else.
  */
 const plain = /^(?!\.)[!-9;-[\]-}]+(?<!\.)$/
-
-/** Case, accents and characters without width do not count: it is enough when fewer names are held for missing. */
-const foldedName = (name: string): string =>
-  ascii.test(name)
-    ? name.toLowerCase()
-    : name
-        .normalize("NFKD")
-        .replace(/[\p{M}\p{Default_Ignorable_Code_Point}]/gu, "")
-        .toUpperCase()
-        .toLowerCase()
-
-const ascii = /^[ -~]*$/

@@ -19,6 +19,7 @@ import type * as FileSystem from "@effect/platform/FileSystem"
 import type * as Path from "@effect/platform/Path"
 import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as FoldedName from "../core/FoldedName.js"
 import type { CommandLine, Reading, SimpleCommand } from "../shell/CommandLine.js"
 import * as FileGlob from "./FileGlob.js"
 import { FileSurvey, run, type Steps } from "./FileSurvey.js"
@@ -256,7 +257,7 @@ const longestPath = 4_096
 /** Some file systems ignore case and invisible characters, and have a second, short name. */
 const isGit = (path: string): boolean =>
   path.split(/[\\/]/).some((part) => {
-    const name = part.replace(/[\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]/g, "").toLowerCase()
+    const name = FoldedName.of(part)
     return name === ".git" || /^git~\d+$/.test(name)
   })
 

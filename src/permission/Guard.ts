@@ -105,14 +105,23 @@ export const forTool = <T extends Tool.Any>(
 ): Guard => {
   // The type of a tool that is not known yet does not say what its schema decodes to; the tool's own type does.
   const decode = Lazy.make(() => ParseResult.decodeUnknownEither(tool.parametersSchema as Schema.Schema<unknown>))
-  return (call) => {
+  const guard: Guard = (call) => {
     if (call.tool !== tool.name) return Effect.void
     const params = decode(call.params ?? {})
     return Either.isLeft(params)
       ? Effect.fail(`a guard of ${tool.name} cannot read the arguments: ${told(params.left)}`)
       : check(params.right as Tool.Parameters<T>, call)
   }
+  tools.set(guard, tool.name)
+  return guard
 }
+
+/**
+ * The tool that a guard is for, where it was made for one.
+ *
+ * @internal
+ */
+export const toolOf = (guard: Guard): string | undefined => tools.get(guard)
 
 /**
  * Both questions as one.
@@ -175,6 +184,8 @@ export const objection = (
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+const tools = new WeakMap<Guard, string>()
 
 const told = (issue: ParseResult.ParseIssue): string =>
   ForeignJson.echo(ParseResult.TreeFormatter.formatIssueSync(issue).replace(/\s+/g, " "))

@@ -1,6 +1,7 @@
 /**
  * A call that is allowed and waits for room. Meanwhile a person may take back what allowed it, and calls before it may change
- * links: the rules are asked again, before the guards look at it as at every call.
+ * links: the rules are asked again, before the guards look at it as at every call. The same goes for a call that was asked
+ * about: a dialog may be open for long.
  */
 import * as Effect from "effect/Effect"
 import * as Region from "../core/Region.js"
@@ -17,7 +18,7 @@ import type { Resolution, Verdict } from "./Verdict.js"
 /** What this needs of a gate. */
 export interface Gate {
   readonly options: { readonly policy: CompiledPolicy.Policy; readonly state: PermissionState }
-  readonly allow: (now: CheckState, resolution: Resolution, by: AllowedBy) => Effect.Effect<Verdict>
+  readonly run: (now: CheckState, resolution: Resolution) => Effect.Effect<Verdict>
   readonly deny: (now: CheckState, resolution: Resolution) => Effect.Effect<Verdict>
 }
 
@@ -32,12 +33,20 @@ export interface Gate {
  */
 export type AllowedBy = "rule" | "answer" | "authority"
 
-export const make = (gate: Gate, now: CheckState, resolution: Resolution, by: AllowedBy): Verdict => {
+/** What a rule allows runs at once. */
+export const allow = (gate: Gate, now: CheckState, resolution: Resolution, by: AllowedBy): Effect.Effect<Verdict> => {
+  if (now.held) return Effect.succeed(make(gate, now, resolution, by))
+  return by === "answer" || resolution.requestId !== undefined
+    ? unlessTakenBack(gate, now, resolution, by, () => gate.run(now, resolution))
+    : gate.run(now, resolution)
+}
+
+const make = (gate: Gate, now: CheckState, resolution: Resolution, by: AllowedBy): Verdict => {
   const { check } = now
   const settle = Effect.withFiberRuntime<Verdict>((fiber, status) => {
     check.moveTo(fiber, status.runtimeFlags)
     const again = { ...now, held: false }
-    const run = () => gate.allow(again, resolution, by)
+    const run = () => gate.run(again, resolution)
     return Effect.uninterruptible(Region.once(check.step(() => unlessTakenBack(gate, again, resolution, by, run))))
   })
   const breakOff = Effect.suspend(() =>

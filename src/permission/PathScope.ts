@@ -3,7 +3,7 @@
  *
  * A path is judged twice: as a text (`a/../b` is `b`) and as the system walks it (behind a link `a`, `..` is another
  * directory). Both must be inside. Links are followed as far as the path exists, dangling ones too, because writing
- * through them creates their target. Names are compared ignoring case, as some file systems do.
+ * through them creates their target. Names are compared as the most lenient file systems do, ignoring case.
  *
  * In a command, everything that could be a path is judged, from every directory that it may change to: words; what
  * options, braces, wildcards and known variables make of them; redirections; and values of variables.
@@ -12,6 +12,7 @@ import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
 import type { CommandLine, Reading } from "../shell/CommandLine.js"
+import * as FoldedName from "../core/FoldedName.js"
 import * as Glob from "../core/Glob.js"
 import * as FileGlob from "./FileGlob.js"
 import { FileSurvey, run, type Steps } from "./FileSurvey.js"
@@ -110,12 +111,18 @@ class Judge {
     if (scope?.allowTmp === true) allowed.push(...temporary)
     if (scope?.allowHome === true && home !== undefined) allowed.push(home)
     for (const root of allowed) this.roots.push(yield* this.links.own(this.path.resolve(root)))
-    for (const text of protectedPaths) {
-      const place = this.path.resolve(workspace, text)
+    const all = new Set(protectedPaths.map((text) => this.path.resolve(workspace, text)))
+    for (const place of all) {
       const real = yield* this.links.own(place)
+      const above = this.path.dirname(place)
+      const basename = this.path.basename(place)
+      const isInner = all.has(above) && this.path.basename(above).startsWith(".")
+      // Its name means nothing elsewhere, and where it is nobody comes. It counts as a link, for where that leads.
+      if (isInner && real === this.path.join(yield* this.links.own(above), basename)) continue
+      const known = isInner ? real : place
       this.places.push({
-        paths: [...new Set([place.toLowerCase(), real.toLowerCase()])],
-        basename: this.path.basename(place).toLowerCase()
+        paths: [...new Set([FoldedName.of(known), FoldedName.of(real)])],
+        basename: FoldedName.of(this.path.basename(known))
       })
     }
   }
@@ -351,7 +358,7 @@ class Judge {
   }
 
   private isProtected(target: string): boolean {
-    const lower = target.toLowerCase()
+    const lower = FoldedName.of(target)
     return this.places.some(({ paths }) => paths.some((place) => within(place, lower)))
   }
 
@@ -362,7 +369,7 @@ class Judge {
   }
 
   private contains(target: string): boolean {
-    const lower = target.toLowerCase()
+    const lower = FoldedName.of(target)
     return this.places.some(({ paths }) => paths.some((place) => within(lower, place)))
   }
 

@@ -16,13 +16,14 @@ import type { Restore } from "../core/Interruption.js"
 import { isImmediate } from "../internal/Immediate.js"
 import * as Origin from "../core/Origin.js"
 import type * as Redaction from "../core/Redaction.js"
+import * as Spans from "../core/Spans.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
 import * as AuditRecord from "../audit/AuditRecord.js"
 import type * as AuditTrail from "../audit/AuditTrail.js"
 import type * as EventBus from "../event/EventBus.js"
 import * as EventPublisher from "../event/EventPublisher.js"
 import type { ToolCall } from "../tool/ToolCall.js"
-import { denied, type Resolution, type Verdict } from "./Verdict.js"
+import { denied, spanEnd, type Resolution, type Verdict } from "./Verdict.js"
 
 /**
  * What every check of a session shares.
@@ -37,6 +38,8 @@ export interface Options {
   readonly decided?: ((call: ToolCall, resolution: Resolution, params: unknown) => void) | undefined
   /** Where every decision is recorded before it counts. Default: nowhere. */
   readonly audit?: AuditTrail.Service | undefined
+  /** Default: none. */
+  readonly spans?: Spans.Service | undefined
 }
 
 /** Who was asked about a call, and when. */
@@ -86,6 +89,21 @@ export class PermissionCheck {
   /** Whether the checking fiber was interrupted and is interruptible. */
   isInterrupted(): boolean {
     return this.restore !== asItIs && !Cause.isEmpty(this.fiber.getFiberRef(FiberRef.interruptedCause))
+  }
+
+  /** Shows it as a span. What a rule decides has been decided, and its span has nothing to run. */
+  traced<R>(begun: Effect.Effect<Verdict, never, R>): Effect.Effect<Verdict, never, R> {
+    const { spans = Spans.off } = this.options
+    if (Spans.areOff(spans)) return begun
+    const beginning = (): Spans.Beginning => ({
+      name: "assent.permission",
+      attributes: { "gen_ai.tool.name": this.call.name }
+    })
+    if (!isImmediate(begun)) {
+      return spans.within(() => ({ ...beginning(), ended: () => spanEnd(this.resolved) }), begun)
+    }
+    spans.open(beginning, this.fiber)?.end(begun, spanEnd(this.resolved))
+    return begun
   }
 
   /** Waits for an effect, then continues; only the wait is interruptible. Any failure denies. */

@@ -15,8 +15,10 @@ import * as Foresight from "./Foresight.js"
 import * as Glob from "../core/Glob.js"
 import type * as Guard from "./Guard.js"
 import * as CompiledPolicy from "./CompiledPolicy.js"
+import * as Nearest from "../core/Nearest.js"
 import * as PermissionRule from "./PermissionRule.js"
 import { modes, type Mode, type PermissionState } from "./PermissionState.js"
+import * as PlanMode from "./PlanMode.js"
 import * as SessionRule from "./SessionRule.js"
 
 export type { Foreseen } from "./Foresight.js"
@@ -56,6 +58,7 @@ export const usage: ReadonlyArray<string> = [
   "permissions show                          what is allowed and denied, and by whom",
   "permissions status                        the mode and what is suspended",
   "permissions check TOOL [ARGUMENTS]        what would happen: arguments as JSON, or a command as it is",
+  "permissions why TOOL [ARGUMENTS]          the same in words for a person",
   "permissions allow|deny PATTERN            remember for this session",
   "permissions remove RULE                   forget a rule of this session, or one that was kept for this project",
   "permissions mode [ask|plan|deny|allow]    how this session decides; permissions default is the same",
@@ -70,7 +73,7 @@ export const usage: ReadonlyArray<string> = [
  * @since 0.1.0
  * @category operations
  */
-export const isQuestion = (line: string): boolean => /^\s*(?:(?:show|status|check)?(?:\s|$)|mode\s*$)/.test(line)
+export const isQuestion = (line: string): boolean => /^\s*(?:(?:show|status|check|why)?(?:\s|$)|mode\s*$)/.test(line)
 
 /**
  * The mode that a line sets, if it sets one.
@@ -106,15 +109,15 @@ export const answer = (
       onSuccess: () => (target.state.remove(removed) ? changed : said)([`No longer in this project: ${removed}`])
     })
   }
-  const asked = /^\s*check\s+(\S+)\s*([^]*)$/.exec(line)
-  const entry = target.tools.get(asked?.[1] ?? "")
+  const asked = /^\s*(check|why)\s+(\S+)\s*([^]*)$/.exec(line)
+  const entry = target.tools.get(asked?.[2] ?? "")
   if (asked === null || entry === undefined) return Effect.sync(() => run(line, target))
-  const params = paramsOf(entry, CommandText.trim(asked[2] ?? ""))
+  const params = paramsOf(entry, CommandText.trim(asked[3] ?? ""))
   if (Either.isLeft(params)) return Effect.succeed(Either.left(params.left))
   return Effect.map(Foresight.foresee(target, entry, params.right), (foreseen) => {
-    const { decision, delegated, method, rule } = foreseen
+    const { delegated } = foreseen
     const model = delegated === undefined ? [] : [`a model may decide it first: ${delegated}`]
-    return said([`${decision} (${method}): ${rule}`, ...model])
+    return said([...(asked[1] === "why" ? inWords : inShort)(foreseen), ...model])
   })
 }
 
@@ -136,7 +139,11 @@ export const run = (line: string, target: Target): Either.Either<Outcome, string
     case "status":
       return said(status(target))
     case "check":
-      return check(target, rest[0], CommandText.trim(argument.slice(rest[0]?.length ?? 0)))
+    case "why": {
+      const [name] = rest
+      const foreseen = check(verb, target, name, CommandText.trim(argument.slice(name?.length ?? 0)))
+      return Either.flatMap(foreseen, (found) => said((verb === "why" ? inWords : inShort)(found)))
+    }
     case "allow":
     case "deny":
       return Either.mapBoth(SessionRule.of(verb, argument, target.tools), {
@@ -230,30 +237,76 @@ const list = (title: string, entries: ReadonlyArray<string>): ReadonlyArray<stri
   entries.length === 0 ? [] : [`${title}:`, ...entries.map((entry) => `  ${entry}`)]
 
 const check = (
+  verb: "check" | "why",
   { state, policy, tools, sessionId }: Target,
   name: string | undefined,
   text: string
-): Either.Either<Outcome, string> => {
+): Either.Either<Foresight.Foreseen, string> => {
   const entry = name === undefined ? undefined : tools.get(name)
-  if (entry === undefined) {
-    return Either.left(`permissions check needs a tool: ${tools.entries.map((known) => known.name).join(", ")}.`)
-  }
+  if (entry === undefined) return Either.left(unknownTool(verb, tools, name, text))
   const params = paramsOf(entry, text)
   if (Either.isLeft(params)) return Either.left(params.left)
   const tooLong = PermissionRule.tooLong(entry.shellCommand, params.right)
-  if (tooLong !== undefined) return said([`deny (pre_validation): ${tooLong}`])
+  if (tooLong !== undefined) return foreseen("deny", "pre_validation", tooLong)
   const subject = CompiledPolicy.subject(policy, entry, params.right)
   const guard = PermissionRule.denies(policy.deny, subject)
-  if (guard !== undefined) return said([`deny (guard): ${guard}`])
+  if (guard !== undefined) return foreseen("deny", "guard", guard)
   const needs = policy.approvals && Approvals.needsOf(policy.approvals, subject)
   if (needs !== undefined) {
     const denial = state.denial(policy, subject)
-    return said([
-      denial === undefined ? `ask (approvals): ${Approvals.describe(needs)}` : `deny (${denial.method}): ${denial.rule}`
-    ])
+    return denial === undefined ? foreseen("ask", "approvals", Approvals.describe(needs)) : Either.right(denial)
   }
-  const { decision, method, rule } = state.evaluate(policy, subject, entry, sessionId)
-  return said([`${decision} (${method}): ${rule}`])
+  return Either.right(state.evaluate(policy, subject, entry, sessionId))
+}
+
+/** Whoever asks about a command may leave out the tool that runs it. */
+const unknownTool = (verb: string, tools: ToolRegistry.Service, name: string | undefined, text: string): string => {
+  const all = tools.entries.map((known) => known.name)
+  if (name === undefined) return `permissions ${verb} needs a tool: ${all.join(", ")}.`
+  const none = `There is no tool ${ForeignJson.echo(name)}.`
+  const nearest = Nearest.of(name, all)
+  if (nearest !== undefined) return `${none} Did you mean ${nearest}?`
+  const runner = tools.entries.find(({ shellCommand }) => shellCommand !== undefined)
+  const command = ForeignJson.echo(`${name} ${text}`.trim())
+  return [
+    `${none} There are: ${all.join(", ")}.`,
+    ...(runner === undefined ? [] : [`For a command: permissions ${verb} ${runner.name} ${command}`])
+  ].join(" ")
+}
+
+const foreseen = (
+  decision: Foresight.Foreseen["decision"],
+  method: string,
+  rule: string
+): Either.Either<Foresight.Foreseen, string> => Either.right({ decision, method, rule })
+
+type Told = (found: Foresight.Foreseen) => ReadonlyArray<string>
+
+/** For programs and logs: the words are those of records. */
+const inShort: Told = ({ decision, method, rule }) => [`${decision} (${method}): ${rule}`]
+
+const inWords: Told = ({ decision, method, rule }) => {
+  const verdict = { allow: "Allowed", deny: "Denied", ask: "Asked about" }[decision]
+  switch (method) {
+    case "session_whitelist":
+    case "session_blacklist":
+      return [`${verdict} by a rule of this session: ${rule}`]
+    case "whitelist":
+    case "blacklist":
+      return [`${verdict} by a rule: ${rule}`]
+    case "guard":
+      return [decision === "deny" ? `Denied, whatever else allows it: ${rule}` : `${verdict}: ${rule}`]
+    case "approvals":
+      return [`Asked about, and reserved: ${rule}`]
+    case "invalid":
+      return ["Not possible; the arguments do not fit the tool:", ...rule.split("\n")]
+    case "pre_validation":
+      return [`Not possible: ${rule}`]
+    case "mode":
+      return [`${verdict}: ${PlanMode.forPerson(rule)}`]
+    default:
+      return [`${verdict}: ${rule}`]
+  }
 }
 
 const paramsOf = (entry: ToolRegistry.Entry, text: string): Either.Either<unknown, string> => {

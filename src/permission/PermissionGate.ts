@@ -29,7 +29,6 @@ import type * as RuntimeFlags from "effect/RuntimeFlags"
 import * as Region from "../core/Region.js"
 import { isImmediate } from "../internal/Immediate.js"
 import * as LateModule from "../core/LateModule.js"
-import * as Spans from "../core/Spans.js"
 import type { Approve, ApproveAnswer } from "../interaction/Interaction.js"
 import type * as Ballot from "../interaction/Ballot.js"
 import * as InteractionRequest from "../interaction/InteractionRequest.js"
@@ -54,7 +53,7 @@ import * as PermissionRule from "./PermissionRule.js"
 import * as PlanMode from "./PlanMode.js"
 import type { Decision, PermissionState } from "./PermissionState.js"
 import * as Ruling from "./Ruling.js"
-import { answered, denied, spanOf, unanswered, type Resolution, type Verdict } from "./Verdict.js"
+import { answered, denied, unanswered, type Resolution, type Verdict } from "./Verdict.js"
 
 export type { Allowed, Denied, Pending, Resolution, Verdict } from "./Verdict.js"
 export { isRefusal, unanswered } from "./Verdict.js"
@@ -77,8 +76,6 @@ export interface Options extends PermissionCheck.Options {
   readonly authority?: Authority | undefined
   /** Where the rules say to ask: decides in place of the question, or leaves the question to be asked. */
   readonly insteadOfAsking?: Authority | undefined
-  /** Default: none. */
-  readonly spans?: Spans.Service | undefined
 }
 
 /**
@@ -193,11 +190,7 @@ class Gate implements Service, HeldCall.Gate, ReservedCall.Gate, Upcoming.Gate {
     authority = this.options.authority,
     held = false
   ): Deciding {
-    const { call } = proposal
-    const { spans = Spans.off } = this.options
-    // What a rule decides is decided here, and its span has nothing to run.
-    const begun = this.begin(check, proposal, authority, held)
-    return Spans.areOff(spans) ? begun : spans.within(() => spanOf(call, () => check.resolved), begun)
+    return check.traced(this.begin(check, proposal, authority, held))
   }
 
   lookAgain(
@@ -302,7 +295,7 @@ class Gate implements Service, HeldCall.Gate, ReservedCall.Gate, Upcoming.Gate {
     const { authority } = now
     if (authority === undefined) return this.ruled(now, subject)
     return now.check.after(authority(now, this.options), (known) =>
-      decides(now, known) ? this.byAuthority(now, subject, known.value) : this.ruled(now, subject)
+      decides(now, known) ? this.byAuthority(now, subject, known.value, "authority") : this.ruled(now, subject)
     )
   }
 
@@ -313,7 +306,7 @@ class Gate implements Service, HeldCall.Gate, ReservedCall.Gate, Upcoming.Gate {
     const { doubt } = decision
     if (insteadOfAsking === undefined || state.asksNobody) return this.ask(now, subject, doubt)
     return now.check.after(insteadOfAsking(now, this.options), (known) =>
-      decides(now, known) ? this.byAuthority(now, subject, known.value) : this.ask(now, subject, doubt)
+      decides(now, known) ? this.byAuthority(now, subject, known.value, "answer") : this.ask(now, subject, doubt)
     )
   }
 
@@ -321,16 +314,16 @@ class Gate implements Service, HeldCall.Gate, ReservedCall.Gate, Upcoming.Gate {
    * An authority that allows all calls of a tool has not seen this one: if it cannot be told what the command runs,
    * that does not suffice. A person who was asked has seen the call.
    */
-  private byAuthority(now: CheckState, subject: PermissionRule.Subject, resolution: Resolution): Deciding {
-    const { granted, method, requestId } = resolution
+  private byAuthority(now: CheckState, subject: Guard.Subject, known: Resolution, by: HeldCall.AllowedBy): Deciding {
+    const { granted, method, requestId } = known
     const isSeen = !granted || requestId !== undefined || method === "stage_grant"
     const doubt = isSeen ? undefined : this.options.state.doubt(this.options.policy, subject)
-    return doubt === undefined ? this.resolve(now, resolution, "authority") : this.ask(now, subject, doubt)
+    return doubt === undefined ? this.resolve(now, known, by) : this.ask(now, subject, doubt)
   }
 
   byRule(now: CheckState, { decision, method, rule }: Decision): Effect.Effect<Verdict> {
     return decision === "allow"
-      ? this.allow(now, { granted: true, method, reason: rule }, "rule")
+      ? HeldCall.allow(this, now, { granted: true, method, reason: rule }, "rule")
       : this.deny(now, { granted: false, method, reason: PlanMode.blockedBy(method, rule) })
   }
 
@@ -462,12 +455,11 @@ class Gate implements Service, HeldCall.Gate, ReservedCall.Gate, Upcoming.Gate {
   }
 
   resolve(now: CheckState, resolution: Resolution, by: HeldCall.AllowedBy): Effect.Effect<Verdict> {
-    return resolution.granted ? this.allow(now, resolution, by) : this.deny(now, resolution)
+    return resolution.granted ? HeldCall.allow(this, now, resolution, by) : this.deny(now, resolution)
   }
 
   /** The guards look at the arguments that will run, after any delay. */
-  allow(now: CheckState, resolution: Resolution, by: HeldCall.AllowedBy): Effect.Effect<Verdict> {
-    if (now.held) return Effect.succeed(HeldCall.make(this, now, resolution, by))
+  run(now: CheckState, resolution: Resolution): Effect.Effect<Verdict> {
     const objection = this.guard(now.entry, now.call.params, now.own)
     return objection === Guard.none
       ? this.grant(now, resolution)

@@ -97,6 +97,9 @@ export const nobodyAsked = "the mode is deny, in which nobody is asked"
 
 export const unasked = { granted: false, method: "mode", reason: nobodyAsked } as const
 
+/** What the mode says of a call, without what its model could do instead. */
+export const forPerson = (rule: string): string => /^plan mode: .*?\.(?=\s|$)/s.exec(rule)?.[0] ?? rule
+
 /** The reason of a denial by a rule. What the mode says is a sentence. */
 export const blockedBy = (method: Decision["method"], rule: string): string =>
   method === "mode" ? rule : `blocked by ${method.replaceAll("_", " ")}: ${rule}`

@@ -25,6 +25,7 @@ import * as ForeignJson from "../core/ForeignJson.js"
 import * as RegularFile from "../core/RegularFile.js"
 import * as CompiledPolicy from "./CompiledPolicy.js"
 import type { Policy } from "./CompiledPolicy.js"
+import * as PolicyRemarks from "./PolicyRemarks.js"
 import * as PolicySource from "./PolicySource.js"
 
 export type { Channel, PolicySource, Problem } from "./PolicySource.js"
@@ -84,7 +85,7 @@ export const decode = (text: string, path: string): Either.Either<Policy, Permis
   Either.mapLeft(
     Either.flatMap(parseJson(text), (json) =>
       Either.flatMap(Either.mapLeft(decodeFile(json), problemsOf), (source) => {
-        const problems = PolicySource.misread(source)
+        const problems = PolicyRemarks.misread(source)
         return problems.length > 0
           ? Either.left(problems)
           : Either.right({ ...CompiledPolicy.make(source), files: [{ path, source }] })
@@ -136,7 +137,7 @@ export const checkTools = (
 ): Either.Either<ReadonlyArray<PolicySource.Problem & { readonly file: string }>, PermissionFileInvalid> => {
   const remarks: Array<PolicySource.Problem & { readonly file: string }> = []
   for (const { path: file, source } of files) {
-    const { allowing, denying } = PolicySource.unknownTools(source, known)
+    const { allowing, denying } = PolicyRemarks.unknownTools(source, known)
     if (denying.length > 0) return Either.left(new PermissionFileInvalid({ path: file, problems: denying }))
     remarks.push(...allowing.map(({ message, path }) => ({ file, message, path })))
   }

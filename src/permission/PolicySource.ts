@@ -7,8 +7,6 @@ import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import * as Lazy from "../core/Lazy.js"
-import * as Nearest from "../core/Nearest.js"
-import * as CommandText from "../shell/CommandText.js"
 import * as PermissionRule from "./PermissionRule.js"
 
 const oneOf = <const L extends readonly [string | number, ...ReadonlyArray<string | number>]>(...literals: L) =>
@@ -222,39 +220,6 @@ export const approvalProblems = (approvals: ReadonlyArray<Approval>): ReadonlyAr
 export const everything =
   'A pattern of wildcards would allow everything; say "defaultPolicy": "allow" if that is meant.'
 
-/** Entries that are well-formed and still cannot be meant. */
-export const misread = (source: PolicySource): ReadonlyArray<Problem> => [
-  ...(["whitelist", "delegated"] as const).flatMap((part) =>
-    (source[part]?.patterns ?? []).flatMap((text, i) =>
-      CommandText.namesNothing(text) ? [{ path: `$.${part}.patterns[${i}]`, message: everything }] : []
-    )
-  ),
-  ...named(source).flatMap(({ name, path }) =>
-    name.includes("*") && !PermissionRule.isServer(name)
-      ? [
-          {
-            path,
-            message: `names of tools are exact; a star is read behind mcp__SERVER__ only, and for others "patterns" is the place`
-          }
-        ]
-      : []
-  )
-]
-
-/** Names of tools that there are not, in lists that allow and in lists that deny. */
-export const unknownTools = (
-  source: PolicySource,
-  known: ReadonlyArray<string>
-): { readonly allowing: ReadonlyArray<Problem>; readonly denying: ReadonlyArray<Problem> } => {
-  const { allowing, denying } = unknown(source, known)
-  const problem = ({ name, path }: Named): Problem => {
-    const near = Nearest.of(name, known)
-    const hint = near === undefined ? `Tools: ${known.join(", ")}.` : `Did you mean ${near}?`
-    return { path, message: `there is no tool ${JSON.stringify(name)}. ${hint}` }
-  }
-  return { allowing: allowing.map(problem), denying: denying.map(problem) }
-}
-
 /** Sentences about the parts of an untrusted workspace's file that have no effect. */
 export const ignored = ({
   channel,
@@ -328,7 +293,7 @@ export const denials = ({ approvals, blacklist, defaultPolicy, guards }: PolicyS
   ]
 }
 
-/** The names themselves, as in {@link unknownTools}. */
+/** Names of tools that there are not, in lists that allow and in lists that deny; `PolicyRemarks` has sentences about them. */
 export const unknownNames = (
   source: PolicySource,
   known: ReadonlyArray<string>
@@ -352,18 +317,18 @@ type Sanitize = NonNullable<NonNullable<PolicySource["guards"]>["sanitize"]>
 
 type Lists = Pick<PolicySource, "approvals" | "blacklist" | "delegated" | "guards" | "whitelist">
 
-const allowingOf = ({ delegated, whitelist }: Lists): Lists => ({ delegated, whitelist })
+export const allowingOf = ({ delegated, whitelist }: Lists): Lists => ({ delegated, whitelist })
 
 /** A misspelt name in one of these leaves a tool open, so it is an error. */
-const denyingOf = ({ approvals, blacklist, guards }: Lists): Lists => ({ approvals, blacklist, guards })
+export const denyingOf = ({ approvals, blacklist, guards }: Lists): Lists => ({ approvals, blacklist, guards })
 
 /** A tool that a policy names, and where. */
-interface Named {
+export interface Named {
   readonly path: string
   readonly name: string
 }
 
-const lists = ({ approvals, blacklist, delegated, guards, whitelist }: Lists) => [
+export const lists = ({ approvals, blacklist, delegated, guards, whitelist }: Lists) => [
   { path: "$.guards.deny", rules: guards?.deny },
   { path: "$.blacklist", rules: blacklist },
   ...(approvals ?? []).map((rules, i) => ({ path: `$.approvals[${i}]`, rules })),
@@ -371,7 +336,7 @@ const lists = ({ approvals, blacklist, delegated, guards, whitelist }: Lists) =>
   { path: "$.delegated", rules: delegated }
 ]
 
-const named = (source: Lists): ReadonlyArray<Named> =>
+export const named = (source: Lists): ReadonlyArray<Named> =>
   lists(source).flatMap(({ path, rules }) =>
     (rules?.tools ?? []).map((name, i) => ({ path: `${path}.tools[${i}]`, name }))
   )
@@ -385,7 +350,7 @@ const namedInPatterns = (source: Lists): ReadonlyArray<Named> =>
     })
   )
 
-const unknown = (source: PolicySource, known: ReadonlyArray<string>) => {
+export const unknown = (source: PolicySource, known: ReadonlyArray<string>) => {
   const names = new Set(known)
   const strange = (lists: Lists) =>
     [...named(lists), ...namedInPatterns(lists)].filter(({ name }) => !names.has(name) && !name.startsWith("mcp__"))

@@ -27,12 +27,10 @@ export const of = (
 ): Either.Either<string, PatternRefused> => {
   const text = CommandText.trim(pattern)
   const refused = (message: string) => Either.left(new PatternRefused({ pattern, message }))
-  if (text === "") return refused(`permissions ${verb} needs a tool name, a pattern or a command.`)
+  if (text === "") return refused("What is allowed or denied is a tool's name, a pattern or a command.")
   const entry = /["'\\]/.test(text) ? text : text.replace(/[ \t]+/g, " ")
   if (verb === "allow" && CommandText.namesNothing(entry))
-    return refused(
-      "That would allow everything; say permissions default allow, or permissions suspend, if that is meant."
-    )
+    return refused("That would allow everything; the mode allow does that, or a suspension, if it is meant.")
   const missing = tools && toolNotThere(entry, tools)
   return missing === undefined ? Either.right(entry) : refused(missing)
 }

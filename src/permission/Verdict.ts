@@ -7,7 +7,6 @@ import type * as Ballot from "../interaction/Ballot.js"
 import type { ApproveAnswer, Voted } from "../interaction/Interaction.js"
 import type { InteractionError } from "../interaction/InteractionError.js"
 import type * as Interactor from "../interaction/Interactor.js"
-import type { ToolCall } from "../tool/ToolCall.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import type * as Guard from "./Guard.js"
 
@@ -149,19 +148,12 @@ export const denied = (resolution: Resolution): Denied => {
   return isRefusal(resolution) ? { ...verdict, refused: true } : verdict
 }
 
-/** The span of a check. `resolution` is read at its end: how the call was decided, if it was. */
-export const spanOf = (call: ToolCall, resolution: () => Resolution | undefined): Spans.Opening<Verdict, never> => ({
-  name: "assent.permission",
-  attributes: { "gen_ai.tool.name": call.name },
-  ended: () => {
-    const { by, granted, method, requestId } = resolution() ?? {}
-    return {
-      "assent.permission.granted": granted,
-      "assent.permission.method": method,
-      "assent.permission.by": by,
-      "assent.request.id": requestId
-    }
-  }
+/** What the span of a check shows at its end. */
+export const spanEnd = ({ by, granted, method, requestId }: Partial<Resolution> = {}): Spans.Attributes => ({
+  "assent.permission.granted": granted,
+  "assent.permission.method": method,
+  "assent.permission.by": by,
+  "assent.request.id": requestId
 })
 
 // -----------------------------------------------------------------------------------------------------------------

@@ -148,7 +148,8 @@ export interface Agent {
     /**
      * With a typed result: the schema is given to the model, and what it answers is decoded. A model whose answer does
      * not fit is told so `Limits.outputRetries` times; then the turn has failed, and `invalid` says why. The schema must
-     * have a JSON form; one that has none is a defect. Decoding must not wait for anything: what does, fits nothing.
+     * have a JSON form; one that has none is a defect. Decoding must not wait for anything: no answer fits a schema that
+     * does, and the turn fails at once and says so.
      */
     <A, I>(input: Input, options: RunOptions<A, I>): Effect.Effect<TypedEnd<A>, NotTaken>
     (input: Input): Effect.Effect<TurnEnd, NotTaken>
@@ -223,7 +224,7 @@ export interface Options {
    * Instead of the runtime's policy, for the agent and its subagents. What no agent may do stays: hard rules
    * (`guards.deny`) and sanitizers of both hold, and a sanitizer that this policy does not mention is the runtime's. The
    * runtime's lists and default are replaced, its blacklist too. A resumed agent has the policy that it is started with
-   * then. Names that the runtime has not got fail as `ToolsUnknown`.
+   * then. Names that the runtime has not got fail as `ToolsUnknown`; patterns that fit no tool of it are told in the log.
    */
   readonly policy?: Policy | undefined
   /**
@@ -339,7 +340,7 @@ export const startWith: {
     options: Options | undefined
   ): Effect.Effect<Agent, NotStarted, AgentRuntime | Scope.Scope>
 } = (interactors: ReadonlyArray<Interactor.Service>, options: Options = {}) => {
-  const { compaction, limits, persistence, policy, tools } = options
+  const { compaction, guards, limits, persistence, policy, tools } = options
   const started = (options: Options) =>
     persistence === undefined
       ? startedWith(interactors, options)
@@ -350,10 +351,10 @@ export const startWith: {
       : Effect.flatMap(Limits.checked(limits), (limits) => started({ ...options, limits }))
   const loaded = compaction === undefined ? checked : Effect.zipRight(Compaction.load(compaction), checked)
   const known =
-    tools === undefined && policy === undefined
+    tools === undefined && policy === undefined && guards === undefined
       ? loaded
       : Effect.zipRight(
-          Effect.flatMap(AgentRuntime, (runtime) => OwnRules.unknownIn(runtime, options) ?? Effect.void),
+          Effect.flatMap(AgentRuntime, (runtime) => OwnRules.checked(runtime, options)),
           loaded
         )
   // As above.

@@ -16,6 +16,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Redacted from "effect/Redacted"
 import * as AuditTrail from "../audit/AuditTrail.js"
+import * as LateModule from "../core/LateModule.js"
 import * as Redaction from "../core/Redaction.js"
 import * as Spans from "../core/Spans.js"
 import type * as Interactors from "../interaction/Interactor.js"
@@ -41,6 +42,7 @@ import type { Subagents } from "../subagent/Subagents.js"
 import type { Agenda } from "../tool/Agenda.js"
 import * as ToolRegistry from "../tool/ToolRegistry.js"
 import { Metrics, type Taking } from "./MetricsTaking.js"
+import type { Rules } from "./UnmetRules.js"
 
 export type { Limits, Unchanged } from "../turn/Limits.js"
 export type { Mediation, Settings as SubagentSettings } from "../subagent/AgentTree.js"
@@ -123,7 +125,8 @@ export interface Options<Tools extends Record<string, Tool.Any>> {
   readonly toolkit: Toolkit.Toolkit<Tools>
   /**
    * Default: ask about every call of a tool that is not known to be harmless. One made in code may name the toolkit's tools
-   * only.
+   * only. What types cannot tell, as of a plain `Policy`, is told in the log when the runtime is made: names, and patterns,
+   * that fit no tool of it. The same goes for guards of a tool, and for profiles.
    */
   readonly policy?: CompiledPolicy.Of<NoInfer<keyof Tools & string>> | undefined
   /** System message of every root session. */
@@ -214,6 +217,16 @@ export function make<Tools extends Record<string, Tool.Any>>(
     yield* LateChildren.load(tools.entries)
     if (policy.approvals !== undefined) yield* Effect.zipRight(PermissionGate.load, InteractionBroker.load)
     yield* Compaction.load(options.compaction)
+    const { subagents } = options
+    // It may be iterated only once.
+    const profiles = subagents?.profiles === undefined ? undefined : [...subagents.profiles]
+    const redactor = options.redactor ?? Redaction.make(options.secrets)
+    yield* told(tools, "this runtime", redactor, {
+      policy: options.policy,
+      guards: options.guards,
+      profiles,
+      inline: subagents?.inline?.plugins
+    })
     return {
       model,
       tools,
@@ -225,7 +238,7 @@ export function make<Tools extends Record<string, Tool.Any>>(
         ...(options.guards ?? [])
       ],
       sanitizer,
-      redactor: options.redactor ?? Redaction.make(options.secrets),
+      redactor,
       instructions: options.instructions ?? "",
       baseInstructions: options.baseInstructions ?? "",
       limits: yield* SessionLimits.checked(options.limits),
@@ -234,7 +247,7 @@ export function make<Tools extends Record<string, Tool.Any>>(
       spans: options.spans ?? (yield* Spans.Spans),
       audit: yield* AuditTrail.AuditTrail,
       metrics: yield* Metrics,
-      subagents: subagentSettings(options.subagents, tools, options.baseInstructions ?? "")
+      subagents: subagentSettings({ ...subagents, profiles }, tools, options.baseInstructions ?? "")
     }
   })
 }
@@ -287,9 +300,31 @@ export const placed = (
   platform: Context.Context<FileSystem.FileSystem | Path.Path>
 ): CompiledPolicy.Policy => BuiltInGuards.placed(policy, { workspace, platform })
 
+/**
+ * Says in the log what in the rules has no effect with these tools.
+ *
+ * @internal
+ */
+export const told = (
+  tools: ToolRegistry.Service,
+  whose: string,
+  redactor: Pick<Redaction.Redactor, "text">,
+  rules: Rules
+): Effect.Effect<void> => {
+  const { guards, inline, policy, profiles } = rules
+  return guards === undefined &&
+    inline === undefined &&
+    profiles === undefined &&
+    (policy ?? CompiledPolicy.defaults) === CompiledPolicy.defaults
+    ? Effect.void
+    : Effect.flatMap(unmet, ({ tell }) => tell(tools, whose, rules, redactor))
+}
+
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+const unmet = LateModule.make(() => import("./UnmetRules.js"))
 
 const noOtherModels = (ref: string) =>
   Effect.fail(`The model ${ref} is not to be had here. Leave model out to use your own.`)

@@ -1,8 +1,11 @@
 /** What one agent has of its runtime: tools, a policy and guards. */
+import type * as Effect from "effect/Effect"
 import * as CompiledPolicy from "../permission/CompiledPolicy.js"
 import type * as Guard from "../permission/Guard.js"
 import * as ToolRegistry from "../tool/ToolRegistry.js"
-import type { Service as Runtime } from "./AgentRuntime.js"
+import * as AgentRuntime from "./AgentRuntime.js"
+
+type Runtime = AgentRuntime.Service
 
 export interface Options {
   readonly name?: string | undefined
@@ -11,18 +14,13 @@ export interface Options {
   readonly guards?: ReadonlyArray<Guard.Guard> | undefined
 }
 
-/** Names in the options that the runtime does not know. */
-export const unknownIn = (
-  { tools: registry }: Runtime,
-  { name = "main", policy, tools = [] }: Options
-): ToolRegistry.ToolsUnknown | undefined => {
-  const known = ToolRegistry.namesIn(registry)
-  const unknown = tools.filter((tool) => !known.has(tool))
-  if (unknown.length > 0) return problem(`agent ${name}`, unknown, known)
-  const names = registry.entries.map((entry) => entry.name)
-  const inPolicy = policy === undefined ? [] : CompiledPolicy.unknownTools(policy, names)
-  return inPolicy.length === 0 ? undefined : problem(`the policy of agent ${name}`, inPolicy, names)
-}
+/** Fails for names that the runtime does not know; says in the log what else in the rules is about no tool of it. */
+export const checked = (runtime: Runtime, options: Options): Effect.Effect<void, ToolRegistry.ToolsUnknown> =>
+  unknownIn(runtime, options) ??
+  AgentRuntime.told(runtime.tools, `agent ${options.name ?? "main"}`, runtime.redactor, {
+    policy: options.policy,
+    guards: options.guards
+  })
 
 export const toolsOf = ({ tools: registry }: Runtime, { tools }: Options): ToolRegistry.Service =>
   tools === undefined ? registry : ToolRegistry.subset(registry, tools).tools
@@ -43,6 +41,18 @@ export const guardsOf = (runtime: Runtime, { guards, policy }: Options): Readonl
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+const unknownIn = (
+  { tools: registry }: Runtime,
+  { name = "main", policy, tools = [] }: Options
+): ToolRegistry.ToolsUnknown | undefined => {
+  const known = ToolRegistry.namesIn(registry)
+  const unknown = tools.filter((tool) => !known.has(tool))
+  if (unknown.length > 0) return problem(`agent ${name}`, unknown, known)
+  const names = registry.entries.map((entry) => entry.name)
+  const inPolicy = policy === undefined ? [] : CompiledPolicy.unknownTools(policy, names)
+  return inPolicy.length === 0 ? undefined : problem(`the policy of agent ${name}`, inPolicy, names)
+}
 
 const sanitizerOf = ({ sanitizer }: Runtime, policy: CompiledPolicy.Policy): Guard.Guard =>
   sanitizer(CompiledPolicy.mentioned(policy))

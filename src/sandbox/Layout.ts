@@ -116,6 +116,7 @@ export const make = (
         const absent = new Map<string, string | undefined>()
         const nests = new Map<string, ReadonlySet<string>>()
         const held = new Set<string>()
+        const barred: Array<Barred> = []
         for (const file of new Set([...known.map(({ file }) => file), agents])) {
           const real = Option.getOrUndefined(yield* Effect.option(fileSystem.realPath(file)))
           const isItself = real === file
@@ -126,10 +127,13 @@ export const make = (
             const repository = yield* Repository.read(fileSystem, path, real, options.roots)
             if (repository === undefined) continue
             mounts.push(...repository.mounts)
+            for (const mount of repository.mounts)
+              if (mount._tag === "ReadOnly") barred.push({ file: mount.path, deep: true })
             for (const [name, link] of repository.absent) absent.set(name, link)
             for (const [nest, names] of repository.nests) nests.set(nest, names)
           } else if (isItself || !Repository.isAround(real, [...options.roots, path.dirname(file)])) {
             mounts.push({ _tag: "ReadOnly", path: real })
+            barred.push({ file: real, deep: true })
           }
           if (isItself) held.add(file)
         }
@@ -139,11 +143,51 @@ export const make = (
           const isSeen = [...writable, ...options.readable].some((root) => View.isWithin(root, file))
           if (!isSeen || Option.isNone(info) || options.roots.includes(file) || held.has(file)) continue
           mounts.push({ _tag: "Hidden", path: file, kind: info.value.type === "Directory" ? "directory" : "file" })
+          barred.push({ file, deep: false })
         }
-        const view = yield* viewOf(files, mounts)
+        const others = yield* otherNames(barred)
+        const view = yield* viewOf(files, [
+          ...mounts,
+          ...others.map((file): View.Mount => ({ _tag: "ReadOnly", path: file }))
+        ])
         const networked = { ...view, network: true, mounts: [...view.mounts, ...files.ofNetwork] }
         const links = yield* linksOf([...absent.keys()])
-        return { view, networked, guarded: { absent, nests }, links, held, nodes: nodesOf(known) }
+        return { view, networked, guarded: { absent, nests }, barred, others, links, held, nodes: nodesOf(known) }
+      })
+
+    /**
+     * Other names, by hard links, of what is barred: who writes to one writes to the other. Commands can make none,
+     * because a barred file is a mount of its own.
+     */
+    const otherNames = (barred: ReadonlyArray<Barred>): Effect.Effect<ReadonlyArray<string>, string> =>
+      Effect.gen(function* () {
+        const identify = (file: string) =>
+          Effect.map(Effect.option(fileSystem.stat(file)), (found) =>
+            Option.isSome(found) &&
+            found.value.type === "File" &&
+            Option.exists(found.value.nlink, (count) => count > 1)
+              ? { file, dev: found.value.dev, ino: Option.getOrElse(found.value.ino, () => 0) }
+              : undefined
+          )
+        const isOne = <A>(found: A | undefined): found is A => found !== undefined
+        const files = yield* Effect.forEach(
+          barred,
+          ({ deep, file }) =>
+            Effect.match(fileSystem.readDirectory(file, { recursive: deep }), {
+              onFailure: () => [file],
+              onSuccess: (names) => names.map((name) => path.join(file, name))
+            }),
+          atOnce
+        )
+        const shared = (yield* Effect.forEach(files.flat(), identify, atOnce)).filter(isOne)
+        if (shared.length === 0) return []
+        const names = yield* search.namesOf([...new Set(shared.map(({ ino }) => ino))])
+        const found = (yield* Effect.forEach(names, identify, atOnce)).filter(isOne)
+        return found
+          .filter((one) => shared.some(({ dev, ino }) => dev === one.dev && ino === one.ino))
+          .map(({ file }) => file)
+          .filter((other) => !barred.some(({ file }) => View.isWithin(file, other)))
+          .toSorted()
       })
 
     /** Which acting names are where. Our own directory is there as soon as a layout is made. */
@@ -173,7 +217,11 @@ export const make = (
       const isAsBefore = !isStale && isOurs && isLinked && appeared.length === 0 && unseen.length === 0
       const isSame = isAsBefore && laidOut?.nodes === nodesOf(found)
       const laid = yield* Effect.ensuring(
-        laidOut !== undefined && isSame ? Effect.succeed(laidOut) : layOut(found),
+        Effect.gen(function* () {
+          if (laidOut === undefined || !isSame) return yield* layOut(found)
+          const others = yield* otherNames(laidOut.barred)
+          return others.join("\0") === laidOut.others.join("\0") ? laidOut : yield* layOut(found)
+        }),
         close
       )
       isStale = false
@@ -259,10 +307,20 @@ export const make = (
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
+/** What lies where commands write, and must not be written. */
+interface Barred {
+  readonly file: string
+  /** Whether what is in its directories counts: what is hidden may hold all that we keep. */
+  readonly deep: boolean
+}
+
 interface LaidOut {
   readonly view: View.View
   readonly networked: View.View
   readonly guarded: Watch.Guarded
+  /** What nobody may write, and the names that it has beside. */
+  readonly barred: ReadonlyArray<Barred>
+  readonly others: ReadonlyArray<string>
   /** The links among the guarded paths, each with its target. */
   readonly links: ReadonlyMap<string, string>
   /** Which acting names were where. */
@@ -270,6 +328,8 @@ interface LaidOut {
   /** Paths that a command cannot replace. */
   readonly held: ReadonlySet<string>
 }
+
+const atOnce = { concurrency: "unbounded" } as const
 
 const isThere = (fileSystem: FileSystem.FileSystem, file: string): Effect.Effect<boolean> =>
   Effect.orElseSucceed(fileSystem.exists(file), () => false)

@@ -48,6 +48,8 @@ export interface Result {
 export interface Search {
   /** Everything below the roots. Fails with a sentence when that cannot be found out. Not interruptible. */
   readonly find: Effect.Effect<Result, string>
+  /** The names of these files below the roots, more than one of each where there are hard links. By their inodes. */
+  readonly namesOf: (inodes: ReadonlyArray<number>) => Effect.Effect<ReadonlyArray<string>, string>
 }
 
 export interface Platform {
@@ -120,7 +122,25 @@ export const make = (
         }
       )
     )
-    return { find: Effect.uninterruptible(turn.withPermits(1)(find)) }
+    /** It happens so seldom that no shell waits for it. */
+    const namesOf = (inodes: ReadonlyArray<number>) =>
+      Effect.gen(function* () {
+        const wanted = inodes.flatMap((inode, index) => [...(index === 0 ? [] : ["-o"]), "-inum", `${inode}`])
+        const child = yield* executor.start(
+          Command.make(program.value, ...roots, "-type", "f", "(", ...wanted, ")", "-print0").pipe(
+            Command.workingDirectory("/"),
+            Command.env({ LC_ALL: "C" }, { extendEnv: false }),
+            Command.stderr("inherit")
+          )
+        )
+        const text = yield* Stream.mkString(Stream.decodeText(child.stdout))
+        // Exit code 1 also means that something could not be listed.
+        return (yield* child.exitCode) > 1 ? yield* Effect.fail(failed) : text.split("\0").slice(0, -1)
+      }).pipe(
+        Effect.scoped,
+        Effect.mapError(() => failed)
+      )
+    return { find: Effect.uninterruptible(turn.withPermits(1)(find)), namesOf }
   })
 
 // -----------------------------------------------------------------------------------------------------------------

@@ -29,10 +29,16 @@ export interface View {
   readonly environment: Readonly<Record<string, string>>
 }
 
-/** Puts mounts in order and adds those in between. The later of two mounts for one path counts. */
+/**
+ * Puts mounts in order and adds those in between. The later of two mounts for one path counts. Nothing is mounted in a
+ * directory that is hidden: it is empty, and nothing can be made there.
+ */
 export const make = (view: View): View => {
   const byPath = new Map<string, Mount>()
   for (const mount of view.mounts) byPath.set(mount.path, mount)
+  for (const { path } of [...byPath.values()].filter(({ _tag }) => _tag === "Hidden")) {
+    for (const inside of byPath.keys()) if (inside !== path && isWithin(path, inside)) byPath.delete(inside)
+  }
   const writable = [...byPath.values()].filter(({ _tag }) => _tag === "Writable").map(({ path }) => path)
   for (const { path } of [...byPath.values()]) {
     for (const between of ancestors(path)) {

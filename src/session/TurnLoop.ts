@@ -17,6 +17,7 @@ import * as Id from "../core/Id.js"
 import type { CorrelationId, MessageId } from "../core/Id.js"
 import type { CancelReason } from "../core/Interruption.js"
 import * as Origin from "../core/Origin.js"
+import * as Spans from "../core/Spans.js"
 import { attachmentsOf, type Message, wordsOf } from "../inbox/Message.js"
 import { Admission, type Host } from "./Admission.js"
 import * as TurnAuthority from "./TurnAuthority.js"
@@ -220,7 +221,7 @@ export class TurnLoop implements Host, RequestHost, Loop {
       const turnFiber = new TurnFiber({ patience: limits.stopWithin, failed: () => {} })
       this.begins(turnFiber)
       const over = () => this.guarded(Effect.sync(ended))
-      return this.within({ origin, own: undefined, resumed: undefined }, (fork) =>
+      return this.within({ origin, own: undefined, resumed: undefined, span: undefined }, (fork) =>
         turnFiber.run(TurnFiber.steps(work), over, fork)
       )
     })
@@ -338,14 +339,18 @@ export class TurnLoop implements Host, RequestHost, Loop {
       // Contexts of handlers hold it.
       if (own !== undefined) session.forget()
     }
-    const closed = () => this.guarded(Effect.map(this.closed(turn), over))
-    const apart = turn.apart(input)
-    const ended = () => Turn.report(Turn.endOf(signal))
-    const traced = SessionSpan.turn(session, { input, origin, ended })(apart)
-    return this.within({ origin, own, resumed: begun && this.given.resumption }, (fork) =>
-      // With nothing around it, it needs no second fiber.
-      traced === apart ? turn.run(input, closed, fork) : Effect.ensuring(traced, Effect.suspend(closed))
+    const span = Spans.areOff(session.spans) ? undefined : new SessionSpan.TurnSpan(session, input, origin)
+    session.state.span = span
+    const closing = () => this.guarded(Effect.map(this.closed(turn), over))
+    const closed = () =>
+      span === undefined
+        ? closing()
+        : Effect.zipRight(span.ended(Turn.report(Turn.endOf(signal))), Effect.suspend(closing))
+    const work = this.within({ origin, own, resumed: begun && this.given.resumption, span }, (fork) =>
+      turn.run(input, closed, fork)
     )
+    // A tracer that does not begin a span ends the session, too.
+    return span === undefined ? work : this.guarded(work)
   }
 
   /** Work in the world that it enters; so do its further fibers. */

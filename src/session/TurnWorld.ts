@@ -17,6 +17,7 @@ import * as World from "../core/World.js"
 import * as ResumedRequests from "../interaction/ResumedRequests.js"
 import * as Interactor from "../interaction/Interactor.js"
 import * as DetachedFiber from "../internal/DetachedFiber.js"
+import type { TurnSpan } from "../turn/SessionSpan.js"
 import type { TurnContext } from "../turn/TurnContext.js"
 import type { Work } from "../turn/TurnFiber.js"
 
@@ -27,6 +28,8 @@ export interface Entering {
   readonly own: World.Own | undefined
   /** Present for a turn that another process began. */
   readonly resumed: ResumedRequests.Service | undefined
+  /** Its span; undefined when there are none, and for work that is no turn. */
+  readonly span: TurnSpan | undefined
 }
 
 export class TurnWorld {
@@ -73,11 +76,12 @@ export class TurnWorld {
   private entered(
     id: FiberId.Single,
     refs: FiberRefs.FiberRefs,
-    { origin, own, resumed }: Entering
+    { origin, own, resumed, span }: Entering
   ): FiberRefs.FiberRefs {
     const around = own === undefined ? refs : World.entered(id, refs, own)
     const asking = own === undefined ? (this.usual ??= this.asking(around)) : this.asking(around)
-    const context = resumed === undefined ? asking : Context.add(asking, ResumedRequests.ResumedRequests, resumed)
+    const outside = resumed === undefined ? asking : Context.add(asking, ResumedRequests.ResumedRequests, resumed)
+    const context = span === undefined ? outside : span.around(outside, new Spans.In(around))
     const entries = [...Interactor.locals(this.session.interactor, context, id), Origin.local(origin, id)] as const
     return FiberRefs.updateManyAs(around, { entries })
   }

@@ -3,9 +3,10 @@
  * to quotes, which are removed before: a quoted star counts as a star.
  */
 import type * as Path from "@effect/platform/Path"
+import * as FoldedName from "../core/FoldedName.js"
 import * as Glob from "../core/Glob.js"
 
-/** A place that words must not lead to. Lower case, because some file systems ignore case. */
+/** A place that words must not lead to. Its names are folded, because some file systems ignore case. */
 export interface Place {
   /** Absolute: as written, and with links followed. */
   readonly paths: ReadonlyArray<string>
@@ -67,9 +68,9 @@ export const piecesIn = (word: string): ReadonlyArray<string> =>
  * anything, and does not count.
  */
 export const couldName = (path: Path.Path, base: string, text: string, place: Place): boolean =>
-  alternatives(masked(text.toLowerCase())).some((guess) => {
+  alternatives(masked(FoldedName.of(text))).some((guess) => {
     if (guess.includes(unknown) && guess.split("/").some((part) => partMatches(part, place.basename))) return true
-    const parts = path.resolve(base.toLowerCase(), guess).split("/")
+    const parts = path.resolve(FoldedName.of(base), guess).split("/")
     return place.paths.some((target) => {
       const names = target.split("/")
       return names.length <= parts.length && names.every((name, i) => partMatches(parts[i] ?? "", name))
@@ -83,14 +84,11 @@ export const couldName = (path: Path.Path, base: string, text: string, place: Pl
 export const couldHavePart = (text: string, name: string): boolean =>
   /[*?[$`{]/.test(text) &&
   !/:\/\//.test(text) &&
-  alternatives(masked(text.toLowerCase())).some((guess) => guess.split("/").some((part) => partMatches(part, name)))
+  alternatives(masked(FoldedName.of(text))).some((guess) => guess.split("/").some((part) => partMatches(part, name)))
 
 /** The place's name stands in a text that only a shell or another program could read with certainty. */
 export const mentions = (text: string, { basename }: Place): boolean => {
-  const bare = text
-    .replace(/\\\n/g, "")
-    .replace(/["'\\]/g, "")
-    .toLowerCase()
+  const bare = FoldedName.of(text.replace(/\\\n/g, "").replace(/["'\\]/g, ""))
   for (let at = bare.indexOf(basename); at >= 0; at = bare.indexOf(basename, at + 1)) {
     const around = (bare[at - 1] ?? " ") + (bare[at + basename.length] ?? " ")
     if (!/[a-z0-9_]/.test(around)) return true
@@ -100,7 +98,7 @@ export const mentions = (text: string, { basename }: Place): boolean => {
 
 /** The path passes a hidden directory of the place's name, from any base directory. */
 export const passes = (text: string, { basename }: Place): boolean =>
-  basename.startsWith(".") && text.toLowerCase().split("/").includes(basename)
+  basename.startsWith(".") && FoldedName.of(text).split("/").includes(basename)
 
 /** The text writes characters as codes, so the name it spells is not visible. */
 export const spellsInCodes = (text: string): boolean => /\$'(?:[^'\\]|\\[^'])*\\[^abefnrtv'"\\?]/.test(text)

@@ -6,7 +6,7 @@
  *   1   const a = 1
  *   2 - const b = 2
  *   2 + const b = 22
- *     ⋮ 12 lines
+ *     ⋮ 12 lines the same
  * ```
  *
  * A long diff loses lines that are the same in both versions, never one that changed.
@@ -37,10 +37,13 @@ export const make = (patch: string, look: Look): ReadonlyArray<string> | undefin
   const isLong = all.length > look.most
   const width = String(all.reduce((most, { number }) => Math.max(most, number), 0)).length
   const language = parsed.name.slice(parsed.name.lastIndexOf("/") + 1)
-  const lines = rows.flatMap((hunk, index) => {
-    const before = index === 0 ? [] : [skip(width, look)]
-    return [...before, ...drawn(hunk, isLong, { width, look, language })]
-  })
+  const between = (index: number) => {
+    const [last, hunk] = [parsed.hunks[index - 1], parsed.hunks[index]]
+    return last === undefined || hunk === undefined ? 0 : Math.max(0, hunk.newStart - last.newStart - last.newLines)
+  }
+  const drawing: Drawing = { width, look, language }
+  const pieces = rows.flatMap((hunk, index) => [{ same: between(index) }, ...drawn(hunk, isLong, drawing)])
+  const lines = joined(pieces).map((piece) => (typeof piece === "string" ? piece : skip(piece.same, drawing)))
   const counts = [
     ...(added > 0 ? [`${added} ${added === 1 ? "line" : "lines"} added`] : []),
     ...(removed > 0 ? [`${removed} removed`] : [])
@@ -93,28 +96,43 @@ interface Drawing {
   readonly language: string
 }
 
-const skip = (width: number, { color }: Look, count?: number): string => {
-  const what = count === undefined ? "⋮" : `⋮ ${count} ${count === 1 ? "line" : "lines"} the same`
-  return StyledText.line([{ text: `${" ".repeat(width + 1)}${what}`, style: color ? weights.dim : 0 }])
+/** Lines that are the same in both versions, and left out. */
+interface Gap {
+  readonly same: number
 }
 
-const drawn = (hunk: ReadonlyArray<Row>, isLong: boolean, drawing: Drawing): ReadonlyArray<string> => {
-  const { look, width } = drawing
-  const out: Array<string> = []
-  let same = 0
-  const flush = () => {
-    if (same > 0) out.push(skip(width, look, same))
-    same = 0
+type Piece = string | Gap
+
+/** Gaps that meet are one, and a gap without lines is none. */
+const joined = (pieces: ReadonlyArray<Piece>): ReadonlyArray<Piece> => {
+  const out: Array<Piece> = []
+  for (const piece of pieces) {
+    const last = out.at(-1)
+    if (typeof piece === "string") out.push(piece)
+    else if (typeof last === "object") out[out.length - 1] = { same: last.same + piece.same }
+    else if (piece.same > 0) out.push(piece)
   }
+  return out
+}
+
+const skip = (same: number, { look, width }: Drawing): string =>
+  StyledText.line([
+    {
+      text: `${" ".repeat(width + 1)}⋮ ${same} ${same === 1 ? "line" : "lines"} the same`,
+      style: look.color ? weights.dim : 0
+    }
+  ])
+
+const drawn = (hunk: ReadonlyArray<Row>, isLong: boolean, drawing: Drawing): ReadonlyArray<Piece> => {
+  const out: Array<Piece> = []
   for (let at = 0; at < hunk.length;) {
     const row = hunk[at]
     if (row === undefined) break
     if (row.sign === " " && isLong) {
-      same++
+      out.push({ same: 1 })
       at++
       continue
     }
-    flush()
     const removed = run(hunk, at, "-")
     const added = run(hunk, at + removed.length, "+")
     if (removed.length + added.length === 0) {
@@ -130,7 +148,6 @@ const drawn = (hunk: ReadonlyArray<Row>, isLong: boolean, drawing: Drawing): Rea
     added.forEach((row, index) => out.push(lineOf(row, words[index]?.after ?? whole(row.text), drawing)))
     at += removed.length + added.length
   }
-  flush()
   return out
 }
 

@@ -99,20 +99,29 @@ export const press = (picker: Picker, { key }: UserInput, before: string): Outco
   return choice.label.toLowerCase().includes(offer.query.toLowerCase()) ? Taken({ choice }) : Unused()
 }
 
-/** At most so many rows, around the marked one. */
+/** A third of the terminal's rows, and not many, around the marked one. */
 export const rows = (
-  { at, offer }: Picker,
+  picker: Picker,
   style: Display.Style,
   size: { readonly columns: number; readonly rows: number }
+): ReadonlyArray<string> =>
+  window(picker, style, { ...size, rows: Math.min(most, Math.max(1, Math.floor(size.rows / 3))) }, endOf, true)
+
+/** At most so many rows, around the marked one, each cut to its columns; counted there where not all are shown. */
+export const window = (
+  { at, offer }: Picker,
+  style: Display.Style,
+  { columns, rows: room }: { readonly columns: number; readonly rows: number },
+  cut: (text: string, columns: number) => string,
+  isCounted = false
 ): ReadonlyArray<string> => {
   const { choices } = offer
-  const room = Math.min(most, Math.max(1, Math.floor(size.rows / 3)))
   const first = Math.max(0, Math.min(at - Math.floor(room / 2), choices.length - room))
   const more = choices.length - room
   return choices.slice(first, first + room).map(({ label }, index) => {
     const isMarked = first + index === at
-    const note = isMarked && more > 0 ? ` (${at + 1} of ${choices.length})` : ""
-    const text = `${isMarked ? "›" : " "} ${endOf(Display.oneLine(label), size.columns - 3 - note.length)}`
+    const note = isCounted && isMarked && more > 0 ? ` (${at + 1} of ${choices.length})` : ""
+    const text = `${isMarked ? "›" : " "} ${cut(Display.oneLine(label), columns - 3 - note.length)}`
     return isMarked ? style.cyan(text) + style.dim(note) : style.dim(text)
   })
 }

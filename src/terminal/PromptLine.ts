@@ -130,6 +130,7 @@ export const make = (history?: ReadonlyArray<string>) => {
     },
     /** Puts a text behind what is typed, on a line of its own. */
     add: (text: string): void => {
+      if (text === "") return
       noOffer()
       const typed = LineEditor.whole(editor)
       editor = LineEditor.setText(editor, typed === "" ? text : `${typed}\n${text}`)

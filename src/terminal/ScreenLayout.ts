@@ -4,9 +4,12 @@
  */
 import * as Data from "effect/Data"
 import type * as Deferred from "effect/Deferred"
+import * as AnswerTime from "./AnswerTime.js"
+import * as ChoiceList from "./ChoiceList.js"
 import * as Display from "./Display.js"
 import * as LineEditor from "./LineEditor.js"
 import type { View } from "./LiveRegion.js"
+import type { Choice } from "./Picker.js"
 import { reset } from "./Style.js"
 import { styles } from "./TerminalText.js"
 
@@ -55,6 +58,11 @@ export interface Question {
   readonly hidden?: boolean | undefined
   /** Text to edit. */
   readonly initial?: string | undefined
+  /**
+   * What can be picked by arrows, by a number, or by some letters: its text is the answer. Where no choice fits what is typed,
+   * or a number is sent at once, the typed words are. Without a screen it is a numbered list above the question.
+   */
+  readonly choices?: ReadonlyArray<Choice> | undefined
   /** Where pasted text goes. Default: to the draft. `insert` is for questions that want a text. */
   readonly paste?: "draft" | "insert" | undefined
   /** Keys that answer by themselves, in small letters, with the words that they stand for. Default: none. */
@@ -83,6 +91,8 @@ export interface Open {
   readonly question: Question
   readonly reply: Deferred.Deferred<Reply>
   editor: LineEditor.LineEditor
+  /** Index, among the choices that fit what is typed, of the marked one. */
+  at: number
   /** Milliseconds since the epoch; `Infinity` before it can be seen. */
   seenAt: number
   /** Whether keys still belong to a run of keys that began before the question was drawn. */
@@ -107,6 +117,7 @@ export const open = (title: string | undefined, question: Question, reply: Defer
   question,
   reply,
   editor: LineEditor.make(question.initial),
+  at: 0,
   seenAt: Infinity,
   run: false,
   blind: false,
@@ -140,13 +151,6 @@ export const statusRow = (
 export const searchLabel = (query: string, isFound: boolean, columns: number): string => {
   const name = isFound || query === "" ? "search" : "nothing for"
   return `${name} "${Display.truncate(Display.oneLine(query), Math.max(1, Math.floor(columns / 3)))}"> `
-}
-
-/** The time for a question that is left, in milliseconds, as a sentence. */
-const timeLeft = (left: number): string => {
-  const seconds = Math.max(0, Math.ceil(left / 1_000))
-  const minutes = Math.floor(seconds / 60)
-  return `${minutes}:${String(seconds % 60).padStart(2, "0")} left to answer`
 }
 
 /** Title and lines. Lines stand behind a gutter, so that quoted text cannot pass for a title or an answer line. */
@@ -196,7 +200,7 @@ export const dialogView = (
   const { columns } = size
   const { hidden, label, until } = dialog.question
   const rows = [...around.rows, ...dialogRows(style, dialog, size)]
-  if (until !== undefined) rows.push(style.yellow(Display.truncate(timeLeft(until - around.now), columns - 1)))
+  if (until !== undefined) rows.push(style.yellow(Display.truncate(AnswerTime.left(until - around.now), columns - 1)))
   if (around.draft !== "")
     rows.push(style.dim(Display.truncate(`draft kept: ${Display.oneLine(around.draft)}`, columns - 1)))
   if (!around.isDue)
@@ -204,8 +208,16 @@ export const dialogView = (
   // A label that leaves no room for an answer gets rows of its own.
   const long = Display.width(label) > columns / 2
   if (long) rows.push(...Display.wrap(label.trimEnd(), columns).map(style.bold))
-  return withEditor(rows, dialog.editor, { prompt: style.bold(long ? around.usual : label), columns, hidden })
+  const view = withEditor(rows, dialog.editor, { prompt: style.bold(long ? around.usual : label), columns, hidden })
+  const listing = listingOf(dialog)
+  if (listing === undefined) return view
+  const room = Math.max(1, size.rows - 1 - view.rows.length)
+  return { ...view, rows: [...view.rows, ...ChoiceList.rows(listing, style, { columns, rows: room })] }
 }
+
+/** The list of a question that has one, as it is after what was typed. */
+export const listingOf = ({ at, editor, question }: Open): ChoiceList.Listing | undefined =>
+  question.choices === undefined ? undefined : { choices: question.choices, typed: editor.text, at }
 
 /** The footer below everything else, unless the terminal is so low that the draft needs its row. */
 export const withFooter = (
@@ -232,6 +244,10 @@ export const record = (style: Display.Style, current: Open, reply: Reply, column
   const above = current.printed ? [] : content(style, current, columns)
   return [...above, `${style.bold(label)}${answer}`, ""].join("\n")
 }
+
+/** The line that stays of a question that was taken away. */
+export const closedNote = ({ question: { label, until }, title = label.trim() }: Open, now: number): string =>
+  `${title} (closed: ${AnswerTime.whyClosed(until, now)})`
 
 /** Rows, and below them an editor with the cursor. */
 export const withEditor = (

@@ -9,6 +9,7 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as AnswerKey from "./AnswerKey.js"
 import * as Departure from "./Departure.js"
+import * as DialogLine from "./DialogLine.js"
 import * as Display from "./Display.js"
 import * as KeyPace from "./KeyPace.js"
 import * as LineEditor from "./LineEditor.js"
@@ -155,10 +156,7 @@ export const make = (options: Options) => {
 
   const pressDialog = (current: Open, typed: UserInput, part: AnswerKey.Part, now: number): string => {
     const { question } = current
-    const isText = question.paste === "insert"
-    // A line end is an answer where no text of several lines is wanted.
-    const isEnd = typed.key.name === "enter" && (!isText || question.hidden === true)
-    const input = isEnd ? { ...typed, key: { ...typed.key, name: "return" } } : typed
+    const input = DialogLine.keyOf(question, typed)
     if (input.key.ctrl && input.key.name === "d" && current.editor.text === "") {
       // The program hears first that they leave.
       if (question.back !== true) options.onEndOfInput()
@@ -166,7 +164,7 @@ export const make = (options: Options) => {
     }
     // The last of several keys that were typed on without a look at this question.
     if (current.blind && input.key.name === "return") return ""
-    return LineEditor.match(LineEditor.press(current.editor, input), {
+    return DialogLine.match(DialogLine.press(current, input), {
       Edited: ({ editor }) => {
         // Somebody who has words to send, or has hardly seen the question, does not answer it with their first letter.
         // Nor does a letter that is left of a word when the others were deleted.
@@ -178,19 +176,18 @@ export const make = (options: Options) => {
         return ""
       },
       Submitted: ({ shown, text }) => {
-        if (!(question.commands ?? !isText) || !isCommand(text)) return settle(current, Typed({ text, shown }))
-        current.editor = LineEditor.make(question.initial)
-        answerKey.forget()
+        if (!DialogLine.takesCommands(question) || !isCommand(text)) return settle(current, Typed({ text, shown }))
+        unTypes(current)
         options.onCommand(text)
         return lines(style.bold(prompt) + Display.reveal(text))
       },
+      Picked: ({ text }) => settle(current, Typed({ text, shown: text })),
       Unused: () => ""
     })
   }
   /** Takes back what was typed as an answer. False where nothing was. */
   const unTypes = (current: Open): boolean => {
-    if (current.editor.text === (current.question.initial ?? "")) return false
-    current.editor = LineEditor.make(current.question.initial)
+    if (!DialogLine.clear(current)) return false
     answerKey.forget()
     return true
   }
@@ -277,8 +274,7 @@ export const make = (options: Options) => {
     const { name, ctrl } = input.key
     const beat = pace.press(name, now)
     if (beat === undefined) return ""
-    const { gap } = beat
-    if (gap >= KeyPace.guard) paste.pause()
+    if (beat.gap >= KeyPace.guard) paste.pause()
     const isPaste = paste.isOpen() || name === "paste-start" || name === "paste-end"
     if (isPaste || isCovered()) answerKey.over()
     const part = answerKey.part(input, now)
@@ -288,8 +284,9 @@ export const make = (options: Options) => {
       return ""
     }
     if (door.departure() !== undefined) return ""
-    const heard = dialog !== undefined && listening(dialog, now, gap) ? dialog : undefined
-    const wish = door.wish(name, ctrl && !paste.isOpen() && !draft.isSearching())
+    const heard = dialog !== undefined && listening(dialog, now, beat.gap) ? dialog : undefined
+    const isSearching = name !== "z" && heard === undefined && draft.isSearching()
+    const wish = door.wish(name, ctrl && !paste.isOpen() && !isSearching)
     if (name === "tab" && input.key.shift && dialog === undefined && !paste.isOpen()) return shortcut("shift-tab")
     if (ctrl && !paste.isOpen()) {
       if (name === "o" && unfolds(heard)) return ""
@@ -311,7 +308,7 @@ export const make = (options: Options) => {
     if (name === "escape" && !paste.isOpen() && (heard !== undefined || !draft.takesEscape()))
       return escape(heard, beat.isSecondEscape, now)
     if (name === "paste-start") {
-      const takes = dialog?.question.paste === "insert" && listening(dialog, now, gap)
+      const takes = dialog?.question.paste === "insert" && listening(dialog, now, beat.gap)
       // A pager takes no text: none of it may be a key to it, and close it, and go on as words that are sent.
       paste.begin(beat.isDropped || pager !== undefined ? "nowhere" : takes && dialog !== undefined ? dialog : "draft")
       return ""
@@ -322,7 +319,7 @@ export const make = (options: Options) => {
       return ""
     }
     if (paste.isOpen()) {
-      paste.add(input, gap)
+      paste.add(input, beat.gap)
       return ""
     }
     if (part === "end") unTypeWord()
@@ -415,9 +412,12 @@ export const make = (options: Options) => {
     /** The terminal is ours again; with the text that came out of an editor. */
     comeBack: (text: string | undefined, now: number): string => {
       if (door.departure() === undefined) return ""
-      const editing = text === undefined ? undefined : door.editing()
-      if (editing === "draft") draft.set(text ?? "")
-      else if (editing !== undefined) editing.editor = LineEditor.setText(editing.editor, text ?? "")
+      const editing = door.editing()
+      if (editing === "draft" && text !== undefined) draft.set(text)
+      if (editing === undefined || editing === "draft") return uncover(now)
+      if (text !== undefined) editing.editor = LineEditor.setText(editing.editor, text)
+      // Its question was taken away meanwhile.
+      if (editing !== dialog) draft.add(DialogLine.left(editing))
       return uncover(now)
     },
     /** Sets what is drawn above the status, by its size; or draws it again. */
@@ -464,7 +464,7 @@ export const make = (options: Options) => {
       if (dialog !== current) return ""
       dialog = undefined
       // An answer was half typed. The rest of a "yes" is no message for an agent, and the rest of a password even less.
-      // Words that are neither may have been meant for the prompt, or can be used there.
+      // Words that are neither may have been meant for the prompt, or can be used there; what an editor has comes from it.
       const text = LineEditor.whole(current.editor)
       const { hidden, initial = "", keys = AnswerKey.noKeys } = current.question
       const isWord = word?.at === current
@@ -472,11 +472,10 @@ export const make = (options: Options) => {
         pace.cutOff(hidden === true)
         const isPart = !isWord && answerKey.abandon(hidden === true ? "" : text, keys, now)
         if (isWord) word = { at: "draft", before: draft.editor() }
-        if (hidden !== true && initial === "" && !isPart) draft.add(text)
+        if (!isPart && door.editing() !== current) draft.add(DialogLine.left(current))
       }
       answerKey.forget()
-      const what = current.title ?? current.question.label.trim()
-      return print(lines(style.dim(`${what} (closed: answered elsewhere or withdrawn)`)), now)
+      return print(lines(style.dim(ScreenLayout.closedNote(current, now))), now)
     },
     /** The dialog has no more questions. Text typed meanwhile goes to the draft, unless the dialog was `withdrawn`. */
     finish: (withdrawn: boolean, now: number): string => {

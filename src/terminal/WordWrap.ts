@@ -24,12 +24,20 @@ export const make = (): WordWrap => {
     if (text === "") return ""
     const width = Display.width(text)
     const isFirst = used === 0
-    let out = " ".repeat(blanks) + text
-    if (isFirst) hang = hangOf(blanks, text, columns)
-    if (!isFirst && used + blanks + width > columns) {
-      out = `\n${" ".repeat(hang)}${text}`
-      used = hang + width
-    } else used += blanks + width
+    // The columns that a row has before the word, unless it is wider than the row.
+    const room = width <= columns ? columns - width : columns
+    let before = blanks
+    let out = ""
+    if (isFirst) {
+      hang = hangOf(blanks, text, columns)
+      before = Math.min(blanks, room)
+    } else if (used + blanks + width > columns) {
+      out = "\n"
+      used = 0
+      before = Math.min(hang, room)
+    }
+    out += " ".repeat(before) + text
+    used += before + width
     // The terminal goes on in the next row with what is wider than one.
     if (used > columns) used %= columns
     blanks = 0

@@ -15,6 +15,7 @@ import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import * as Tracer from "effect/Tracer"
 import * as ForeignJson from "../core/ForeignJson.js"
+import * as Lazy from "../core/Lazy.js"
 import * as Nearest from "../core/Nearest.js"
 import { CommandField } from "../shell/CommandField.js"
 import * as ToolTrait from "./ToolTrait.js"
@@ -50,7 +51,7 @@ export interface Entry {
   readonly tool: Tool.Any
   /** Absent for a tool that the provider runs itself. */
   readonly handler: Handler | undefined
-  /** The context in which the handler, the validation and the preview were built. */
+  /** The context in which the handler, the validation and the preview were built; its schemas use it too. */
   readonly context: Context.Context<never>
   /** The arguments in the form the handler takes; a left tells the model what is wrong. */
   readonly decode: (params: unknown) => Either.Either<unknown, string>
@@ -157,6 +158,9 @@ export type Refusal<Tools extends Record<string, Tool.Any>> =
  *
  * A provider-defined tool with a handler is a tool like others. A tool that the provider runs itself has to be allowed
  * by `ToolTrait.ungated`: the gate never sees its calls. Both are offered to models of their provider only.
+ *
+ * Schemas may use what their tool requires. They may not wait: a call is decoded and encoded at once, and where a schema
+ * would wait, the call crashes, and the log says why.
  *
  * @since 0.1.0
  * @category constructors
@@ -270,15 +274,15 @@ const makeEntry = (tool: Tool.Any, context: Context.Context<never>, shellCommand
   const trait = <Id, A>(tag: Context.Reference<Id, A>): A => Context.get(annotations, tag)
   // `@effect/ai` keeps handlers in the context under the tool's id, beside the context they were built with.
   const registered = context.unsafeMap.get(tool.id) as Tool.Handler<string> | undefined
-  const codec = lazy(() => compile(tool))
+  const world = atRest(registered === undefined ? context : Context.merge(context, registered.context))
   return {
     name: tool.name,
     tool,
     handler: registered?.handler,
-    context: atRest(registered === undefined ? context : Context.merge(context, registered.context)),
-    decode: (params) => codec().decode(params),
-    encode: (value) => codec().encode(value),
-    encodeFailure: (failure) => codec().encodeFailure(failure),
+    context: world,
+    decode: Lazy.make(() => decoder(tool.parametersSchema, world)),
+    encode: Lazy.make(() => encoder(tool.successSchema, world)),
+    encodeFailure: Lazy.make(() => encoder(tool.failureSchema, world)),
     kind: trait(ToolTrait.Kind) ?? kindOf(annotations),
     readonly: trait(Tool.Readonly),
     idempotent: trait(Tool.Idempotent),
@@ -310,26 +314,38 @@ const kindOf = (annotations: Context.Context<never>): ToolKind => {
 /** Without the span in which it was built, which is over when the tool runs. */
 const atRest = (context: Context.Context<never>): Context.Context<never> => Context.omit(Tracer.ParentSpan)(context)
 
-const compile = (tool: Tool.Any): Pick<Entry, "decode" | "encode" | "encodeFailure"> => {
-  const decode = ParseResult.decodeUnknownEither(tool.parametersSchema as Schema.Schema<unknown>, { errors: "all" })
-  const encode = Schema.encodeUnknownSync(tool.successSchema as Schema.Schema<unknown>)
-  const encodeFailure = Schema.encodeUnknownSync(tool.failureSchema as Schema.Schema<unknown>)
-  return {
-    decode: (params) =>
-      Either.mapLeft(decode(params ?? {}), (issue) => told(ParseResult.TreeFormatter.formatIssueSync(issue))),
-    encode,
-    encodeFailure
+const decoder = (schema: Schema.Schema.All, context: Context.Context<never>): Entry["decode"] => {
+  const decode = ParseResult.decodeUnknown(schema as Schema.Schema<unknown>, { errors: "all" })
+  return (params) =>
+    Either.mapLeft(atOnce(decode(params ?? {}), context), (issue) =>
+      told(ParseResult.TreeFormatter.formatIssueSync(issue))
+    )
+}
+
+const encoder = (schema: Schema.Schema.All, context: Context.Context<never>): Entry["encode"] => {
+  const encode = ParseResult.encodeUnknown(schema as Schema.Schema<unknown>)
+  return (value) => Either.getOrThrowWith(atOnce(encode(value), context), ParseResult.parseError)
+}
+
+/**
+ * Most schemas need no fiber. Others may use what the tool was built with, but one that would have to be waited for is a
+ * defect of the tool: no other call helps.
+ */
+const atOnce = <A, E>(parse: Effect.Effect<A, E>, context: Context.Context<never>): Either.Either<A, E> => {
+  if (isDecided(parse)) return parse
+  try {
+    return Effect.runSync(Effect.provide(Effect.either(parse), context))
+  } catch (cause) {
+    throw new Error("Its schema crashed, or it waits: what waits belongs into the handler.", { cause })
   }
 }
+
+const isDecided = <A, E>(effect: Effect.Effect<A, E>): effect is Effect.Effect<A, E> & Either.Either<A, E> =>
+  Either.isEither(effect)
 
 /** Enough text to correct every argument; the given value is quoted in it, however long it is. */
 const told = (problems: string): string => {
   const lines = problems.split("\n", 51)
   const most = lines.slice(0, 50).map((line) => ForeignJson.echo(line))
   return (lines.length > most.length ? [...most, "…"] : most).join("\n")
-}
-
-const lazy = <A>(make: () => A): (() => A) => {
-  let value: A | undefined
-  return () => (value ??= make())
 }

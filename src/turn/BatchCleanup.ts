@@ -15,7 +15,7 @@ import type { TurnContext } from "./TurnContext.js"
 type Left = Pick<Pending, "writeLeft">
 
 export class BatchCleanup {
-  private outer: { readonly id: FiberId.Single; readonly refs: FiberRefs.FiberRefs } | undefined
+  private outer: World.Kept | undefined
   private crashes: Array<readonly [ToolCall, Cause.Cause<unknown>]> | undefined
   private left: Array<Left> | undefined
 
@@ -58,7 +58,7 @@ export class BatchCleanup {
     const { outer } = this
     if (outer === undefined) return Effect.void
     this.outer = undefined
-    return Effect.updateFiberRefs((id, refs) => (id === outer.id ? World.restored(id, refs, outer.refs) : refs))
+    return World.back(outer)
   }
 
   /** Runs the whole cleanup. */

@@ -23,6 +23,7 @@ import * as FiberRefs from "effect/FiberRefs"
 import * as RuntimeFlags from "effect/RuntimeFlags"
 import * as Origin from "../core/Origin.js"
 import * as Region from "../core/Region.js"
+import type * as Spans from "../core/Spans.js"
 import { isImmediate } from "../internal/Immediate.js"
 import * as Defect from "../core/Defect.js"
 import type { Interactor } from "../interaction/Interactor.js"
@@ -42,6 +43,7 @@ import * as LateModule from "../core/LateModule.js"
 import * as CallFiber from "./CallFiber.js"
 import type { RunningCall } from "./RunningCalls.js"
 import { SameTool } from "./SameTool.js"
+import * as SessionSpan from "./SessionSpan.js"
 import * as ToolRun from "./ToolRun.js"
 import { presentable, tellEnd, tooMany, unknownTool } from "./ToolResultEncoding.js"
 import { emit, flushOutput, setStatus, type TurnContext } from "./TurnContext.js"
@@ -80,6 +82,7 @@ export class ToolBatch implements ToolRun.Host {
   /** Summaries of the proposed arguments: a call mostly runs with them. */
   readonly summaries: Array<string | undefined>
   private room = true
+  private spans: Array<Spans.Open | undefined> | undefined
   private running: Array<RunningCall> | undefined
   /** Calls that have started or are about to, and have not ended. */
   private open = 0
@@ -344,6 +347,10 @@ export class ToolBatch implements ToolRun.Host {
     })
   }
 
+  opened(index: number, span: Spans.Open): void {
+    ;(this.spans ??= [])[index] = span
+  }
+
   // An interrupted call publishes nothing itself; this does it.
   private over(index: number, call: ToolCall, cancelled: boolean): void {
     if (this.known[index] !== undefined) return
@@ -366,7 +373,9 @@ export class ToolBatch implements ToolRun.Host {
     this.known[index] = toolResult
     session.journal?.ended(toolResult)
     flushOutput(session, call.id)
-    return tellEnd(session, toolResult, startedAt)
+    const room = tellEnd(session, toolResult, startedAt)
+    SessionSpan.toolEnded(session, this.spans?.[index], toolResult)
+    return room
   }
 
   /** Decides about one call, in the running fiber of its turn; an exit where nothing has to be waited for. */

@@ -6,6 +6,7 @@ import type * as FiberId from "effect/FiberId"
 import * as FiberRef from "effect/FiberRef"
 import * as FiberRefs from "effect/FiberRefs"
 import * as Defect from "../core/Defect.js"
+import * as Spans from "../core/Spans.js"
 import type { ToolOutcome } from "../core/ToolOutcome.js"
 import type { Allowed } from "../permission/PermissionGate.js"
 import type { ToolCall } from "../tool/ToolCall.js"
@@ -26,6 +27,8 @@ export interface Host {
   readonly cleanup: BatchCleanup
   /** False: the bus is full. */
   readonly end: (index: number, call: ToolCall, outcome: ToolOutcome, result: unknown, startedAt?: number) => boolean
+  /** The span of a call that runs: the end of the call ends it. */
+  readonly opened: (index: number, span: Spans.Open) => void
   /** The FiberRefs of a call. */
   readonly entered: (
     call: ToolCall,
@@ -80,9 +83,7 @@ const begin = (host: Host, { call, entry, index }: Subject, allowed: Allowed): E
       ? Effect.zipRight(host.cleanup.log(call, exit.cause), restored)
       : restored
   }
-  const handler = handled(host, call, entry, allowed.params)
-  const traced = SessionSpan.tool(session, call, allowed.encoded, (exit) => resultOf(entry, exit), handler)
-  return Effect.matchCauseEffect(traced, {
+  return Effect.matchCauseEffect(handled(host, { call, entry, index }, allowed), {
     onFailure: (cause) => finished(Exit.failCause(cause)),
     onSuccess: (value) => finished(Exit.succeed(value))
   })
@@ -91,9 +92,8 @@ const begin = (host: Host, { call, entry, index }: Subject, allowed: Allowed): E
 /** The handler, with the call's FiberRefs until its fiber ends or the batch restores them. */
 const handled = (
   host: Host,
-  call: ToolCall,
-  entry: ToolRegistry.Entry,
-  params: unknown
+  { call, entry, index }: Subject,
+  { encoded, params }: Allowed
 ): Effect.Effect<unknown, unknown> => {
   const { handler, timeout } = entry
   const { session } = host
@@ -105,11 +105,25 @@ const handled = (
           Effect.suspend(() => handler(params)),
           { duration: timeout, onTimeout: () => tookTooLong }
         )
+  const open = (place: Spans.Place) => {
+    const span = session.spans.open(() => SessionSpan.tool(session, call, encoded), place)
+    if (span !== undefined) host.opened(index, span)
+    return span
+  }
   // The fiber of one of many calls has them already.
-  if (host.only === undefined) return Effect.suspend(work)
+  if (host.only === undefined) {
+    if (Spans.areOff(session.spans)) return Effect.suspend(work)
+    const entered = Effect.updateFiberRefs((id, refs) => {
+      const span = open(new Spans.In(refs))
+      return span === undefined ? refs : Spans.entered(id, refs, span)
+    })
+    return Effect.flatMap(entered, work)
+  }
   const enter = Effect.updateFiberRefs((id, refs) => {
     const outer = FiberRefs.getOrDefault(refs, FiberRef.currentContext)
-    return host.entered(call, id, refs, session.contextOf(entry, outer))
+    const context = session.contextOf(entry, outer)
+    const span = Spans.areOff(session.spans) ? undefined : open(new Spans.In(refs))
+    return host.entered(call, id, refs, span === undefined ? context : span.around(context))
   })
   return Effect.flatMap(enter, work)
 }

@@ -22,6 +22,7 @@ import * as Option from "effect/Option"
 import * as EventLoop from "../internal/EventLoop.js"
 import * as Region from "../core/Region.js"
 import * as Defect from "../core/Defect.js"
+import * as Spans from "../core/Spans.js"
 import type { CancelReason } from "../core/Interruption.js"
 import { BadOutput, type ModelError, type Service as Model } from "../model/Model.js"
 import * as TokenUsage from "../model/TokenUsage.js"
@@ -112,11 +113,6 @@ export class Turn {
     return this.fiber.run(this.steps(input), ended, fork)
   }
 
-  /** As {@link run}, in a fiber of its own; waits for the end. */
-  apart(input: ReadonlyArray<Message>): Work {
-    return Effect.suspend(() => this.fiber.apart(this.steps(input)))
-  }
-
   private *steps(input: ReadonlyArray<Message>): Steps {
     const { begun, session } = this.options
     const { compaction, inbox, journal } = session
@@ -203,11 +199,12 @@ export class Turn {
     const { session } = this.options
     const generation = this.generation()
     const { model } = generation
-    const run = SessionSpan.modelCall(session, model, this.count, generation.run)
-    let reply = yield* this.fiber.section(run, () => generation.left())
-    while (this.isToBeRetried(generation, reply)) {
-      reply = yield* this.fiber.section(generation.retry, () => generation.left())
-    }
+    const span = Spans.areOff(session.spans) ? undefined : new SessionSpan.ModelSpan(session, model, this.count)
+    const attempt = (run: typeof generation.run) =>
+      this.fiber.section(span === undefined ? run : span.around(run), () => generation.left())
+    let reply = yield* attempt(generation.run)
+    while (this.isToBeRetried(generation, reply)) reply = yield* attempt(generation.retry)
+    if (span !== undefined) yield* span.end(reply)
     session.state.cut = undefined
     if (this.fiber.isStopped) {
       this.called(model, generation.partial(interrupted))

@@ -13,6 +13,7 @@ import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
+import type * as Tracer from "effect/Tracer"
 import type { CorrelationId, MessageId, ToolCallId } from "../core/Id.js"
 import type * as Todo from "../core/Todo.js"
 import * as EventLoop from "../internal/EventLoop.js"
@@ -122,6 +123,13 @@ export interface TurnContext extends Agenda.Service {
   readonly state: SessionState
 }
 
+/** A turn that has a span. */
+export interface InSpan {
+  readonly span: Tracer.Span | undefined
+  /** These services without it. */
+  readonly outside: (context: Context.Context<never>) => Context.Context<never>
+}
+
 type Stream = Chunk["stream"]
 
 export interface SessionState extends EventLoop.LoopTurn {
@@ -144,6 +152,8 @@ export interface SessionState extends EventLoop.LoopTurn {
   authority: PermissionGate.Authority | undefined
   /** The same without the session's own authority: it applies also to children that work for the turn. */
   bound: PermissionGate.Authority | undefined
+  /** The span of the running turn. */
+  span: InSpan | undefined
 }
 
 /** `ambient` yields further services for its tools; called once, when the first tool runs. */
@@ -166,7 +176,8 @@ export const idle = (model: Model.Service): SessionState => ({
   status: "idle",
   authority: undefined,
   ...EventLoop.fresh,
-  bound: undefined
+  bound: undefined,
+  span: undefined
 })
 
 const none: ReadonlyArray<never> = []
@@ -317,7 +328,7 @@ class SessionContext implements TurnContext {
       sink: (chunk) => printed(this, chunk),
       ambient: this.ambient
     })
-    return this.contexts.of(entry, outer)
+    return this.contexts.of(entry, this.state.span?.outside(outer) ?? outer)
   }
 
   forget(): void {

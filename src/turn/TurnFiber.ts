@@ -22,9 +22,7 @@ import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
 import { YieldWrap } from "effect/Utils"
-import * as DetachedFiber from "../internal/DetachedFiber.js"
 import * as Region from "../core/Region.js"
-import { OneShot } from "../internal/OneShot.js"
 import * as GracePeriod from "../internal/GracePeriod.js"
 import type { Interactor } from "../interaction/Interactor.js"
 
@@ -73,17 +71,6 @@ export class TurnFiber {
    */
   run(steps: Steps, ended: () => Work, fork: Fork): Work {
     return Effect.withFiberRuntime((fiber) => this.leg({ steps, ended, fork }, fiber))
-  }
-
-  /** As {@link run}, in a fiber of its own; waits for the end. */
-  apart(steps: Steps): Work {
-    return Effect.flatMap(DetachedFiber.here, (place) => {
-      // The place has the interactor, as this is run with one; its type does not know.
-      const fork = (work: Work) => void DetachedFiber.unsafeFork(place, work as Effect.Effect<void>)
-      const end = new OneShot<void>()
-      fork(this.run(steps, () => Effect.sync(() => end.complete()), fork))
-      return end
-    })
   }
 
   /**

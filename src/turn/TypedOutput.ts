@@ -83,7 +83,7 @@ export class TypedOutput<out A = unknown> {
 
   constructor(private readonly reader: Reader<A>) {}
 
-  /** Answers that did not fit. */
+  /** Answers that did not fit; infinite where none could. */
   get failures(): number {
     return this.count
   }
@@ -97,7 +97,7 @@ export class TypedOutput<out A = unknown> {
     const read = this.reader.read(text)
     this.value = Either.getRight(read)
     this.invalid = Option.getOrUndefined(Either.getLeft(read))
-    if (this.invalid !== undefined) this.count++
+    if (this.invalid !== undefined) this.count += this.invalid.issues.includes(waiting) ? Infinity : 1
     return this.invalid
   }
 
@@ -125,6 +125,10 @@ interface Reader<out A> {
 const compiled = new WeakMap<object, Reader<unknown>>()
 
 const mostIssues = 10
+
+/** Said of a schema whose decoding waits. No answer could be another, so the model is not asked again. */
+const waiting =
+  "its schema waits for something while it decodes, and a result is decoded at once; give a schema that does not wait, and do the rest with the value"
 
 /** A schema, made ready once for all turns. */
 class Compiled<A, I> implements Reader<A> {
@@ -202,8 +206,12 @@ const onlyBlock = (text: string): string | undefined => {
   return second === undefined ? block?.[1] : undefined
 }
 
+/** Effect's own words for what cannot be decoded without waiting. */
+const waits = "cannot be be resolved synchronously"
+
 const issuesOf = (error: ParseResult.ParseError): ReadonlyArray<string> => {
   const issues = ParseResult.ArrayFormatter.formatErrorSync(error)
+  if (issues.some(({ _tag, message }) => _tag === "Forbidden" && message.includes(waits))) return [waiting]
   const told = issues.slice(0, mostIssues).map(({ message, path }) => {
     const where = path.length === 0 ? "" : `${path.map(String).join(".")}: `
     return ForeignJson.echo(`${where}${message}`)

@@ -412,6 +412,27 @@ describe("in files", () => {
   )
 
   live(
+    "the trail of a fork begins with where it comes from",
+    Effect.gen(function* () {
+      const place = yield* newPlace
+      const forkOf = { sessionId: SessionId.make("ses_parent"), turn: 2, entry: 17 }
+      yield* process(place, [{ ...question, class: "session", kind: "fork", forkOf }, asked(1)])
+      yield* process(place, [asked(2)])
+      const { records } = yield* verify(place)
+      assert.deepInclude(records[0], { _tag: "Opened", forkOf })
+      assert.notProperty(records[1], "forkOf")
+      assert.deepStrictEqual(
+        records
+          .slice(0, 3)
+          .map((record) => AuditReport.line(record).includes("a fork of ses_parent at the end of turn 2")),
+        [true, false, false]
+      )
+      // Of a trail that is whole, nothing is said of who wrote in it before.
+      assert.match(AuditReport.line(records[3] ?? assert.fail("it was not opened again")), /reopened$/)
+    })
+  )
+
+  live(
     "a released session can come back",
     Effect.gen(function* () {
       const place = yield* newPlace
@@ -662,7 +683,7 @@ describe("what cannot be recorded", () => {
     Effect.gen(function* () {
       const place = yield* newPlace
       yield* process(place, [asked(1)], { key })
-      assert.include((yield* Effect.flip(process(place, [asked(2)]))).message, "--key")
+      assert.include((yield* Effect.flip(process(place, [asked(2)]))).message, "give that key")
       assert.include((yield* Effect.flip(process(place, [asked(2)], { key: otherKey }))).message, "another key")
       yield* process(place, [asked(2)], { key })
       assert.strictEqual((yield* verify(place, key)).records.length, 4)

@@ -1,5 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Either from "effect/Either"
+import * as FastCheck from "fast-check"
+import { execFileSync, spawnSync } from "node:child_process"
+import * as fs from "node:fs"
+import * as os from "node:os"
 import * as PathPattern from "../../src/builtin/PathPattern.js"
 
 const glob = (pattern: string, path: string): boolean => Either.getOrThrow(PathPattern.glob(pattern))(path)
@@ -65,5 +69,52 @@ describe("PathPattern.ignoreRules", () => {
     assert.isTrue(verdict(rules, "trailing"))
     assert.isUndefined(verdict(rules, "# all logs"))
     assert.isUndefined(verdict("{a,b}", "a"), "braces are no part of this language")
+    assert.isUndefined(verdict("/*.log", "a/b.log"))
+  })
+
+  it("ignores what git ignores", () => {
+    const part = FastCheck.constantFrom(
+      ...["a", "b", "ab", ".x", "a.b", "*", "*.b", "a*", "**", "?", "[ab]", "[!a]", "a**b", "*a*", "\\*"]
+    )
+    const joined = FastCheck.array(FastCheck.tuple(part, FastCheck.constantFrom("/", "/", "")), {
+      minLength: 1,
+      maxLength: 3
+    })
+    const rule = FastCheck.tuple(
+      FastCheck.constantFrom("", "", "!"),
+      FastCheck.constantFrom("", "/"),
+      joined.map((parts) => parts.flat().join("").replace(/\/$/, "")),
+      FastCheck.constantFrom("", "", "/")
+    ).map((parts) => parts.join(""))
+    const name = FastCheck.constantFrom("a", "b", "c", "ab", "a.b", ".x", "c.b", "abb", "xab")
+    const tree = FastCheck.record({
+      rules: FastCheck.array(rule, { minLength: 1, maxLength: 4 }),
+      paths: FastCheck.array(FastCheck.array(name, { minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 10 })
+    })
+    const root = fs.mkdtempSync(`${os.tmpdir()}/assent-ignore-`)
+    try {
+      execFileSync("git", ["init", "-q", root])
+      const ours = FastCheck.sample(tree, 400).flatMap(({ paths, rules }, i) => {
+        fs.mkdirSync(`${root}/${i}`)
+        fs.writeFileSync(`${root}/${i}/.gitignore`, rules.join("\n"))
+        const { verdict } = PathPattern.ignoreRules(rules.join("\n"))
+        // What is in a directory that is ignored cannot be kept.
+        const isIgnored = (names: ReadonlyArray<string>) =>
+          names.some((_, at) => verdict(names.slice(0, at + 1).join("/"), at + 1 < names.length) === true)
+        return paths.map((names) => ({ path: `${i}/${names.join("/")}`, rules, ignored: isIgnored(names) }))
+      })
+      const told = spawnSync("git", ["-C", root, "check-ignore", "--no-index", "--stdin"], {
+        input: ours.map(({ path }) => path).join("\n"),
+        encoding: "utf8"
+      })
+      const ignored = new Set(told.stdout.split("\n"))
+      assert.isAbove(ignored.size, 100)
+      assert.deepStrictEqual(
+        ours.filter((one) => one.ignored !== ignored.has(one.path)),
+        []
+      )
+    } finally {
+      fs.rmSync(root, { recursive: true })
+    }
   })
 })

@@ -257,6 +257,20 @@ describe("an undo", () => {
     })
   )
 
+  told("makes nothing where the workspace is gone, and says so", (story) =>
+    Effect.gen(function* () {
+      story.put("a", "old")
+      story.begin()
+      yield* story.write("a", "new")
+      yield* story.write("made", "new")
+      story.end()
+      fs.rmSync(story.root, { recursive: true })
+      assert.include(yield* Effect.flip(story.undo()), `The workspace is gone: there is no directory ${story.root}.`)
+      assert.isFalse(fs.existsSync(story.root))
+      assert.deepStrictEqual(story.recorded, [])
+    })
+  )
+
   told("brings back what a tool deleted, with its mode, and not over another file", (story) =>
     Effect.gen(function* () {
       story.put("dir/a", "old", 0o750)

@@ -27,6 +27,7 @@ describe("paths", () => {
           for (const path of [
             ".assent/permissions.json",
             ".ASSENT/x",
+            ".a\u017fsent/x",
             ".jaato/x",
             "deep/../.assent",
             "deep/.assent/x"
@@ -107,6 +108,7 @@ describe("paths", () => {
             "alias/audit/log",
             "keys/id",
             ".ASSENT/x",
+            ".a\u017fsent/x",
             "other/.assent/config.json",
             "other/.Assent/new",
             "theirs/new"
@@ -229,6 +231,23 @@ describe("write_file", () => {
         assert.strictEqual(yield* get("a/b/c"), "3")
         assert.strictEqual((yield* fileSystem.stat(`${root}/a/b/c`)).mode & 0o777, 0o755)
         assert.deepStrictEqual(yield* fileSystem.readDirectory(`${root}/a/b`), ["c"])
+      })
+    )
+  )
+
+  it.scopedLive(
+    "writes a file of its own where the old one has another name, by a hard link, as what is protected may have",
+    inWorkspace(({ call, fileSystem, get, put, root }) =>
+      Effect.gen(function* () {
+        for (const [name, tool, params] of [
+          ["written", "write_file", { content: "new" }],
+          ["edited", "edit_file", { old_text: "old", new_text: "new" }]
+        ] as const) {
+          yield* put(`.assent/${name}`, "old")
+          yield* fileSystem.link(`${root}/.assent/${name}`, `${root}/${name}`)
+          yield* call(tool, { path: name, ...params })
+          assert.deepStrictEqual([yield* get(name), yield* get(`.assent/${name}`)], ["new", "old"])
+        }
       })
     )
   )

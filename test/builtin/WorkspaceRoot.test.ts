@@ -3,7 +3,9 @@ import * as NodeContext from "@effect/platform-node/NodeContext"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as WorkspaceFile from "../../src/builtin/WorkspaceFile.js"
 import * as WorkspaceRoot from "../../src/builtin/WorkspaceRoot.js"
+import { inWorkspace } from "./workspaceFixture.js"
 
 /** A workspace, and how often it asked where a path is. */
 const world = Effect.gen(function* () {
@@ -64,6 +66,72 @@ describe("a path that is not there", () => {
           }
         }
       }
+    }).pipe(Effect.provide(NodeContext.layer))
+  )
+})
+
+describe("a workspace that was deleted", () => {
+  const calls = [
+    ["run_command", { command: "pwd" }],
+    ["run_command", { command: "pwd", cwd: "sub" }],
+    ["run_command", { command: "pwd", background: true }],
+    ["read_file", { path: "a.txt" }],
+    ["list_files", {}],
+    ["search_files", { pattern: "a" }],
+    ["write_file", { path: "a.txt", content: "a" }],
+    ["write_file", { path: "sub/deep/a.txt", content: "a" }],
+    ["edit_file", { path: "a.txt", old_text: "a", new_text: "b" }]
+  ] as const
+  const told = (root: string) =>
+    `The workspace is gone: there is no directory ${root}. Nothing is made in its place; it can be used again when it is back.`
+
+  for (const [name, put] of [
+    ["is told by every tool, and not made again, and used when it is back", undefined],
+    ["is told the same where a file is in its place", "file"]
+  ] as const) {
+    it.scopedLive(
+      name,
+      inWorkspace(({ call, check, fileSystem, root }) =>
+        Effect.gen(function* () {
+          yield* fileSystem.remove(root, { recursive: true })
+          if (put !== undefined) yield* fileSystem.writeFileString(root, put)
+          for (const [tool, params] of calls) {
+            assert.strictEqual(yield* check(tool, params), told(root), tool)
+            assert.strictEqual(yield* call(tool, params), `failed: ${told(root)}`, tool)
+          }
+          assert.strictEqual(yield* fileSystem.exists(root), put !== undefined)
+          yield* fileSystem.remove(root, { force: true })
+          yield* fileSystem.makeDirectory(root)
+          assert.include(yield* call("write_file", { path: "sub/a.txt", content: "a" }), "Created sub/a.txt")
+        })
+      )
+    )
+  }
+
+  it.scopedLive("is told of the directory that is meant, where others were added", () =>
+    Effect.gen(function* () {
+      const fileSystem = yield* FileSystem.FileSystem
+      const base = yield* Effect.flatMap(fileSystem.makeTempDirectoryScoped(), fileSystem.realPath)
+      const root = `${base}/ws`
+      const added = [`${base}/beside`, `${root}/inside`]
+      for (const one of [root, ...added]) yield* fileSystem.makeDirectory(one)
+      const workspace = yield* WorkspaceRoot.make({ root, added })
+      const write = (path: string) =>
+        Effect.either(
+          Effect.provideService(WorkspaceFile.write({ path, content: "a" }), WorkspaceRoot.WorkspaceRoot, workspace)
+        )
+      for (const one of added) yield* fileSystem.remove(one, { recursive: true })
+      assert.deepStrictEqual(
+        yield* write("../beside/deep/a"),
+        Either.left(told(added[0] ?? "").replace("workspace", "added directory"))
+      )
+      // A directory of the workspace like any other.
+      assert.deepStrictEqual(yield* write("inside/deep/a"), Either.right("Created inside/deep/a (1 line)."))
+      yield* fileSystem.makeDirectory(added[0] ?? "")
+      yield* fileSystem.remove(root, { recursive: true })
+      assert.isTrue(Either.isRight(yield* write("../beside/deep/a")))
+      assert.deepStrictEqual(yield* write("inside/a"), Either.left(told(root)))
+      assert.deepStrictEqual(yield* fileSystem.readDirectory(base), ["beside"])
     }).pipe(Effect.provide(NodeContext.layer))
   )
 })

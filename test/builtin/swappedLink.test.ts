@@ -5,21 +5,31 @@ import * as Layer from "effect/Layer"
 import * as fs from "node:fs"
 import { inWorkspace, type Fixture, type Needs } from "./workspaceFixture.js"
 
-/** Replaces a directory of the workspace by a link that leads out of it, right before the call of this number. */
+/** What somebody does to the workspace in the middle of a call. */
+type Deed = (place: Pick<Fixture, "root" | "outside">) => void
+
+/** A directory becomes a link that leads out of the workspace. */
+const swap: Deed = ({ outside, root }) => {
+  fs.renameSync(`${root}/dir`, `${root}/aside`)
+  fs.symlinkSync(outside, `${root}/dir`)
+}
+
+/** Does it right before the call of this number. */
 class Attacker {
   calls = 0
   armed = false
 
-  constructor(readonly at: number) {}
+  constructor(
+    readonly at: number,
+    readonly deed: Deed
+  ) {}
 
-  readonly layer = (root: () => string, outside: () => string) =>
+  readonly layer = (place: Pick<Fixture, "root" | "outside">) =>
     Layer.effect(
       FileSystem.FileSystem,
       Effect.map(FileSystem.FileSystem, (real) => {
-        const swap = () => {
-          if (!this.armed || this.calls++ !== this.at) return
-          fs.renameSync(`${root()}/dir`, `${root()}/aside`)
-          fs.symlinkSync(outside(), `${root()}/dir`)
+        const strike = () => {
+          if (this.armed && this.calls++ === this.at) this.deed(place)
         }
         return new Proxy(real, {
           get: (target, name, receiver) => {
@@ -27,7 +37,7 @@ class Attacker {
             if (typeof member !== "function") return member
             return (...args: ReadonlyArray<unknown>) =>
               Effect.suspend(() => {
-                swap()
+                strike()
                 return Reflect.apply(member, target, args)
               })
           }
@@ -43,13 +53,14 @@ const atEveryMoment = (
     fixture: Fixture,
     strike: <A, E, R>(call: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>,
     at: number
-  ) => Effect.Effect<void, unknown, Needs>
+  ) => Effect.Effect<void, unknown, Needs>,
+  deed: Deed = swap
 ) =>
   Effect.gen(function* () {
     let finished = false
     for (let at = 0; !finished && at < 200; at++) {
       const place = { root: "", outside: "" }
-      const attacker = new Attacker(at)
+      const attacker = new Attacker(at, deed)
       const strike = <A, E, R>(call: Effect.Effect<A, E, R>) =>
         Effect.suspend(() => {
           attacker.armed = true
@@ -69,10 +80,7 @@ const atEveryMoment = (
             finished = attacker.calls <= at
           }),
         {},
-        attacker.layer(
-          () => place.root,
-          () => place.outside
-        )
+        attacker.layer(place)
       )()
     }
     assert.isTrue(finished)
@@ -122,6 +130,32 @@ describe("a directory that becomes a link while a file in it is read", () => {
               .map((name) => fs.readFileSync(name, "utf8"))
             assert.notInclude(JSON.stringify([result, changed]), "and a key", `call ${at}`)
           })
+        ),
+      120_000
+    )
+  }
+})
+
+describe("a workspace that goes while a call works in it", () => {
+  const calls = [
+    ["write_file", { path: "file.txt", content: "new" }],
+    ["write_file", { path: "dir/new/deep/file.txt", content: "new" }],
+    ["edit_file", { path: "dir/there.txt", old_text: "old", new_text: "new" }]
+  ] as const
+  for (const [tool, params] of calls) {
+    it.scopedLive(
+      `is not made again by ${tool} of ${params.path}, whenever that happens`,
+      () =>
+        atEveryMoment(
+          "old",
+          ({ call, root }, strike, at) =>
+            Effect.gen(function* () {
+              yield* strike(call(tool, params))
+              // The call was over in time.
+              const gone = fs.existsSync(`${root}-moved`)
+              assert.notStrictEqual(fs.existsSync(root), gone, `call ${at}`)
+            }),
+          ({ root }) => fs.renameSync(root, `${root}-moved`)
         ),
       120_000
     )

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Clock from "effect/Clock"
+import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -304,7 +305,23 @@ describe("ConsoleChannel", () => {
       const asking = yield* ask(samples.Approve.interaction)
       yield* TestClock.adjust("1 minute")
       assert.strictEqual((yield* Effect.flip(Fiber.join(asking)))._tag, "InteractionTimedOut")
-      assert.deepStrictEqual(terminal.screen(), ["Allow run_command? (closed: answered elsewhere or withdrawn)", ">"])
+      assert.deepStrictEqual(terminal.screen(), ["Allow run_command? (closed: nobody answered in time)", ">"])
+    })
+  )
+
+  it.scoped("takes no time from a question that stands behind something else", () =>
+    Effect.gen(function* () {
+      const { ask, screen, terminal } = yield* setup({ timeouts: { permission: "30 seconds" } })
+      const free = yield* Deferred.make<void>()
+      const other = yield* Effect.fork(screen.dialog("Something else", () => Deferred.await(free)))
+      const asking = yield* ask(samples.Approve.interaction)
+      yield* TestClock.adjust("10 minutes")
+      yield* Deferred.succeed(free, undefined)
+      yield* Fiber.join(other)
+      yield* TestClock.adjust("10 seconds")
+      assert.include(terminal.screen(), "0:20 left to answer")
+      yield* TestClock.adjust("20 seconds")
+      assert.strictEqual((yield* Effect.flip(Fiber.join(asking)))._tag, "InteractionTimedOut")
     })
   )
 

@@ -420,6 +420,23 @@ describe("the terminal in other hands", () => {
     })
   )
 
+  it.scoped("gives back what was written there for a question that is gone", () =>
+    Effect.gen(function* () {
+      const { back, outside: given } = yield* outside
+      const { screen, terminal } = yield* setup({ outside: given })
+      const asking = yield* Effect.fork(
+        screen.dialog("Why?", (ask) => ask({ lines: [], label: "answer> ", paste: "insert" }))
+      )
+      yield* TestClock.adjust("1 second")
+      yield* terminal.type("because")
+      yield* terminal.press("g", { ctrl: true })
+      yield* Fiber.interrupt(asking)
+      yield* Deferred.succeed(back, undefined)
+      yield* terminal.settle
+      assert.strictEqual(yield* screen.draft, "because, edited")
+    })
+  )
+
   it.scoped("never gets a secret, nor a choice", () =>
     Effect.gen(function* () {
       const { opened, outside: given } = yield* outside

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as fc from "effect/FastCheck"
+import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/TestClock"
 import * as ConsoleScreen from "../../src/channel/ConsoleScreen.js"
 import * as Picker from "../../src/terminal/Picker.js"
@@ -135,4 +136,68 @@ describe("a list below the prompt", () => {
       })
     )
   })
+})
+
+describe("a question with a list", () => {
+  const choices = fruits.map((name) => ({ text: `the ${name}`, label: name }))
+  const asked = (keys?: ReadonlyMap<string, ReadonlyArray<string>>) =>
+    Effect.gen(function* () {
+      const { screen, terminal } = yield* setup()
+      const asking = yield* Effect.forkScoped(
+        screen.dialog("Which?", (ask) =>
+          ask({ lines: ["one of them"], label: "fruit> ", choices, keys, followUp: true })
+        )
+      )
+      yield* TestClock.adjust("2 seconds")
+      return { answer: Fiber.join(asking), terminal }
+    })
+
+  it.scoped("gives what is marked, after arrows and letters", () =>
+    Effect.gen(function* () {
+      const { answer, terminal } = yield* asked()
+      const above = ["Which?", "│ one of them"]
+      const all = [" 1. apple", " 2. apricot", " 3. banana", " 4. cherry"]
+      assert.deepStrictEqual(terminal.screen(), [
+        ...above,
+        "fruit>",
+        ...all.map((row, at) => (at === 0 ? "› " : "  ") + row)
+      ])
+      yield* terminal.press("down")
+      yield* terminal.press("down")
+      assert.deepStrictEqual(terminal.screen(), [
+        ...above,
+        "fruit>",
+        ...all.map((row, at) => (at === 2 ? "› " : "  ") + row)
+      ])
+      yield* terminal.type("ap")
+      assert.deepStrictEqual(terminal.screen(), [...above, "fruit> ap", "›  1. apple", "   2. apricot"])
+      yield* terminal.press("up")
+      yield* terminal.type("\n")
+      assert.strictEqual(yield* answer, "the apricot")
+      assert.deepStrictEqual(terminal.screen(), [...above, "fruit> the apricot", ">"])
+    })
+  )
+
+  it.scoped("takes words that fit nothing as they are", () =>
+    Effect.gen(function* () {
+      const { answer, terminal } = yield* asked()
+      yield* terminal.type("durian")
+      assert.deepStrictEqual(terminal.screen(), ["Which?", "│ one of them", "fruit> durian"])
+      yield* terminal.type("\n")
+      assert.strictEqual(yield* answer, "durian")
+    })
+  )
+
+  it.scoped("has the whole list again when ctrl-c has cleared what was typed, and a number answers by itself", () =>
+    Effect.gen(function* () {
+      const { answer, terminal } = yield* asked(new Map([["3", []]]))
+      yield* terminal.type("che")
+      yield* terminal.press("c", { ctrl: true })
+      assert.strictEqual(terminal.screen().at(-1), "   4. cherry")
+      yield* TestClock.adjust("1 second")
+      yield* terminal.type("3")
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual(yield* answer, "3")
+    })
+  )
 })

@@ -2,17 +2,26 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Fiber from "effect/Fiber"
+import * as TestClock from "effect/TestClock"
 import * as ConsoleChannel from "../../src/channel/ConsoleChannel.js"
 import * as ConsolePlain from "../../src/channel/ConsolePlain.js"
 import * as ConsoleScreen from "../../src/channel/ConsoleScreen.js"
 import * as InteractionSample from "../kit/InteractionSample.js"
 import * as TestTerminal from "../kit/TestTerminal.js"
 
-const setup = (echoes = false, unseen?: ConsolePlain.Options["unseen"]) =>
+const setup = (
+  echoes = false,
+  unseen?: ConsolePlain.Options["unseen"],
+  timeouts?: ConsoleChannel.Options["timeouts"]
+) =>
   Effect.gen(function* () {
     const terminal = yield* TestTerminal.make({ columns: 80, rows: 40 })
     const screen = yield* Effect.provide(ConsolePlain.make({ color: false, echoes, unseen }), terminal.layer)
-    const interactor = yield* Effect.provideService(ConsoleChannel.make(), ConsoleScreen.ConsoleScreen, screen)
+    const interactor = yield* Effect.provideService(
+      ConsoleChannel.make({ timeouts }),
+      ConsoleScreen.ConsoleScreen,
+      screen
+    )
     const ask = (kind: keyof typeof InteractionSample.samples) =>
       Effect.gen(function* () {
         const request = yield* InteractionSample.request(InteractionSample.samples[kind].interaction)
@@ -27,6 +36,20 @@ const cancelled = (result: Either.Either<unknown, { readonly _tag: string }>) =>
   Either.isLeft(result) && result.left._tag === "InteractionCancelled"
 
 describe("a plain console", () => {
+  it.scoped("shows what can be picked as a numbered list above the question", () =>
+    Effect.gen(function* () {
+      const { screen, terminal } = yield* setup()
+      const choices = ["apple", "\u001b[31mcherry"].map((label) => ({ text: "", label }))
+      const asking = yield* Effect.fork(
+        screen.dialog("Which?", (ask) => ask({ lines: ["one of them"], label: "fruit> ", choices }))
+      )
+      yield* terminal.settle
+      assert.include(terminal.raw(), "Which?\n│  1. apple\n│  2. ␛[31mcherry\n│ one of them\nfruit> ")
+      yield* terminal.type("2\n")
+      assert.strictEqual(yield* Fiber.join(asking), "2")
+    })
+  )
+
   it.scoped("takes a secret unseen where that can be had, with its own keys, and lets it be given up", () =>
     Effect.gen(function* () {
       let isUnseen = false
@@ -175,6 +198,20 @@ describe("a plain console", () => {
       assert.notInclude(piped.terminal.raw(), "hunter2")
       const typed = yield* setup(true)
       assert.isTrue(cancelled(yield* Fiber.join(yield* typed.ask("Auth.Password"))))
+    })
+  )
+
+  it.scoped("tells a person once how long they have, and when it is over", () =>
+    Effect.gen(function* () {
+      for (const isPerson of [true, false]) {
+        const { ask, terminal } = yield* setup(isPerson, undefined, { permission: "90 seconds" })
+        const asking = yield* ask("Approve")
+        yield* terminal.type("what?\n")
+        yield* TestClock.adjust("90 seconds")
+        assert.isTrue(Either.isLeft(yield* Fiber.join(asking)))
+        assert.lengthOf(terminal.raw().match(/You have 90 s to answer\./g) ?? [], isPerson ? 1 : 0)
+        assert.include(terminal.raw(), "Allow run_command? (closed: nobody answered in time)\n")
+      }
     })
   )
 

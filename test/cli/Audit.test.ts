@@ -123,6 +123,19 @@ describe("assent audit", () => {
   )
 
   live(
+    "finds a session by the beginning of its id, as other commands do",
+    Effect.gen(function* () {
+      const at = yield* place
+      yield* at.decide(["ses_ab", "ses_abc", "ses_b"])
+      const code = (word: string) => Effect.map(audit(at, ["show", word]), ({ code }) => code)
+      for (const word of ["ses_b", "b", "ab", "abc"]) assert.strictEqual(yield* code(word), 0, word)
+      assert.strictEqual(yield* code("a"), "2 sessions begin with a: ses_ab, ses_abc.")
+      assert.strictEqual((yield* audit(at, ["verify", "b"])).stdout, "ses_b: 2 records, whole and in order.\n")
+      assert.match(String(yield* code("c")), /^There is no audit of session c in .*There are: ses_ab/)
+    })
+  )
+
+  live(
     "names what is broken, goes through the rest, and ends with 1",
     Effect.gen(function* () {
       const at = yield* place
@@ -163,7 +176,7 @@ describe("assent audit", () => {
       assert.include(other.stdout, "written with another key")
       const none = yield* audit(at, ["verify"])
       assert.strictEqual(none.code, 1)
-      assert.include(none.stdout, "give it with --key FILE")
+      assert.include(none.stdout, "give that key. Here it is given with --key FILE.")
       const shown = yield* audit(at, ["show", "ses_a"])
       assert.strictEqual(shown.code, 0)
       assert.include(shown.stderr, "not verified")

@@ -4,7 +4,7 @@ import * as NodeContext from "@effect/platform-node/NodeContext"
 import * as Effect from "effect/Effect"
 import * as FastCheck from "fast-check"
 import { spawn } from "node:child_process"
-import { existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import * as path from "node:path"
 import { fileURLToPath } from "node:url"
 import * as ChatFiles from "../../src/cli/executor/ChatFiles.js"
@@ -29,6 +29,7 @@ const setting = Effect.gen(function* () {
   const file = (name: string) => at.path("workspace", name)
   writeFileSync(file("blob.bin"), new Uint8Array([1, 0, 2]))
   writeFileSync(file("shot.png"), FileSample.png())
+  writeFileSync(file("lie.png"), "no picture\n")
   symlinkSync(at.path("outside.txt"), file("link.txt"))
   mkdirSync(file(".assent"))
   writeFileSync(file(".assent/config.json"), "{}")
@@ -87,6 +88,7 @@ describe("a line that names files", () => {
           ["see @../outside.txt", "../outside.txt is outside the workspace"],
           ["see @link.txt", "link.txt is outside the workspace"],
           ["see @.assent/config.json", "belongs to the runtime"],
+          ["see @lie.png", "lie.png is called image/png"],
           ["@nobody hear this", "There is no agent and no file nobody."]
         ]
         for (const [line, says] of refused) {
@@ -96,6 +98,7 @@ describe("a line that names files", () => {
             (text) => text.replace(/\n/g, " ").includes("Nothing was sent.") && text.endsWith(`> ${line}`)
           )
           assert.include(shown.replace(/\n/g, " "), says.replace(/\n/g, " "))
+          assert.notMatch(shown, /^ {2}with /m)
           yield* screen.type("\x03\x0c")
           yield* screen.sees((text) => text.trim() === ">")
         }
@@ -107,6 +110,30 @@ describe("a line that names files", () => {
         const content = yield* got
         assert.notInclude(content, "[File")
       })
+    )
+  )
+
+  it.live("says that the workspace is gone, and not its files alone", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const at = yield* Program.place
+        yield* at.write("workspace/src/a.ts", "1")
+        const files = yield* ChatFiles.make({ root: at.path("workspace") })
+        const refusals = Effect.all([
+          Effect.flip(files.gather("see @src/a.ts")),
+          Effect.flip(files.gather('see @"two words"')),
+          Effect.flip(files.attach("src/a.ts")),
+          Effect.flip(files.isFile("README"))
+        ])
+        assert.isFalse(yield* files.isFile("README"))
+        rmSync(at.path("workspace"), { recursive: true })
+        const gone = `The workspace is gone: there is no directory ${at.path("workspace")}. `
+        for (const refusal of yield* refusals) assert.include(refusal, gone)
+        // What may be no file is words, and other files are taken.
+        assert.deepStrictEqual((yield* files.gather("@types/node is missing")).words, ["types/node"])
+        yield* at.write("note.txt", "2")
+        assert.include((yield* files.attach(at.path("note.txt"))).said, "note.txt")
+      }).pipe(Effect.provide(NodeContext.layer))
     )
   )
 
@@ -327,6 +354,32 @@ describe("what is piped in beside words", () => {
           refused.stderr,
           /^assent: standard input has 200 kB; a text of at most 200 kB goes with words\. Give less/
         )
+      })
+    )
+  )
+
+  it.live("leaves it to be seen what goes on, except in the background", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { args, at, env, says, server } = yield* setting
+        const shell = yield* Pseudo.startShell(at, { columns: 100, env })
+        yield* shell.sees((text) => text === "$")
+        const line = `echo one | ${shell.program} run ${args.join(" ")} hello`
+        yield* shell.type(`clear; ${line}\r`)
+        const seen = yield* shell.sees((text) => /\n\S thinking \d+\.\ds$/.test(text))
+        assert.include(seen, "with standard input (4 bytes, 1 line)")
+        yield* says("There.")
+        // Nothing of it is left.
+        yield* shell.sees((text) => text.endsWith("(4 bytes, 1 line)\nThere.\n$"))
+        yield* server.received
+        const before = shell.raw().length
+        yield* shell.type(`${line} &\r`)
+        yield* server.received
+        yield* shell.type("jobs\r")
+        yield* shell.sees((text) => text.includes("Running"))
+        yield* says("Here.")
+        yield* shell.sees((text) => text.includes("Here."))
+        assert.notInclude(shell.raw().slice(before), "thinking")
       })
     )
   )

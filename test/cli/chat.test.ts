@@ -309,8 +309,8 @@ describe.concurrent("assent chat at a pipe", () => {
       inOrder(stdout, [
         "Allow write_file?",
         "mode: plan",
-        "Look at the tests first.",
         "It is read after this",
+        "Look at the tests first.",
         "A plan."
       ])
     })

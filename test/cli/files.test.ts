@@ -1,6 +1,7 @@
 /** Files that come with words, at the command line and over JSON lines. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import { execFileSync } from "node:child_process"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import * as FileSample from "../kit/FileSample.js"
@@ -36,8 +37,21 @@ describe.concurrent("files with words", () => {
         ["-i", "fake.png", "fake.png is to be an image (PNG, JPEG, GIF or WebP), and its bytes are text."],
         ["--file", "fake.png", "fake.png is called image/png, and its bytes are text."],
         ["--file", "large.pdf", "large.pdf is larger than 20 MB, and is not taken."],
-        ["--file", "/dev/zero", "zero is not a file, and is not taken."]
+        ["--file", "/dev/zero", "/dev/zero is a device, and is not taken."],
+        ["-i", "", "The name of a file is empty. Name one that is there."],
+        ["-i", "loop", "loop cannot be read: its links lead in a circle; name the file itself."],
+        ["-i", "sub", "sub is a directory, and is not taken. Name a file in it."],
+        [
+          "--file",
+          "sub/pipe",
+          "sub/pipe is a pipe, and is not taken. Put what comes out of it into a file, and name that."
+        ],
+        ["--file", "fake.png/x", "fake.png/x cannot be read: there is no such file."],
+        ["--file", "x".repeat(300), `${"x".repeat(199)}… cannot be read: its name is too long.`]
       ]
+      yield* at.makeDirectory("workspace/sub")
+      yield* at.link("loop", "workspace/loop")
+      execFileSync("mkfifo", [at.path("workspace/sub/pipe")])
       for (const [flag, file, says] of cases) {
         const result = yield* at.call(["run", flag, file, "look"])
         assert.deepStrictEqual(result, { code: 2, stdout: "", stderr: `assent: ${says}\n` })

@@ -5,6 +5,7 @@ import * as path from "node:path"
 import { execFileSync } from "node:child_process"
 import * as ModelServer from "../kit/ModelServer.js"
 import * as Program from "../kit/Program.js"
+import { chat } from "../kit/Wire.js"
 
 const commands = "chat run permissions profiles sessions audit answer doctor completion help".split(" ")
 
@@ -148,6 +149,50 @@ describe("doctor", () => {
         )
         assert.match(yield* look("openai/gpt-5"), /^0 ✓ model +openai\/gpt-5$/)
         assert.strictEqual(server.count(), 4)
+      })
+    )
+  )
+
+  it.live("says which thinking the chosen model does not take, as a run does, once", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const place = yield* Program.place
+        const server = yield* ModelServer.make
+        yield* place.write("config/config.json", {
+          models: { "openai-compatible/one": { thinking: 2048 }, "openai-compatible/two": { thinking: "low" } }
+        })
+        const sentence =
+          '"thinking": 2048 of openai-compatible/one does nothing: this model is told low, medium or high, and no number of tokens.'
+        const flags = (model: string) => ["--model", `openai-compatible/${model}`, "--base-url", `${server.url}/v1`]
+        yield* server.play(
+          { status: 404, body: "" },
+          { status: 404, body: "" },
+          ModelServer.eventStream(chat.events({ text: ["ok"] })),
+          ModelServer.eventStream(chat.events({ text: ["ok"] }))
+        )
+        assert.include((yield* place.call(["doctor", ...flags("one")])).stdout, `– thinking     ${sentence}\n`)
+        assert.notInclude((yield* place.call(["doctor", ...flags("two")])).stdout, "thinking")
+        assert.deepStrictEqual(yield* place.call(["run", ...flags("one"), "hello"]), {
+          code: 0,
+          stdout: "ok\n",
+          stderr: `assent: ${sentence}\n`
+        })
+        assert.strictEqual((yield* place.call(["run", ...flags("two"), "hello"])).stderr, "")
+        // A model of a subagent is told at the start, and one that is picked when it is; each once.
+        yield* place.write("config/profiles/looker.json", {
+          name: "looker",
+          description: "Looks.",
+          provider: "openai-compatible",
+          model: "one"
+        })
+        const chatted = yield* place.call(["chat", ...flags("two")], {
+          stdin: "/model openai-compatible/three\n/model openai-compatible/one\n"
+        })
+        const said = chatted.stdout.split(sentence)
+        assert.strictEqual(said.length, 3, chatted.stdout)
+        assert.notInclude(said[0] ?? "", "The model is now")
+        assert.match(said[1] ?? "", /The model is now openai-compatible\/one\.\n$/)
+        assert.include((yield* place.call(["doctor", ...flags("three")])).stdout, sentence)
       })
     )
   )

@@ -411,6 +411,55 @@ describe("a hostile workspace", () => {
     })
   )
 
+  it.scopedLive.each([
+    ["permissions.json", "../conf/own.json"],
+    ["config.json", "../conf/own.json"],
+    ["profiles", "../conf"],
+    // There is nothing yet: writing it would make what the link stands for.
+    ["permissions.json", "../conf/later.json"]
+  ] as const)(
+    "keeps where a link leads that is made while an agent works, .assent/%s to %s, from it",
+    ([name, target]) =>
+      Effect.gen(function* () {
+        const at = yield* Program.place
+        const own = JSON.stringify({ version: 1, blacklist: { tools: ["fetch_url"] } })
+        yield* at.write("workspace/conf/own.json", own)
+        fs.mkdirSync(at.path("workspace/.assent"))
+        // What it does is not seen in the command.
+        yield* at.write("workspace/link.sh", `ln -s ${target} ${at.path("workspace/.assent")}/${name}`)
+        const written = target.endsWith("later.json") ? "conf/later.json" : "conf/own.json"
+        const tools = [
+          { name: "write_file", params: { path: written, content: "{}" } },
+          { name: "run_command", params: { command: `printf x > ${written}` } },
+          { name: "read_file", params: { path: "conf/beside.txt" } }
+        ]
+        yield* at.write("workspace/conf/beside.txt", "seen")
+        yield* at.write(
+          "script.json",
+          JSON.stringify({
+            version: 1,
+            agents: {
+              main: [
+                { tools: [{ name: "run_command", params: { command: "sh link.sh" } }] },
+                ...tools.map((tool) => ({ tools: [tool] })),
+                { text: "done" }
+              ]
+            }
+          })
+        )
+        const model = `script:${at.path("script.json")}`
+        const { stdout } = yield* at.call(["run", "--json", "--yolo", "--sandbox", "off", "--model", model, "go"])
+        assert.isTrue(fs.lstatSync(at.path(`workspace/.assent/${name}`)).isSymbolicLink())
+        assert.strictEqual(fs.readFileSync(at.path("workspace/conf/own.json"), "utf8"), own)
+        assert.isFalse(fs.existsSync(at.path("workspace/conf/later.json")))
+        // What stands beside a file that is linked is the workspace's; what is in a linked directory is not.
+        const outcomes = [...stdout.matchAll(/"_tag":"ToolCallEnded".*?"outcome":"(\w+)"/g)].map(
+          ([, outcome]) => outcome
+        )
+        assert.deepStrictEqual(outcomes.slice(3), [name === "profiles" ? "invalid" : "succeeded"], stdout)
+      })
+  )
+
   it.scopedLive("whose .assent is a link brings another's denials at most", () =>
     Effect.gen(function* () {
       const at = yield* Program.place

@@ -110,6 +110,28 @@ describe("keys at a terminal", () => {
     )
   )
 
+  it.live("stop it in the midst of a search, which goes on where it was", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const place = yield* Program.place
+        const shell = yield* Pseudo.startShell(place)
+        yield* shell.type(`${shell.program} chat\r`)
+        yield* shell.sees((text) => text.endsWith(".\n>"))
+        yield* shell.type("/cost\r")
+        yield* shell.sees((text) => text.includes("> /cost"))
+        yield* shell.type("a draft\x12co")
+        yield* shell.sees((text) => text.endsWith('search "co"> /cost'))
+        yield* shell.type("\x1a")
+        yield* shell.sees((text) => /Stopped[^\n]*\n(?:[^\n]*\n)?\$$/.test(text))
+        yield* shell.type("fg\r")
+        yield* shell.sees((text) => text.endsWith('search "co"> /cost'))
+        // Of the keys that leave the terminal only this one is none of the search's own.
+        yield* shell.type("\x07")
+        yield* shell.sees((text) => text.endsWith("\n> a draft"))
+      })
+    )
+  )
+
   it.live("keep what was typed for the next time, for its owner only, and no secret of it", () =>
     Effect.scoped(
       Effect.gen(function* () {
@@ -186,6 +208,11 @@ describe("a permission at a terminal", () => {
           yield* hushed
           yield* screen.type("/help\r")
           yield* screen.sees((text) => text.includes("this list") && text.endsWith("answer>"))
+          yield* hushed
+          yield* screen.type("/hepl\r")
+          yield* screen.sees((text) =>
+            /There is no command \/hepl\.\s[│\s]*Did\s[│\s]*you\s[│\s]*mean\s[│\s]*\/help\?/.test(text)
+          )
           yield* screen.type("\r")
           yield* screen.sees((text) => text.includes("Please type one of") && text.endsWith("answer>"))
           yield* hushed
@@ -226,11 +253,13 @@ describe("a permission at a terminal", () => {
         yield* second.type("/permissions\r")
         yield* second.sees((text) => /1 allow touch made.* · this project/.test(text) && text.endsWith("rules>"))
         yield* second.type("why run_command touch made\r")
-        yield* second.sees((text) => text.includes("allow (whitelist): touch made"))
+        yield* second.sees((text) => text.includes("Allowed by a rule: touch made (in this project)"))
         yield* second.type("deny rm *\r")
         yield* second.sees((text) => /1 deny {2}rm \* · this session/.test(text))
         yield* second.type("2\r")
         yield* second.sees((text) => text.includes("remove 2 takes that rule away."))
+        yield* second.type("mode deny\r")
+        yield* second.sees((text) => text.includes("mode: deny · suspended: no"))
         yield* second.type("what\r")
         yield* second.sees((text) => text.includes("Nothing here is called what: allow, deny,"))
         yield* second.type("remove 2\r")
@@ -476,7 +505,7 @@ describe("without a screen", () => {
         yield* screen.sees((text) => text.includes("list_files:"))
         yield* screen.type("\x03")
         assert.strictEqual(yield* screen.exit, 130)
-        assert.match(screen.everything().replace(/\n(?!To)/g, ""), /\nTo go on: assent chat --resume ses_\S+$/)
+        assert.match(screen.everything().replace(/\n(?!To)/g, ""), /\nTo go on:assent chat --resume ses_\S+$/)
       })
     )
   )

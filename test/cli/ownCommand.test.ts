@@ -1,7 +1,7 @@
 /** `!command` at the prompt: the person's own act. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import { existsSync, readFileSync } from "node:fs"
+import { existsSync, readFileSync, rmSync } from "node:fs"
 import * as Bubblewrap from "../kit/Bubblewrap.js"
 import * as Confined from "../kit/Confined.js"
 import * as ModelServer from "../kit/ModelServer.js"
@@ -40,6 +40,28 @@ describe("a command with ! before it", () => {
         assert.include(text, "[It ran in a sandbox: it could write in ")
         assert.include(text, "exit code 3")
         assert.notInclude(text, "call again")
+      })
+    )
+  )
+
+  it.live("is told of between words, however narrow the terminal is", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const at = yield* Program.place
+        const screen = yield* Pseudo.start(at, ["chat"], { columns: 40, rows: 30 })
+        const joined = (text: string) => text.replace(/\n +(?=\S)/g, " ")
+        yield* screen.sees((text) => text.endsWith("\n>"))
+        yield* screen.type("!exit 3\r")
+        yield* screen.sees((text) =>
+          /✗ exit code 3 · [\d.]+ s · @! in a message gives it to the agent\n>$/.test(joined(text))
+        )
+        rmSync(at.path("workspace"), { recursive: true })
+        yield* screen.type("!echo one\r")
+        yield* screen.sees((text) =>
+          /✗ The workspace is gone: there is no directory .* Nothing is made in its place; it can be used again when it is back\.\n>$/.test(
+            joined(text)
+          )
+        )
       })
     )
   )
@@ -131,6 +153,33 @@ describe("a command with ! before it", () => {
 
   const colored = "!printf '\\033[31mr''ed\\033[2J \\033[1;38;5;34mbo''ld\\n\\033[0mpl''ain\\n'\r"
 
+  it.live("shows its last lines before any turn, red where it failed, and Ctrl-O opens all of them", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { screen } = yield* setting
+        yield* screen.type("!seq 10000; sleep 600\r")
+        const live = yield* screen.sees((text) => text.includes("\n  10000\n>"))
+        assert.include(live, "> !seq 10000; sleep 600\n  9989\n")
+        yield* screen.type("\x03")
+        yield* screen.sees((text) =>
+          /\n {2}… 9988 lines above · Ctrl-O shows all\n {2}9989\n(?: {2}\d+\n){10} {2}10000\n {2}✗ stopped\n>$/.test(
+            text
+          )
+        )
+        yield* screen.type("!seq 20; exit 3\r")
+        const failed = yield* screen.sees((text) => text.endsWith(offer))
+        assert.match(failed, /\n {2}… 8 lines above · Ctrl-O shows all\n {2}9\n[^]*\n {2}20\n {2}✗ exit code 3 · /)
+        assert.deepStrictEqual(screen.styleOf("✗ exit"), ["1"])
+        yield* screen.type("\x0f")
+        const whole = yield* screen.sees((text) => text.includes("1-20 of 20"))
+        assert.include(whole, "!seq 20; exit 3")
+        yield* screen.type("q")
+        yield* screen.sees((text) => text.endsWith(offer))
+        assert.notMatch(screen.everything(), /^ {2}500$/m)
+      })
+    )
+  )
+
   it.live("keeps the colours of what it prints, unless none are wanted", () =>
     Effect.scoped(
       Effect.gen(function* () {
@@ -157,6 +206,9 @@ describe("a command with ! before it", () => {
         yield* screen.type("!printf '\\033[31mby\\033[0m lines\\n'\r")
         yield* screen.sees((text) => text.includes("\n  by lines\n  ✓ exit code 0"))
         assert.deepStrictEqual(screen.styleOf("by lines"), [])
+        yield* screen.type("!seq 100\r")
+        yield* screen.sees((text) => text.includes("\n  100\n  ✓ exit code 0"))
+        assert.match(screen.everything(), /^ {2}1\n(?: {2}\d+\n){98} {2}100$/m)
         yield* screen.type("/quit\r")
         assert.strictEqual(yield* screen.exit, 0)
       })

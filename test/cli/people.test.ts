@@ -171,6 +171,11 @@ describe.concurrent("who is asked", () => {
         "reviewer: offline decides what the policy delegates, or passes it on, within 5 calls",
         `asked: console, after 10m also file:${at.path("ops")}, after 10m also webhook:https://ops.example`
       ])
+      const why = yield* at.call(["permissions", "why", "run_command", "touch x"])
+      assert.deepStrictEqual(why.stdout.split("\n"), [
+        "Asked about: the default is ask",
+        ...stdout.split("\n").slice(1)
+      ])
       const other = yield* at.call(["permissions", "check", "run_command", "mkdir x", "--escalate", "none"])
       assert.notInclude(other.stdout, "a model may decide it first")
       assert.include(other.stdout, "asked: console\n")

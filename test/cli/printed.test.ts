@@ -83,13 +83,40 @@ describe("what commands do, at a terminal", () => {
       )
     )
 
+  const asksNobody: ReadonlyArray<{ readonly how: string; readonly line: (program: string) => string }> = [
+    { how: "allows all", line: (program) => `${program} run --yolo --model script:s.json go` },
+    { how: "leaves it to a policy", line: (program) => `${program} run --channel auto --model script:s.json go` },
+    { how: "is told more by a pipe", line: (program) => `echo more | ${program} run --yolo --model script:s.json go` },
+    { how: "runs in the background", line: (program) => `${program} run --yolo --model script:s.json go > answer &` }
+  ]
+  for (const { how, line } of asksNobody)
+    it.live(`is seen in a run that ${how} and asks nobody, while it goes on`, () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const place = yield* Program.place
+          const steps = [command("seq 1 20; mkfifo go; touch made; read -r go < go"), { text: "Done." }]
+          const policy = { whitelist: { tools: ["run_command"] } }
+          yield* place.write("workspace/s.json", { version: 1, agents: { main: steps } })
+          yield* place.write("config/permissions.json", policy)
+          const shell = yield* Pseudo.startShell(place, { columns: 100 })
+          yield* shell.type(`${line(shell.program)}\r`)
+          yield* shell.sees((text) => /^(?:\$ )?● run_command seq 1 20/m.test(text))
+          yield* place.appears("workspace/made")
+          const second = yield* Pseudo.startShell(place)
+          yield* second.type("echo > go\r")
+          const end = yield* shell.sees((text) => text.includes("✓"))
+          assert.match(end, /^ {4}… 15 lines above\n {4}16\n/m)
+        })
+      )
+    )
+
   it.live("is told with its exit code in red, and the rest is behind a key", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const screen = yield* chat([command("seq 1 100; exit 3"), { text: "Done." }], {}, "--yolo")
         yield* screen.type("go\r")
         const end = yield* screen.sees((text) => text.endsWith("Done.\n>"))
-        assert.match(end, /✗ run_command exit 3 · \d+ ms · 100 lines/)
+        assert.match(end, /✗ run_command exit 3 · [\d.]+ m?s · 100 lines/)
         assert.deepStrictEqual(screen.styleOf("run_command exit 3"), ["1"])
         yield* screen.type("\x0f")
         const first = yield* screen.sees((text) => text.includes("1-23 of 100"))

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as ModelServer from "../kit/ModelServer.js"
 import * as Program from "../kit/Program.js"
+import * as Pseudo from "../kit/Pseudo.js"
 import { anthropic, chat } from "../kit/Wire.js"
 
 /** A key of no shape that anybody would recognise: it has to be known to be masked. */
@@ -44,11 +45,15 @@ describe.concurrent("a provider", () => {
           calls: [{ id: "call_a", name: "read_file", args: '{"path":"notes.txt"}' }]
         }),
         ModelServer.jsonError(429, chat.error("Slow down.", "rate_limit"), { "retry-after-ms": "20" }),
+        ModelServer.jsonError(429, chat.error("Slow down.", "rate_limit"), { "retry-after-ms": "30" }),
         ...replies({ text: ["Mi", "lk."] })
       )
       const { code, stdout, stderr } = yield* at.run(["run", ...args, "what to buy?"], { env })
       assert.deepStrictEqual({ code, stdout }, { code: 0, stdout: "Milk.\n" })
-      assert.match(stderr, /^assent: .*too many requests.*Slow down\..* Trying again in 20 ms \(attempt 2\)\.\n$/)
+      assert.match(
+        stderr,
+        /^assent: .*too many requests \(429: Slow down\)\. .* Trying again in 20 ms \(attempt 2\)\.\nassent: Trying again in 30 ms \(attempt 3\)\.\n$/
+      )
       const first = yield* server.received
       assert.strictEqual(first.url, chat.path)
       assert.strictEqual(first.headers.authorization, `Bearer ${key}`)
@@ -65,6 +70,7 @@ describe.concurrent("a provider", () => {
       const refused = yield* server.received
       const again = yield* server.received
       assert.deepStrictEqual(ModelServer.json(again), ModelServer.json(refused))
+      assert.deepStrictEqual(ModelServer.json(yield* server.received), ModelServer.json(refused))
       const result = ModelServer.json(again).messages.at(-1)
       assert.deepInclude(result, { role: "tool", tool_call_id: "call_a" })
       assert.include(result.content, "remember the milk")
@@ -153,7 +159,7 @@ describe.concurrent("a provider", () => {
       // Another provider has another address.
       const elsewhere = yield* run("--continue", "--model", "offline", "hello")
       assert.strictEqual(elsewhere.code, 0)
-      assert.deepInclude(yield* run("--continue", "--base-url", `${other.url}/v1`, "sixth"), {
+      assert.deepInclude(yield* run("--continue", ...model, "--base-url", `${other.url}/v1`, "sixth"), {
         stdout: "Five.\n",
         code: 0
       })
@@ -191,6 +197,142 @@ describe.concurrent("a provider", () => {
       yield* at.write(`state/${kept}`, { version: 1, sessions: [before] })
       yield* going(["run", "--continue", "fifth"])
       assert.strictEqual(yield* asked, "old")
+    })
+  )
+
+  it.scopedLive(
+    "goes on with the model that a flag named the last time it went on, unless there is no such model",
+    () =>
+      Effect.gen(function* () {
+        const { args, at, env, server } = yield* setting
+        const reply = replies({ text: ["Seen."] })
+        yield* server.play(...Array.from({ length: 20 }, () => reply).flat())
+        const asked = Effect.repeat(server.received, { until: ({ method }) => method === "POST" }).pipe(
+          Effect.map((request) => ModelServer.json(request).model)
+        )
+        const going = (words: ReadonlyArray<string>, { code = 0, stdin = "" } = {}) =>
+          Effect.map(at.call(words, { env, stdin }), (ended) => assert.strictEqual(ended.code, code, ended.stderr))
+        yield* going(["run", ...args, "first"])
+        const ways: ReadonlyArray<{
+          readonly name: string
+          readonly words: ReadonlyArray<string>
+          readonly stdin?: string
+        }> = [
+          { name: "run-continue", words: ["run", "--continue", "--model", "openai-compatible/run-continue", "go"] },
+          {
+            name: "chat-continue",
+            words: ["chat", "--continue", "--model", "openai-compatible/chat-continue"],
+            stdin: "go\n"
+          },
+          { name: "resume", words: ["run", "--resume", "ses_", "--model", "openai-compatible/resume", "go"] }
+        ]
+        assert.strictEqual(yield* asked, "local-test")
+        for (const { name, stdin = "", words } of ways) {
+          yield* going(words, { stdin })
+          yield* going(["run", "--continue", "--model", "openai-compatible", "go"], { code: 2 })
+          yield* going(["run", "--continue", "go"])
+          assert.deepStrictEqual(yield* Effect.all([asked, asked]), [name, name])
+        }
+        // A fork has it, and a fork of that.
+        for (let n = 0; n < 2; n++) {
+          const { rootSessionId } = JSON.parse((yield* at.call(["sessions", "--json"])).stdout.split("\n")[0] ?? "")
+          yield* going(["sessions", "fork", rootSessionId])
+          yield* going(["run", "--continue", "go"])
+          assert.strictEqual(yield* asked, "resume")
+        }
+      })
+  )
+
+  it.scopedLive("is told the profile that a flag named the last time its session went on, or that there is none", () =>
+    Effect.gen(function* () {
+      const { args, at, env, server } = yield* setting
+      for (const name of ["terse", "kind"])
+        yield* at.write(`config/profiles/${name}.json`, { name, description: name, system_instructions: `Be ${name}!` })
+      yield* server.play(...Array.from({ length: 20 }, () => replies({ text: ["Seen."] })).flat())
+      const spokenAs = (words: ReadonlyArray<string>, stdin = "") =>
+        Effect.gen(function* () {
+          const { code, stderr } = yield* at.call(words, { env, stdin })
+          assert.strictEqual(code, 0, stderr)
+          const request = yield* Effect.repeat(server.received, { until: ({ method }) => method === "POST" })
+          return /Be (\w+)!/.exec(ModelServer.json(request).messages[0].content)?.[1]
+        })
+      const sessions = Effect.map(at.call(["sessions", "--json"]), ({ stdout }) =>
+        Program.linesOf(stdout).map((line): string => JSON.parse(line).rootSessionId)
+      )
+      assert.strictEqual(yield* spokenAs(["run", ...args, "first"]), undefined)
+      const [plain = ""] = yield* sessions
+      assert.strictEqual(yield* spokenAs(["run", "--continue", "--profile", "terse", "go"]), "terse")
+      assert.strictEqual((yield* at.call(["run", "--continue", "--profile", "gone", "go"], { env })).code, 2)
+      assert.strictEqual(yield* spokenAs(["run", "--continue", "go"]), "terse")
+      assert.strictEqual(yield* spokenAs(["chat", "--resume", plain], "/model openai-compatible/other\ngo\n"), "terse")
+      yield* at.call(["sessions", "fork", plain])
+      assert.strictEqual(yield* spokenAs(["run", "--continue", "go"]), "terse")
+      const [fork = ""] = yield* sessions
+      assert.strictEqual(yield* spokenAs(["chat", "--resume", plain, "--profile", "kind"], "go\n"), "kind")
+      assert.strictEqual(yield* spokenAs(["run", "--resume", fork, "--profile", "none", "go"]), undefined)
+      assert.strictEqual(yield* spokenAs(["run", "--resume", fork, "go"]), undefined)
+      // In one chat each session has its own.
+      assert.strictEqual(yield* spokenAs(["chat", "--resume", fork], `/resume ${plain}\ngo\n`), "kind")
+      assert.strictEqual(yield* spokenAs(["run", "--resume", plain, "go"]), "kind")
+    })
+  )
+
+  it.live("is reached, when a session goes on, where the settings say that are trusted then", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { at, server } = yield* setting
+        const model = ["--model", "ollama/local-test"]
+        const needy = ["--model", "openai-compatible/local-test"]
+        const env = { OLLAMA_BASE_URL: server.url, OPENAI_COMPATIBLE_BASE_URL: `${server.url}/v1` }
+        yield* server.play(...replies(...["One.", "Two.", "Three.", "Four."].map((said) => ({ text: [said] }))))
+        const ids: Array<string> = []
+        for (const flags of [model, needy]) {
+          assert.strictEqual((yield* at.call(["run", ...flags, "go"], { env })).code, 0)
+          ids.push(JSON.parse((yield* at.call(["sessions", "--json"])).stdout.split("\n")[0] ?? "").rootSessionId)
+        }
+        yield* at.write("workspace/.assent/config.json", {
+          base_urls: { ollama: server.url, "openai-compatible": `${server.url}/v1` }
+        })
+        const [first = "", second = ""] = ids
+        const untrusted = yield* at.call(["run", "--resume", second, "go"])
+        assert.strictEqual(untrusted.code, 2)
+        assert.match(untrusted.stderr, /start with --trust[^]*needs a base URL/)
+        for (const [id, said] of [
+          [second, "Three."],
+          [first, "Four."]
+        ] as const) {
+          const screen = yield* Pseudo.start(at, ["chat", "--resume", id], { columns: 200 })
+          yield* screen.sees((text) => text.endsWith("y/N>"))
+          // What is typed at once is no answer.
+          yield* Effect.sleep("700 millis")
+          yield* screen.type("y\r")
+          yield* screen.sees((text) => text.endsWith("\n>"))
+          yield* screen.type("go\r")
+          yield* screen.sees((text) => text.includes(said))
+          yield* screen.type("\x04")
+          assert.strictEqual(yield* screen.exit, 0)
+          // Another one is asked about again.
+          yield* at.write("workspace/.assent/config.json", {
+            base_urls: { "openai-compatible": `${server.url}/v1`, ollama: server.url }
+          })
+        }
+      })
+    )
+  )
+
+  it.scopedLive("is not reached at the address that was given for the model of another one", () =>
+    Effect.gen(function* () {
+      const { args, at, env, server } = yield* setting
+      const vendor = yield* ModelServer.make
+      yield* server.play(...replies({ text: ["One."] }, { text: ["Two."] }))
+      yield* vendor.play(ModelServer.eventStream(anthropic.events({ text: ["Three."] })))
+      yield* at.call(["run", ...args, "first"], { env })
+      const chatted = yield* at.call(["chat", "--continue", "--base-url", `${server.url}/v1`], {
+        env: { ...env, ASSENT_MODEL: "anthropic/claude-x", ANTHROPIC_API_KEY: key, ANTHROPIC_BASE_URL: vendor.url },
+        stdin: "second\n/model anthropic/claude-x\nthird\n"
+      })
+      assert.include(chatted.stdout, "Two.")
+      assert.include(chatted.stdout, "Three.")
     })
   )
 

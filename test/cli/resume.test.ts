@@ -37,7 +37,11 @@ describe("going on with a session", () => {
           // What begins a turn is no interjection, and has no mark of one.
           assert.notInclude(screen.everything(), "↳")
           assert.notInclude(screen.everything(), "> >")
-          assert.include(screen.everything().replaceAll("\n", ""), `To go on: assent chat --resume ${id}`)
+          // The command stands by itself where it does not fit beside the words, and the terminal breaks it at 40 columns.
+          const command = `assent chat --resume ${id}`
+          const told =
+            columns === 40 ? `To go on:\n${command.slice(0, 40)}\n${command.slice(40)}` : `To go on: ${command}`
+          assert.include(screen.everything(), told)
         })
       )
     )
@@ -73,16 +77,23 @@ describe("going on with a session", () => {
     )
   )
 
-  it.live("lists as many as there is room for, the last one first", () =>
+  it.live("lists as many as there is room for, the last one first, and goes to the others by arrows and letters", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const place = yield* Program.place
         yield* said(place, "the first task", "First.")
         yield* said(place, "the second task", "Second.")
-        const screen = yield* Pseudo.start(place, ["--resume"], { columns: 40, rows: 14 })
-        const list = yield* screen.sees((text) => text.endsWith("session>"))
-        assert.match(list, /^Go on with which session\?\n│ {2}1\. the second task\n[^]*… and more: assent sessions\n/)
-        assert.notInclude(list, "first task")
+        yield* said(place, "the third task", "Third.")
+        const screen = yield* Pseudo.start(place, ["--resume"], { columns: 40, rows: 5 })
+        const list = yield* screen.sees((text) => text.includes("session>\n›"))
+        assert.match(list, /\nsession>\n› {2}1\. just now +the third task\n {3}2\. just now +the second task$/)
+        assert.notInclude(list, "first")
+        yield* screen.type("\x1b[A")
+        yield* screen.sees((text) => /\n› {2}3\. just now +the first task$/.test(text))
+        yield* screen.type("task sec")
+        yield* screen.sees((text) => /\nsession> task sec\n› {2}2\. just now +the second task$/.test(text))
+        yield* screen.type("\r")
+        yield* screen.sees((text) => text.includes("> the second task\nSecond.") && text.endsWith("\n>"))
       })
     )
   )
@@ -94,23 +105,32 @@ describe("going on with a session", () => {
         const first = yield* said(place, "the first task", "First.")
         const second = yield* said(place, "the \u001b[31msecond task", "Second.")
         const screen = yield* Pseudo.start(place, ["--resume"])
-        const list = yield* screen.sees((text) => text.endsWith("session>"))
-        assert.match(
-          list,
-          /│ {2}1\. just now .*second task +1 turn {2}ses_\S+\n│ {2}2\. just now .*the first task +1 turn {2}ses_\S+\n/
+        yield* screen.sees((text) =>
+          /\nsession>\n› {2}1\. just now .*second task +1 turn {2}ses_\S+\n {3}2\. just now .*the first task +1 turn {2}ses_\S+$/.test(
+            text
+          )
         )
         yield* screen.type("2\r")
         yield* screen.sees((text) => text.includes("> the first task\nFirst.") && text.endsWith("\n>"))
         yield* screen.type("/resume\r")
-        yield* screen.sees((text) => text.endsWith("session>"))
-        yield* screen.type("nonsense\r")
-        yield* screen.sees((text) => text.includes("There is no session nonsense.") && text.endsWith("session>"))
+        yield* screen.sees((text) => text.includes("session>\n›"))
+        yield* screen.type("nonsense")
+        yield* screen.sees((text) => text.endsWith("session> nonsense"))
+        yield* screen.type("\r")
+        yield* screen.sees((text) => /There is no session nonsense\.[^]*session>\n›/.test(text))
         yield* screen.type("\x1b")
         yield* screen.sees((text) => text.endsWith("(back)\n>"))
         yield* screen.type(`/resume ${second.slice(0, -4)}\r`)
         yield* screen.sees((text) => text.includes("second task\nSecond.") && text.endsWith("\n>"))
         yield* screen.type(`/resume ${second}\r`)
         yield* screen.sees((text) => text.includes("That is this session."))
+        // As in the list, with a mark at this one; a narrower terminal has less of each.
+        yield* screen.type("/sessions\r")
+        yield* screen.sees((text) =>
+          /\n {2}just now .*the first task +1 turn {2}ses_\S+\n● just now .*second task +1 turn {2}ses_\S+\nTo go on with one: \/resume,/.test(
+            text
+          )
+        )
         yield* screen.type("more\r")
         yield* screen.sees((text) => text.includes("Again.") && text.endsWith("\n>"))
         yield* screen.type("/quit\r")

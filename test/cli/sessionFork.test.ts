@@ -135,7 +135,11 @@ describe("assent sessions", () => {
   live("refuses in words what cannot be forked, and leaves nothing of it", (at) =>
     Effect.gen(function* () {
       const refusals = [
-        [["fork", root], { at: "3" }, /Session ses_root has no turn 3: 1 turn of it has ended\. assent sessions turns/],
+        [
+          ["fork", root],
+          { at: "3" },
+          /Session ses_root has no turn 3: 1 turn of it has ended; 0 is its beginning\. assent sessions turns/
+        ],
         [["fork", root], { at: "-1" }, /"-1" is no number of a turn/],
         [["fork", root], { at: "two" }, /"two" is no number of a turn/],
         [["fork"], {}, /assent sessions fork needs a session/],

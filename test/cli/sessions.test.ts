@@ -252,7 +252,7 @@ describe("assent sessions", () => {
         "│ explore ▸ Looked around.",
         "  ↳ from you: Be quick",
         "  ✓ explore · works in the background",
-        "  ✗ look denied · call_2",
+        "  ✗ look call_2 denied · call_2",
         "  ? Select: Which?",
         "  ! person: 1",
         "Done.",

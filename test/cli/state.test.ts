@@ -128,6 +128,40 @@ describe("a session", () => {
     })
   )
 
+  it.scopedLive(
+    "is answered and taken over from another workspace by the beginning of its id, if no other begins so",
+    () =>
+      Effect.gen(function* () {
+        const at = yield* Program.place
+        const [first = "", second = ""] = yield* Effect.forEach(["workspace", "other"], (name) =>
+          Effect.gen(function* () {
+            const cwd = yield* at.makeDirectory(name)
+            return sessionIn((yield* at.call(["run", `run touch ${name}`], { cwd })).stderr)
+          })
+        )
+        const shared = [...first].findIndex((char, index) => char !== second[index])
+        const from = { cwd: yield* at.makeDirectory("third") }
+        const both = first.slice(0, shared)
+        for (const verb of ["answer", "adopt"]) {
+          const refused = yield* at.call(["sessions", verb, both], from)
+          assert.strictEqual(refused.code, 2)
+          assert.include(refused.stderr, `Sessions of 2 workspaces begin with ${both}: `)
+          assert.include(refused.stderr, `${first} (${at.path("workspace")})`)
+          assert.include(refused.stderr, `${second} (${at.path("other")})`)
+          const unknown = yield* at.call(["sessions", verb, "ses_zzz"], from)
+          assert.strictEqual(unknown.code, 2)
+        }
+        // Without the letters that all begin with, too.
+        const shown = yield* at.call(["sessions", "answer", first.slice("ses_".length, shared + 1)], from)
+        assert.include(shown.stdout, "touch workspace")
+        fs.renameSync(at.path("workspace"), at.path("moved"))
+        const adopted = yield* at.call(["sessions", "adopt", first.slice(0, shared + 1)], { cwd: at.path("moved") })
+        assert.strictEqual(adopted.code, 0, adopted.stderr)
+        assert.include((yield* at.call(["sessions", "list"], { cwd: at.path("moved") })).stdout, first)
+        assert.include((yield* at.call(["sessions", "list"], { cwd: at.path("other") })).stdout, second)
+      })
+  )
+
   it.scopedLive("in a store that several workspaces share is no other's", () =>
     Effect.gen(function* () {
       const at = yield* Program.place

@@ -25,9 +25,9 @@ describe("a file that somebody put there", () => {
     ["as much as may be", (file) => fs.writeFileSync(file, "é".repeat(limit / 2)), "é".repeat(limit / 2)],
     ["a byte more", (file) => fs.writeFileSync(file, "x".repeat(limit + 1)), "It is larger than 1000 bytes."],
     ["a hole", (file) => (fs.writeFileSync(file, ""), fs.truncateSync(file, 2 ** 40)), "It is larger than 1000 bytes."],
-    ["a pipe", (file) => execFileSync("mkfifo", [file]), "It is not a file."],
-    ["a link to a device", (file) => fs.symlinkSync("/dev/zero", file), "It is not a file."],
-    ["a directory", (file) => fs.mkdirSync(file), "It is not a file."]
+    ["a pipe", (file) => execFileSync("mkfifo", [file]), "It is a pipe."],
+    ["a link to a device", (file) => fs.symlinkSync("/dev/zero", file), "It is a device."],
+    ["a directory", (file) => fs.mkdirSync(file), "It is a directory."]
   ]
   it.scopedLive.each(cases)("is read when it is one and bounded: %s", ([, put, expected]) =>
     Effect.gen(function* () {

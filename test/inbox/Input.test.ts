@@ -246,9 +246,15 @@ describe("reading a file", () => {
       const said = (path: string, maxBytes?: number) =>
         Effect.map(Effect.flip(Input.read(path, maxBytes === undefined ? {} : { maxBytes })), ({ message }) => message)
       assert.strictEqual(yield* said(`${directory}/none.png`), "none.png cannot be read: there is no such file.")
-      assert.strictEqual(yield* said(directory, 5), `${directory.split("/").at(-1)} is not a file, and is not taken.`)
-      assert.strictEqual(yield* said(`${directory}/pipe`), "pipe is not a file, and is not taken.")
-      assert.strictEqual(yield* said("/dev/zero"), "zero is not a file, and is not taken.")
+      assert.strictEqual(
+        yield* said(directory, 5),
+        `${directory.split("/").at(-1)} is a directory, and is not taken. Name a file in it.`
+      )
+      assert.strictEqual(
+        yield* said(`${directory}/pipe`),
+        "pipe is a pipe, and is not taken. Put what comes out of it into a file, and name that."
+      )
+      assert.strictEqual(yield* said("/dev/zero"), "zero is a device, and is not taken.")
       assert.strictEqual(
         yield* said(`${directory}/shot.png`, 10),
         "shot.png is larger than 10 bytes, and is not taken."

@@ -26,6 +26,15 @@ const problems = (decoded: Either.Either<unknown, ReadonlyArray<Field.Problem>>)
   Either.isLeft(decoded) ? decoded.left.map(({ field, message }) => `${field ?? "form"}: ${message}`) : ["(none)"]
 
 describe("a question as a form", () => {
+  it("has none where no argument may be edited, and says what it takes", () => {
+    const { editable: _, ...plain } = approve({})
+    const request = new Interaction.Approve(plain)
+    assert.isUndefined(Form.of(request))
+    assert.deepStrictEqual(problems(Form.decode(request, { decision: "allow" })), [
+      "form: This Approve request has no form; it takes an answer."
+    ])
+  })
+
   it("is flat JSON Schema with a message, in the shape of an elicitation", () => {
     assert.deepStrictEqual(Form.of(samples.Clarify.interaction), {
       message: "before we start",

@@ -41,7 +41,7 @@ export const trees = { child: [0], nested: [0, 1], deep: [0, 1, 2], siblings: [0
 
 export const kinds = ["Approve", "Approve", "Ask", "approveSubagentEnvelope"] as const
 export const deeds = ["allow", "deny", "all", "cancel", "fail", "crash", "nonsense"] as const
-export const policies = ["answers", "knows nothing", "misfits", "crashes"] as const
+export const policies = ["answers", "knows nothing", "misfits", "crashes", "hangs"] as const
 
 /** A number selects one of the things that exist at that moment. */
 export type Action =
@@ -268,6 +268,8 @@ class World {
         return Effect.succeedSome({ decision: "perhaps" })
       case "crashes":
         return Effect.dieMessage("the policy is broken")
+      case "hangs":
+        return Effect.never
     }
   }
 

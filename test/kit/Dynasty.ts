@@ -266,6 +266,9 @@ const wrongIn = (plan: Plan, { events, nodes, shown, worked }: Played, seen: (wh
   const approved = new Set(
     events.flatMap((event) => (event._tag === "SubagentEnvelopeApproved" ? [event.subagentId] : []))
   )
+  const root = nodes.find(({ origin }) => origin.depth === 0)?.origin.sessionId
+  const stageEnd = events.findIndex((event) => event._tag === "TurnEnded" && event.sessionId === root)
+  const isOver = (event: AgentEvent) => stageEnd >= 0 && events.indexOf(event) > stageEnd
   for (const { agent, call, session, tool } of worked) {
     const decision = how(session, call)
     if (decision?.granted !== true) {
@@ -286,7 +289,8 @@ const wrongIn = (plan: Plan, { events, nodes, shown, worked }: Played, seen: (wh
       if (plan.stage?.includes(tool) !== true) wrong.push(`${agent} ran ${tool} outside of its stage`)
       continue
     }
-    if (plan.stage !== undefined) {
+    // What goes on after its stage has its own envelope again, and never more than the stage had.
+    if (plan.stage !== undefined && (!isOver(decision) || !plan.stage.includes(tool))) {
       wrong.push(`${agent} ran ${tool} by its own envelope in a stage`)
       continue
     }

@@ -21,6 +21,7 @@ export interface Options {
 }
 
 export interface Pseudo {
+  readonly pid: number
   /** Types keys as a terminal sends them. */
   readonly type: (keys: string) => Effect.Effect<void>
   readonly resize: (columns: number, rows: number) => Effect.Effect<void>
@@ -129,6 +130,7 @@ const spawn = (
           Effect.flatten
         )
       return {
+        pid: child.pid,
         type: (keys) => Effect.sync(() => child.write(keys)),
         resize: (columns, rows) =>
           Effect.sync(() => {

@@ -86,6 +86,7 @@ export interface Options {
   readonly policy?: PolicySource | undefined
   readonly guards?: ReadonlyArray<Guard.Guard> | undefined
   readonly authority?: PermissionGate.Authority | undefined
+  readonly insteadOfAsking?: PermissionGate.Authority | undefined
   readonly person?: TestInteractor.Options | TestInteractor.Script | undefined
   readonly secrets?: ReadonlyArray<string> | undefined
   /** Instead of the person. */
@@ -109,7 +110,8 @@ export const make = (options: Options = {}) =>
       bus: recorder.bus,
       redactor,
       guards: options.guards ?? [],
-      authority: options.authority
+      authority: options.authority,
+      insteadOfAsking: options.insteadOfAsking
     })
     const entryOf = (name: string): ToolRegistry.Entry => {
       const entry = tools.get(name)

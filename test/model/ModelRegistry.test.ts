@@ -80,7 +80,7 @@ describe("a reference", () => {
 })
 
 describe("settings", () => {
-  it.effect("a missing key names its variable and the offline alternative", () =>
+  it.effect("a missing key names its option and the usual variable", () =>
     Effect.gen(function* () {
       for (const [ref, name] of [
         ["anthropic/a", "ANTHROPIC_API_KEY"],
@@ -91,7 +91,7 @@ describe("settings", () => {
         const options = { keys: { openai: Redacted.make(" \n") }, keyNames: { google: "MY_GOOGLE_KEY" } }
         const message = yield* unavailable(ref, options)
         assert.include(message, name)
-        assert.include(message, "--model offline")
+        assert.include(message, 'Give one in "keys"')
       }
     })
   )
@@ -105,7 +105,7 @@ describe("settings", () => {
           assert.notInclude(message, "secret")
         }
       }
-      assert.include(yield* unavailable("openai-compatible/m"), "--base-url")
+      assert.include(yield* unavailable("openai-compatible/m"), 'Give one in "baseUrls".')
     })
   )
 

@@ -242,7 +242,7 @@ describe("OfflineModel", () => {
       assert.include(reply.text, "not a language model")
       assert.include(reply.text, "read README.md")
       assert.notInclude(reply.text, "run ls")
-      assert.include(reply.text, "--model")
+      assert.include(reply.text, "PROVIDER/MODEL")
       assert.deepStrictEqual(reply.calls, [])
       assert.strictEqual(reply.reason, "stop")
       assert.include((yield* answer([user("hi")], [])).text, "none of the tools")

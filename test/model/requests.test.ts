@@ -4,11 +4,13 @@ import * as Prompt from "@effect/ai/Prompt"
 import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Redacted from "effect/Redacted"
 import * as LanguageModel from "@effect/ai/LanguageModel"
 import * as Stream from "effect/Stream"
 import * as LanguageModelAdapter from "../../src/model/LanguageModelAdapter.js"
 import type * as Model from "../../src/model/Model.js"
+import * as ThinkingSetting from "../../src/model/ThinkingSetting.js"
 import * as ModelRegistry from "../../src/model/ModelRegistry.js"
 import { ask, asker, collect, failureOf, key, tools } from "../kit/ModelSample.js"
 import * as ModelServer from "../kit/ModelServer.js"
@@ -377,4 +379,26 @@ describe("any language model", () => {
       assert.lengthOf(chosen, 6, "it was not asked what it cannot do")
     })
   )
+
+  const thoughts: ReadonlyArray<Model.Thinking> = [{ budget: 2048 }, { budget: 0 }, { effort: "high" }]
+  const thinkers = [
+    ...wires,
+    { ...wireOf("anthropic"), model: "claude-sonnet-5-5" },
+    { ...wireOf("google"), model: "gemini-2.5-pro" },
+    { ...wireOf("google"), model: "gemini-3-flash-preview", path: "/unused" }
+  ]
+  for (const wire of thinkers) {
+    it.live(`what ${wire.provider}/${wire.model} takes of a thinking setting is what is said of it`, () =>
+      Effect.gen(function* () {
+        const usual = yield* sent(wire, {})
+        for (const thinking of thoughts) {
+          const got = yield* Effect.exit(sent(wire, { thinking }))
+          const isTaken = Exit.isSuccess(got) && JSON.stringify(got.value) !== JSON.stringify(usual)
+          const problem = ThinkingSetting.problem(`${wire.provider}/${wire.model}`, thinking)
+          assert.strictEqual(problem === undefined, isTaken, JSON.stringify(thinking))
+          if (problem !== undefined) assert.strictEqual(/ is refused: /.test(problem), Exit.isFailure(got), problem)
+        }
+      })
+    )
+  }
 })

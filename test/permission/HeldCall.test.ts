@@ -1,4 +1,4 @@
-/** Calls that are allowed and wait for room, while a person changes what allowed them. */
+/** Calls that are allowed and wait for room, or are asked about, while a person changes what allowed them or would. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -9,6 +9,7 @@ import * as Origin from "../../src/core/Origin.js"
 import type * as PermissionGate from "../../src/permission/PermissionGate.js"
 import type { PermissionState } from "../../src/permission/PermissionState.js"
 import type { Verdict } from "../../src/permission/Verdict.js"
+import * as TestInteractor from "../../src/testing/TestInteractor.js"
 import * as Kit from "../kit/gate.js"
 
 const origin = { sessionId: Kit.ses("root"), rootSessionId: Kit.ses("root"), agent: "main", depth: 0 }
@@ -99,4 +100,77 @@ describe("a call that waits for room", () => {
       })
     )
   }
+})
+
+/** What becomes of a call that is asked about, where the state is changed while the dialog is open. */
+const whileAsked = (
+  says: TestInteractor.Step,
+  meanwhile: (state: PermissionState) => void,
+  { authority, policy }: Case
+): Effect.Effect<string> =>
+  Effect.gen(function* () {
+    let change = () => {}
+    let asked = 0
+    const person = () => {
+      asked++
+      return TestInteractor.wait(Effect.sync(() => (change(), says)))
+    }
+    const kit = yield* Kit.make({ policy, authority, person })
+    change = () => meanwhile(kit.state)
+    const { _tag } = yield* kit.check("shell", { command: "touch a" })
+    assert.strictEqual(asked, 1)
+    const resolved = kit.resolved()
+    assert.lengthOf(resolved, 1)
+    assert.strictEqual(resolved[0]?.granted, _tag === "Allowed")
+    return _tag
+  })
+
+describe("a call that a person is asked about", () => {
+  const cases: ReadonlyArray<readonly [string, Case]> = [
+    ["by default", { policy: {} }],
+    ["as it is reserved", { policy: { approvals: [{ patterns: ["touch *"] }] } }],
+    ["as no envelope has it", { policy: {}, authority: () => Effect.succeedNone }]
+  ]
+  for (const [what, one] of cases) {
+    it.effect(`runs as answered, unless somebody has denied such calls meanwhile: ${what}`, () =>
+      Effect.gen(function* () {
+        const all = {
+          ...changes,
+          "mode deny": (state: PermissionState) => state.setMode("deny"),
+          cleared: (state: PermissionState) => state.clear(),
+          "denied and removed": (state: PermissionState) => {
+            state.deny("touch *")
+            state.remove("touch *")
+          },
+          "denied and allowed": (state: PermissionState) => {
+            state.deny("touch *")
+            state.allow("touch *")
+          }
+        }
+        for (const says of one.policy?.approvals === undefined ? ["y", "a"] : ["y"]) {
+          const found: Array<string> = []
+          for (const [name, meanwhile] of Object.entries(all))
+            if ((yield* whileAsked(says, meanwhile, one)) === "Denied") found.push(name)
+          assert.deepStrictEqual(found, ["mode plan", "denied"], says)
+        }
+        for (const meanwhile of Object.values(all)) assert.strictEqual(yield* whileAsked("n", meanwhile, one), "Denied")
+      })
+    )
+  }
+
+  it.effect("in another way, as about an envelope, runs unless somebody has denied such calls meanwhile", () =>
+    Effect.gen(function* () {
+      for (const denied of [false, true]) {
+        const kit: Effect.Effect.Success<ReturnType<typeof Kit.make>> = yield* Kit.make({
+          insteadOfAsking: () =>
+            Effect.sync(() => {
+              if (denied) kit.state.deny("touch *")
+              return Option.some({ granted: true, method: "envelope", reason: "it may" } as const)
+            })
+        })
+        const { _tag } = yield* kit.check("shell", { command: "touch a" })
+        assert.strictEqual(_tag, denied ? "Denied" : "Allowed")
+      }
+    })
+  )
 })

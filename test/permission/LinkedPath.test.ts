@@ -48,7 +48,7 @@ interface Options {
   /** Without the guards that look at files, which may ask for themselves. */
   readonly unguarded?: true
   /** What the person says. Default: no. */
-  readonly says?: string
+  readonly says?: TestInteractor.Step
 }
 
 /**
@@ -262,6 +262,39 @@ describe("a pattern over a path that allows", () => {
           (yield* Effect.all(settled)).map(({ _tag }) => _tag),
           ["Allowed", "Denied"]
         )
+      }).pipe(Effect.provide(NodeContext.layer))
+    )
+  }
+})
+
+describe("an answer about a path", () => {
+  const secret = ["write_file(*path=secret*)"]
+  const cases: ReadonlyArray<readonly [string, PolicySource]> = [
+    ["a list denies", { blacklist: { patterns: secret } }],
+    ["a guard denies", { guards: { deny: { patterns: secret } } }],
+    ["two have to allow", { approvals: [{ patterns: secret, quorum: 2 }] }],
+    ["two have to allow, as one has everything", { approvals: [{ tools: ["*"] }, { patterns: secret, quorum: 2 }] }]
+  ]
+  for (const [what, policy] of cases) {
+    it.scoped(`does not count where a link led elsewhere when it was given, to what ${what}`, () =>
+      Effect.gen(function* () {
+        const { fs, make, root } = yield* inWorkspace
+        const lead = (target: string) =>
+          Effect.orDie(
+            Effect.zipRight(fs.remove(`${root}/src/here`, { force: true }), fs.symlink(target, `${root}/src/here`))
+          )
+        for (const [target, granted] of [
+          ["a.ts", "Allowed"],
+          ["../secret.txt", "Denied"]
+        ] as const) {
+          yield* lead("a.ts")
+          const { asOne, gate, proposal } = yield* make({
+            policy,
+            says: TestInteractor.wait(Effect.as(lead(target), "y"))
+          })
+          const { _tag } = yield* asOne(gate.check(proposal(...write("src/here"))))
+          assert.strictEqual(_tag, granted, target)
+        }
       }).pipe(Effect.provide(NodeContext.layer))
     )
   }

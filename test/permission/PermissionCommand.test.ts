@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as AgentEvent from "../../src/event/AgentEvent.js"
 import * as PermissionCommand from "../../src/permission/PermissionCommand.js"
 import type { PolicySource } from "../../src/permission/PolicySource.js"
 import * as SessionRule from "../../src/permission/SessionRule.js"
@@ -130,6 +131,58 @@ describe("permissions", () => {
     })
   )
 
+  it.effect("says why in words for a person, none of which is a name of ours", () =>
+    Effect.gen(function* () {
+      const { lines, policy, run, state, tools } = yield* setUp({
+        guards: { deny: { patterns: ["rm -rf *"] } },
+        blacklist: { patterns: ["sudo *"] },
+        whitelist: { patterns: ["ls"] }
+      })
+      const target = { state, policy, tools, sessionId: Kit.ses("root"), guards: [] }
+      lines("allow git *")
+      lines("deny git push")
+      const table: ReadonlyArray<readonly [string, string]> = [
+        ["shell git status", "Allowed by a rule of this session: git *"],
+        ["shell git push", "Denied by a rule of this session: git push"],
+        ["shell ls", "Allowed by a rule: ls"],
+        ["shell sudo ls", "Denied by a rule: sudo *"],
+        ["shell make", "Asked about: the default is ask"],
+        ['note {"n": 1}', "Allowed: the tool asks nobody"]
+      ]
+      for (const [call, expected] of table) {
+        const wanted = Either.right({ lines: [expected], changed: false })
+        assert.deepStrictEqual(run(`why ${call}`), wanted)
+        assert.deepStrictEqual(yield* PermissionCommand.answer(`why ${call}`, target), wanted)
+      }
+      assert.deepStrictEqual(
+        yield* PermissionCommand.answer("why shell rm -rf /", target),
+        Either.right({ lines: ["Denied, whatever else allows it: forbidden by rule rm -rf *"], changed: false })
+      )
+      for (const mode of ["allow", "deny", "plan"]) {
+        lines(`mode ${mode}`)
+        for (const call of ["shell make", 'note {"n": 1}', 'write {"path": "a", "content": "b"}', "write {}"]) {
+          const { lines: said } = Either.getOrThrow(yield* PermissionCommand.answer(`why ${call}`, target))
+          assert.match(said[0] ?? "", /^(?:Allowed|Denied|Asked about|Not possible)\b/, call)
+          assert.isFalse(
+            AgentEvent.PermissionMethod.literals.some((method) => said.join().includes(`(${method})`)),
+            call
+          )
+          // Each of them is a row.
+          assert.notInclude(said.join(""), "\n", call)
+        }
+      }
+      // What a model could do instead is for the model.
+      assert.deepStrictEqual(
+        yield* PermissionCommand.answer('why write {"path": "a", "content": "b"}', target),
+        Either.right({
+          lines: ["Denied: plan mode: write is not run, because it may change something."],
+          changed: false
+        })
+      )
+      assert.isTrue(PermissionCommand.isQuestion("why shell ls"))
+    })
+  )
+
   it.effect("changes this session: allow, deny, default, suspend, resume, clear", () =>
     Effect.gen(function* () {
       const { check, lines, resolved, run } = yield* setUp()
@@ -178,7 +231,7 @@ describe("permissions", () => {
   it.effect("does not allow everything by a star, and says what a pattern does not allow", () =>
     Effect.gen(function* () {
       const { left, lines } = yield* setUp()
-      assert.include(left("allow *"), "permissions default allow")
+      assert.include(left("allow *"), "the mode allow does that")
       assert.include(lines("allow n*m")[1], "allows no command")
       assert.deepStrictEqual(lines("allow npm*"), ["Allowed for this session: npm*"])
       assert.deepStrictEqual(lines("allow git *"), ["Allowed for this session: git *"])
@@ -190,8 +243,8 @@ describe("permissions", () => {
     Effect.gen(function* () {
       const { left } = yield* setUp()
       const table: ReadonlyArray<readonly [string, string]> = [
-        ["allow", "permissions allow needs a tool name, a pattern or a command."],
-        ["deny  ", "permissions deny needs a tool name, a pattern or a command."],
+        ["allow", "What is allowed or denied is a tool's name, a pattern or a command."],
+        ["deny  ", "What is allowed or denied is a tool's name, a pattern or a command."],
         ["default maybe", "permissions default takes ask, plan, deny, allow."],
         ["default", "permissions default takes ask, plan, deny, allow."],
         ["suspend now", "permissions suspend takes turn, idle or all."],
@@ -200,9 +253,11 @@ describe("permissions", () => {
           "permissions check needs a tool: deploy, note, look, write, shell, boxed, finish, shown, brief, broken."
         ],
         [
-          "check nothing",
-          "permissions check needs a tool: deploy, note, look, write, shell, boxed, finish, shown, brief, broken."
+          "why git push",
+          "There is no tool git. There are: deploy, note, look, write, shell, boxed, finish, shown, brief, broken. " +
+            "For a command: permissions why shell git push"
         ],
+        ["check shel ls", "There is no tool shel. Did you mean shell?"],
         ["check write {oops", "Those arguments are not JSON: {oops"]
       ]
       for (const [line, expected] of table) assert.strictEqual(left(line), expected, line)

@@ -26,7 +26,7 @@ const withTree = <A, E>(
     const fs = yield* FileSystem.FileSystem
     const root = yield* Effect.flatMap(fs.makeTempDirectoryScoped(), fs.realPath)
     const [workspace, outside] = [`${root}/ws`, `${root}/out`]
-    for (const directory of ["src/deep", ".assent", "sub"]) {
+    for (const directory of ["src/deep", ".assent", "sub", "held"]) {
       yield* fs.makeDirectory(`${workspace}/${directory}`, { recursive: true })
     }
     yield* fs.makeDirectory(`${outside}/dir/below`, { recursive: true })
@@ -40,11 +40,14 @@ const withTree = <A, E>(
     yield* fs.symlink("src/not-yet", `${workspace}/hopeful`)
     yield* fs.symlink(".assent", `${workspace}/innocent`)
     yield* fs.symlink("src", `${workspace}/src-link`)
+    yield* fs.symlink("../held", `${workspace}/.assent/profiles`)
     yield* fs.symlink("loop", `${workspace}/loop`)
     const check = (subject: PermissionRule.Subject, pathFields: ReadonlyArray<string>) =>
       Sanitizer.violations(subject, {
         workspace,
-        protectedPaths: [`${workspace}/.assent`, `${workspace}/audit.db`],
+        protectedPaths: [".assent", "audit.db", ".assent/config.json", ".assent/profiles"].map(
+          (name) => `${workspace}/${name}`
+        ),
         pathFields,
         options,
         temporary: [`${root}/tmp`]
@@ -618,9 +621,25 @@ describe("protected paths", () => {
             "ls ?assent/*",
             "find . -exec wc {} +",
             "cat {}",
-            "mv src/a.ts ."
+            "mv src/a.ts .",
+            // Names of what is in a protected place.
+            "cat src/config.json",
+            "node -e 'require(\"./config.json\")'",
+            "echo $(cat profiles/x)"
           ])
-          yield* expectAll<unknown>(file, none, ["src/a.ts", "assent", ".assentx", "audit.db.txt", "b*"])
+          yield* expectAll<unknown>(file, none, ["src/a.ts", "assent", ".assentx", "audit.db.txt", "b*", "config.json"])
+          // Where a link in there leads.
+          yield* expectAll(command, guarded, [
+            "cat held/x",
+            "echo x > held/new.json",
+            "rm -rf held",
+            "cd held && cat x"
+          ])
+          yield* expectAll<unknown>(file, guarded, ["held", "held/new.json", "src/../HELD/x"])
+          // As the most lenient file systems read names.
+          yield* expectAll<unknown>(file, guarded, [".a\u017f\u017fent/x", ".as\u200csent/x", "src/.ass\u00e9nt/x"])
+          yield* expectAll(command, guarded, ["cat .a\u017fsent/x", "echo x > .as\u200csent/x", "cat .a\u017f*/x"])
+          yield* expectAll<unknown>(file, none, [".a\u2026ent", "\u2025/x", ".assent\uff0fx"])
         }),
       everything
     )

@@ -117,7 +117,7 @@ describe("a message with files", () => {
         ]) {
           const error = yield* Effect.flip(refused)
           assert.strictEqual(error._tag, "InputRefused")
-          assert.strictEqual(error.message, says)
+          assert.strictEqual(String(error), `InputRefused: ${says}`)
         }
       }
       assert.deepStrictEqual(heard, [])

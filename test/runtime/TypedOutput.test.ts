@@ -338,6 +338,26 @@ describe("a typed result", () => {
     })
   )
 
+  it.scoped("of a schema that waits while it decodes fails at once, and says what to do instead", () =>
+    Effect.gen(function* () {
+      const Later = Schema.transformOrFail(Schema.String, Schema.String, {
+        strict: true,
+        decode: (text) => Effect.as(Effect.sleep("1 second"), text),
+        encode: (text) => Effect.succeed(text)
+      })
+      const Waiting = Schema.Union(Later, Schema.Array(Later), Schema.Struct({ at: Later }))
+      for (const answer of [{ value: "x" }, { value: ["x"] }, { value: { at: "x" } }, { at: "x" }]) {
+        const { heard, model } = Kit.replies({ text: JSON.stringify(answer) })
+        const kit = yield* Kit.start({ model })
+        const end = yield* kit.agent.run("go", { output: Waiting })
+        assert(end._tag === "Failed")
+        assert.match(end.error, /its schema waits for something while it decodes.* give a schema that does not wait/)
+        assert.strictEqual(end.invalid?.issues.length, 1)
+        assert.strictEqual(heard.length, 1)
+      }
+    })
+  )
+
   it.scoped("of a schema without a JSON form is a defect, and nothing is sent", () =>
     Effect.gen(function* () {
       const { model, requests } = recorded([])

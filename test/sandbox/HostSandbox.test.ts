@@ -259,18 +259,24 @@ describe.skipIf(!Confined.isWanted)("a confined command", () => {
       const place = join(base, "hidden")
       mkdirSync(join(place, "channel"), { recursive: true })
       writeFileSync(join(place, "channel", "question"), "")
+      // As in a home that is the workspace: what is hidden, a repository and the state directory are in what is hidden.
+      execFileSync("git", ["init", "-q", join(place, "state")])
+      writeFileSync(join(place, "state", "sessions.db"), "")
       writeFileSync(join(place, "key"), "secret")
       const { root, sandbox } = yield* world({
         root: place,
-        hidden: [join(place, "channel"), join(place, "key"), join(place, "missing")]
+        directory: join(place, "state/sandbox"),
+        hidden: ["state", "state/sessions.db", "channel", "key", "missing"].map((name) => join(place, name))
       })
       const told = yield* Confined.run(
         sandbox,
         place,
-        "ls channel; cat key; touch channel/answer; echo x > key; mv channel c; mv key k; ls -A"
+        "ls channel state; cat key; touch channel/answer; echo x > key; mv channel c; mv key k; echo ran; ls -A"
       )
       assert.notInclude(told.output, "secret")
       assert.notInclude(told.output, "question")
+      assert.notInclude(told.output, "sessions.db")
+      assert.include(told.output, "ran\n")
       assert.isDefined(root)
       assert.deepStrictEqual(readdirSync(join(place, "channel")), ["question"])
       assert.strictEqual(readFileSync(join(place, "key"), "utf8"), "secret")

@@ -4,6 +4,7 @@ import * as Fiber from "effect/Fiber"
 import { execFileSync } from "node:child_process"
 import {
   existsSync,
+  linkSync,
   lstatSync,
   mkdirSync,
   mkdtempSync,
@@ -31,7 +32,8 @@ const world = Effect.gen(function* () {
   const root = join(place, "workspace")
   mkdirSync(join(root, "inside"), { recursive: true })
   execFileSync("git", ["init", "-q", root])
-  const sandbox = yield* Confined.make({ root, directory: join(place, "state") })
+  const hidden = [join(root, "inside/profiles")]
+  const sandbox = yield* Confined.make({ root, hidden, directory: join(place, "state") })
   return { place, root, sandbox, run: (line: string) => Confined.run(sandbox, root, line) }
 })
 
@@ -193,5 +195,72 @@ describe.skipIf(!Confined.isWanted)("what a command makes of what acts", () => {
       yield* run(`ln -s nowhere .git/config.worktree`)
       assert.strictEqual(lookAt(join(root, ".git/config.worktree")), "absent")
     })
+  )
+})
+
+describe.skipIf(!Confined.isWanted)("another name of what acts, by a hard link", () => {
+  /** What acts, and a name for each of them in a directory where commands write. */
+  const acting = [
+    ".assent/permissions.json",
+    ".assent/profiles/a.json",
+    ".git/config",
+    ".git/hooks/pre-push",
+    "inside/profiles/b.json"
+  ]
+  const linked = Effect.gen(function* () {
+    const { root, run } = yield* world
+    const files = acting.map((file, index) => ({ file, other: `inside/deep/${index}`, text: `# ${file}\n` }))
+    mkdirSync(join(root, ".assent/profiles"), { recursive: true })
+    for (const name of ["deep", "profiles"]) mkdirSync(join(root, "inside", name))
+    for (const { file, text } of files) writeFileSync(join(root, file), text)
+    const link = () => {
+      for (const { file, other } of files) linkSync(join(root, file), join(root, other))
+    }
+    const attack = files
+      .map(({ file, other }) => [
+        `echo x > ${other}; echo x >> ${other}; truncate -s 0 ${other}; chmod 777 ${other}; cp /etc/passwd ${other}`,
+        `ln ${file} new; ln ${other} new; echo x >> new; mv -f new ${other}; mv ${other} moved; echo x >> moved; rm ${other}`
+      ])
+      .flat()
+    const line = `exec 2>/dev/null; ${attack.join("; ")}; mv inside away; echo x >> away/deep/1; echo mine > inside/free`
+    const isAsBefore = () => {
+      for (const { file, other, text } of files) {
+        assert.strictEqual(readFileSync(join(root, file), "utf8"), text)
+        assert.strictEqual(readFileSync(join(root, other), "utf8"), text)
+        assert.strictEqual(lstatSync(join(root, file)).mode & 0o777, 0o644)
+      }
+      assert.strictEqual(readFileSync(join(root, "inside/free"), "utf8"), "mine\n")
+    }
+    return { root, run, files, link, line, isAsBefore }
+  })
+
+  it.scopedLive("is as little written as the first one, however a command goes about it", () =>
+    Effect.gen(function* () {
+      const { isAsBefore, line, link, run } = yield* linked
+      link()
+      assert.deepStrictEqual((yield* run(line)).notices, [])
+      isAsBefore()
+    })
+  )
+
+  it.scopedLive(
+    "is so from the next command on where it is made between two, and no more when it is its own file",
+    () =>
+      Effect.gen(function* () {
+        const { files, isAsBefore, line, link, root, run } = yield* linked
+        yield* run("true")
+        link()
+        yield* run(line)
+        isAsBefore()
+        for (const { file, other, text } of files) {
+          unlinkSync(join(root, other))
+          writeFileSync(join(root, other), text)
+          yield* run(`echo more >> ${other}`)
+          assert.deepStrictEqual(
+            [file, other].map((name) => readFileSync(join(root, name), "utf8")),
+            [text, `${text}more\n`]
+          )
+        }
+      })
   )
 })

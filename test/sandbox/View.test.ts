@@ -35,6 +35,21 @@ describe("View", () => {
     )
   })
 
+  it("mounts nothing in a directory that is hidden", () => {
+    const hidden = { _tag: "Hidden", path: "/w/s", kind: "directory" } as const
+    assert.deepStrictEqual(
+      view([
+        writable("/w"),
+        { _tag: "Hidden", path: "/w/s/sessions.db", kind: "file" },
+        readOnly("/w/s/a/.git/hooks"),
+        writable("/w/s/a/.git"),
+        hidden,
+        readOnly("/w/sb")
+      ]).mounts,
+      [writable("/w"), hidden, readOnly("/w/sb")]
+    )
+  })
+
   const name = FastCheck.constantFrom("a", "b", ".git", "hooks")
   const path = FastCheck.array(name, { minLength: 1, maxLength: 5 }).map((names) => `/${names.join("/")}`)
   const mount = FastCheck.oneof(path.map(writable), path.map(readOnly))

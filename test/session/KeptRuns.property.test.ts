@@ -7,6 +7,7 @@
  * ```
  */
 import { assert, describe, it } from "@effect/vitest"
+import { setTimeout } from "node:timers/promises"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -56,6 +57,11 @@ const drive = (seed: number) => {
   const finished = <A, E>(what: string, fiber: Fiber.RuntimeFiber<A, E>) =>
     Effect.gen(function* () {
       for (let i = 0; i < 60 && Option.isNone(yield* fiber.poll); i++) yield* time.advance(1_000)
+      // What is loaded late comes from the disk, in real time.
+      for (let i = 0; i < 200 && Option.isNone(yield* fiber.poll); i++) {
+        yield* Effect.promise(() => setTimeout(10))
+        yield* time.advance(1_000)
+      }
       if (Option.isNone(yield* fiber.poll)) wrong.push(`${what} does not end`)
     })
 

@@ -283,7 +283,7 @@ describe("Stage", () => {
       const end = yield* Stage.run(agent, once)
       assert.strictEqual(end._tag, "Ok")
       assert.deepStrictEqual(resultsOf(agent), [
-        "Permission denied: Nobody is attached who could answer. Attach a channel, or run with --channel."
+        "Permission denied: Nobody is attached who could answer. Attach a channel."
       ])
       assert.deepStrictEqual(
         end.attempts[0]?.grants.map(({ outcome }) => outcome),

@@ -15,6 +15,7 @@ import * as SessionStore from "../../src/journal/SessionStore.js"
 import * as Dynasty from "../kit/Dynasty.js"
 import * as Family from "../kit/Family.js"
 import { settle } from "../kit/Recorder.js"
+import * as Runs from "../kit/Runs.js"
 
 const { calls, delegate, profile, spawn, work } = Family
 
@@ -215,7 +216,7 @@ describe("a subagent", () => {
     Effect.gen(function* () {
       const seen = new Map<string, number>()
       const note = (what: string) => seen.set(what, (seen.get(what) ?? 0) + 1)
-      for (const plan of FastCheck.sample(Dynasty.plans, { numRuns: 60, seed: 11 })) {
+      for (const plan of FastCheck.sample(Dynasty.plans, { numRuns: Runs.of(480), seed: 11 })) {
         const apart = { ...plan, stage: undefined }
         assert.deepStrictEqual(yield* Dynasty.play(apart, note), [], JSON.stringify(apart, null, 1))
         if (plan.stage === undefined) continue

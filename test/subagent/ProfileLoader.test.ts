@@ -150,7 +150,7 @@ describe("ProfileLoader", () => {
       assert.match(told("cut.yaml").join("\n"), /^\$: not YAML: [^\n]+$/)
       assert.include(told("empty.yml")[0], "$: Expected a profile such as")
       assert.include(told("two.yaml")[0], "$: not YAML")
-      assert.deepStrictEqual(told("folder.json"), ["$: it is not a file"])
+      assert.deepStrictEqual(told("folder.json"), ["$: it is a directory"])
       assert.deepStrictEqual(told("large.json"), ["$: it is larger than 1 MB"])
       assert.deepStrictEqual(told("link.json"), ["$: a symbolic link is not read; put the file itself here"])
       assert.deepStrictEqual(told("torn.json"), told("link.json"))
@@ -163,7 +163,7 @@ describe("ProfileLoader", () => {
     Effect.gen(function* () {
       const { at, load } = yield* place
       yield* Effect.sync(() => execFileSync("mkfifo", [at("a/pipe.json")]))
-      assert.deepStrictEqual((yield* load()).problems, ["a/pipe.json $: it is not a file"])
+      assert.deepStrictEqual((yield* load()).problems, ["a/pipe.json $: it is a pipe"])
     })
   )
 

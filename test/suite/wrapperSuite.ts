@@ -52,11 +52,12 @@ export const wrapperSuite = (
           vote: () => Effect.succeed("open" as const),
           upcoming: Effect.succeed([]),
           next: { by: "another" },
-          halt: () => Effect.void
+          halt: () => Effect.void,
+          shown: Effect.succeed(0)
         }
         yield* outer.request(yield* asked, options)
         assert.lengthOf(given, 1)
-        for (const key of ["withdrawn", "ended", "votes", "vote", "upcoming", "next", "halt"] as const)
+        for (const key of ["withdrawn", "ended", "votes", "vote", "upcoming", "next", "halt", "shown"] as const)
           assert.strictEqual<unknown>(given[0]?.[key], options[key], key)
       })
     )

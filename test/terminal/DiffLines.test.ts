@@ -50,6 +50,55 @@ describe("a diff for a person", () => {
     )
   })
 
+  it("has one row for all that is left out between two changes, long or not", () => {
+    const before = Array.from({ length: 160 }, (_, index) => `line ${index + 1}`)
+    const text = (lines: ReadonlyArray<string>) => `${lines.join("\n")}\n`
+    const after = text(before.map((line, index) => ((index + 1) % 50 === 0 ? `new ${line}` : line)))
+    const changes = [50, 100, 150].map((at) => [
+      `${String(at).padStart(3)} - line ${at}`,
+      `${String(at).padStart(3)} + new line ${at}`
+    ])
+    const [one = [], two = [], three = []] = changes
+    const gap = (count: number) => `    ⋮ ${count} lines the same`
+    const head = "src/x.ts · 3 lines added, 3 removed"
+    assert.deepStrictEqual(plain(text(before), after, 5), [
+      head,
+      ...[gap(4), ...one, gap(49), ...two, gap(49), ...three, gap(4)]
+    ])
+    assert.deepStrictEqual(
+      plain(text(before), after)?.filter((line) => line.includes("⋮")),
+      [gap(41), gap(41)]
+    )
+  })
+
+  it("counts every line of the new version between two changes, shown or left out", () => {
+    const line = fc.constantFrom("a", "b", "c")
+    fc.assert(
+      fc.property(
+        fc.array(line, { minLength: 20, maxLength: 80 }),
+        fc.array(fc.nat(79), { maxLength: 6 }),
+        fc.nat(20),
+        (old, places, most) => {
+          const fresh = old.map((text, index) => (places.includes(index) ? `new ${text}` : text))
+          let next: number | undefined
+          let wasGap = false
+          for (const row of plain(old.join("\n"), fresh.join("\n"), most)?.slice(1) ?? []) {
+            const skipped = /^ *⋮ (\d+) lines? the same$/.exec(row)
+            const shown = /^ *(\d+) [+ ]/.exec(row)
+            if (skipped !== null) {
+              assert.isFalse(wasGap)
+              next = next === undefined ? undefined : next + Number(skipped[1])
+            }
+            wasGap = skipped !== null
+            if (shown === null) continue
+            if (next !== undefined) assert.strictEqual(Number(shown[1]), next)
+            next = Number(shown[1]) + 1
+          }
+        }
+      )
+    )
+  })
+
   it("shows what a terminal would hide", () => {
     assert.include(plain("a\n", "a\x1b[2J\u202e\n")?.join("\n"), "a␛[2J⟨U+202E⟩")
   })

@@ -3,7 +3,6 @@ import * as Cause from "effect/Cause"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
 import * as TestClock from "effect/TestClock"
 import * as TestContext from "effect/TestContext"
@@ -159,26 +158,6 @@ describe("the legs of a turn", () => {
       }
       yield* yield* start(legs, work)
       assert.deepStrictEqual(told, ["interrupted"])
-    })
-  )
-
-  it.effect("apart, its end is waited for: also that of its second fiber", () =>
-    Effect.gen(function* () {
-      const { legs } = make()
-      const told: Array<string> = []
-      const fibers = new Set<string>()
-      const work = function* (): Steps {
-        told.push(kindOf(yield* legs.section(notedIn(fibers, Effect.never))))
-        told.push(kindOf(yield* legs.section(notedIn(fibers, Effect.succeed("on")))))
-      }
-      const nobody = yield* HaltChannel.make
-      const waiting = Effect.zipLeft(Effect.fiberId, legs.apart(work()))
-      const waiter = yield* DetachedFiber.fork(Interactor.withInteractor(nobody.interactor)(waiting))
-      yield* settle
-      legs.interruptSection()
-      fibers.add(FiberId.threadName(yield* Fiber.join(waiter)))
-      assert.deepStrictEqual(told, ["interrupted", "value on"])
-      assert.strictEqual(fibers.size, 3)
     })
   )
 

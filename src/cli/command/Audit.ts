@@ -4,6 +4,7 @@ import * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import { SessionId } from "../../core/Id.js"
+import * as IdName from "../../core/IdName.js"
 import * as AuditArchive from "../../audit/AuditArchive.js"
 import type { AuditBroken } from "../../audit/AuditBroken.js"
 import type * as AuditChain from "../../audit/AuditChain.js"
@@ -13,6 +14,7 @@ import * as AuditLocation from "../../local/AuditLocation.js"
 import * as ExitCode from "../ExitCode.js"
 import * as Output from "../terminal/Output.js"
 import * as Settings from "../config/Settings.js"
+import * as Remedy from "../config/Remedy.js"
 
 /** Exit code 0 when every requested trail is whole, 1 when one is broken or cannot be read. */
 export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "words">) =>
@@ -25,8 +27,15 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
     const key = settings.auditKey
     const archive = AuditLocation.archive(settings)
     const known = yield* AuditArchive.sessions(archive)
-    const sessionId = id === undefined ? undefined : SessionId.make(id)
-    if (sessionId !== undefined && !known.includes(sessionId)) {
+    const named = id === undefined ? [] : IdName.found(id, known, "ses_")
+    if (id !== undefined && named.length > 1) {
+      return yield* new Arguments.UsageError({
+        message: `${named.length} sessions begin with ${AuditReport.visible(id)}: ${named.slice(0, 5).join(", ")}${named.length > 5 ? ", …" : ""}.`
+      })
+    }
+    const [only] = named
+    const sessionId = only === undefined ? undefined : SessionId.make(only)
+    if (id !== undefined && sessionId === undefined) {
       return yield* new Arguments.UsageError({
         message: `There is no audit of session ${id} in ${archive.directory}. ${among(known)}`
       })
@@ -36,17 +45,13 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
       return yield* new Arguments.UsageError({ message: `assent audit show needs a session. ${among(known)}` })
     }
     if (known.length === 0) {
-      yield* Output.write("stderr", `assent: nothing was recorded in ${archive.directory} yet.\n`)
+      yield* Output.notice(`nothing was recorded in ${archive.directory} yet.`)
       return ExitCode.completed
     }
     if (verb === "verify") return yield* verify(archive, sessionId === undefined ? known : [sessionId], key)
     yield* say(yield* AuditReport.list(archive))
     return ExitCode.completed
-  }).pipe(
-    Effect.catchTag("AuditBroken", (broken) =>
-      Effect.as(Output.write("stderr", `assent: ${broken.message}\n`), ExitCode.failed)
-    )
-  )
+  }).pipe(Effect.catchTag("AuditBroken", (broken) => Effect.as(Output.notice(Remedy.said(broken)), ExitCode.failed)))
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
@@ -70,9 +75,8 @@ const show = (
     yield* AuditReport.show(archive, sessionId, say)
     const verified = yield* Effect.either(AuditArchive.verifyStreamed(archive, sessionId, key))
     if (Either.isRight(verified)) return ExitCode.completed
-    const { message, problem } = verified.left
-    yield* Output.write("stderr", `assent: not verified: ${message}\n`)
-    return problem === "keyNeeded" ? ExitCode.completed : ExitCode.failed
+    yield* Output.notice(`not verified: ${Remedy.said(verified.left)}`)
+    return verified.left.problem === "keyNeeded" ? ExitCode.completed : ExitCode.failed
   })
 
 /** Verifies every trail, also after a broken one. */
@@ -84,7 +88,7 @@ const verify = (
   Effect.map(
     Effect.forEach(sessions, (sessionId) =>
       Effect.matchEffect(AuditArchive.verifyStreamed(archive, sessionId, key), {
-        onFailure: (broken) => Effect.as(say([`${sessionId}: ${labelOf(broken)}. ${broken.message}`]), false),
+        onFailure: (broken) => Effect.as(say([`${sessionId}: ${labelOf(broken)}. ${Remedy.said(broken)}`]), false),
         onSuccess: (chain) => Effect.as(say(AuditReport.verdict(chain)), true)
       })
     ),

@@ -17,6 +17,7 @@ import * as Interactor from "../../interaction/Interactor.js"
 import type { Loaded } from "../../journal/SessionStore.js"
 import type * as Arguments from "../config/Arguments.js"
 import * as Channels from "../config/Channels.js"
+import * as ChatCommand from "../executor/ChatCommand.js"
 import * as ChatExecutor from "../executor/ChatExecutor.js"
 import * as ChatFiles from "../executor/ChatFiles.js"
 import * as OwnCommand from "../executor/OwnCommand.js"
@@ -48,10 +49,15 @@ export const run = (invocation: Arguments.Invocation) =>
     const first = yield* SessionSelection.open(flags, loaded)
     const { settings } = first
     // The model is resolved before the terminal is taken over, so that a mistake is told on a plain line.
-    const model = yield* Launch.resolveModel(settings, settings.model)
-    yield* Launch.review(settings)
-    const attached = yield* GivenFiles.read(flags, model)
+    const resolved = yield* Effect.either(Launch.resolveModel(settings, settings.model))
+    // What is missing may stand in settings that the person has yet to trust.
+    if (Either.isLeft(resolved) && !(settings.wantsTrust && attended)) {
+      if (settings.wantsTrust) yield* Effect.flatMap(loadTrustQuestion, (TrustQuestion) => TrustQuestion.tell(settings))
+      return yield* resolved.left
+    }
     const known = yield* Launch.profiles(settings)
+    yield* Launch.review(settings)
+    const given = Either.isRight(resolved) ? yield* GivenFiles.read(flags, resolved.right) : undefined
     const history = interactive ? yield* openHistory(settings) : undefined
     return yield* Effect.gen(function* () {
       const drawn = yield* ConsoleScreen
@@ -60,9 +66,23 @@ export const run = (invocation: Arguments.Invocation) =>
       const console = yield* ConsoleChannel.make({ principal })
       const wantsTrust = settings.wantsTrust || known.wantTrust
       const trusted = wantsTrust && attended ? yield* askForTrust(settings, screen, console) : false
-      const current = trusted ? SessionSelection.asBefore(flags, settings, yield* Settings.load(flags)) : settings
+      const base = trusted ? yield* Settings.load(flags) : loaded
+      const current = first.asBefore(base)
       const profiles = trusted ? yield* Launch.profiles(current) : known
+      const model = trusted ? yield* Launch.resolveModel(current, current.model) : yield* resolved
+      const attached = given ?? (yield* GivenFiles.read(flags, model))
+      yield* first.keepGiven
       const old = yield* StoreLocation.oldNotice(flags, current)
+      const told = new Set<string>()
+      const tellUnmet = (settings: Settings.Settings, profiles: Launch.Profiles) =>
+        Effect.forEach(Launch.unmet(settings, profiles), (sentence) =>
+          told.has(sentence)
+            ? Effect.void
+            : Effect.zipRight(
+                Effect.sync(() => told.add(sentence)),
+                screen.printLine(sentence)
+              )
+        )
       for (const warning of [...current.warnings, ...profiles.remarks, ...(old === undefined ? [] : [old])]) {
         yield* screen.printLine(warning)
       }
@@ -73,22 +93,23 @@ export const run = (invocation: Arguments.Invocation) =>
       const opened = yield* Channels.open(
         plans,
         current,
-        ConsoleChannel.make({ ...Channels.consoleOptions(current), principal })
+        ConsoleChannel.make({ ...Channels.consoleOptions(current), principal, meant: ChatCommand.notOne })
       )
       const platform = yield* Effect.context<FileSystem.FileSystem | Path.Path | CommandExecutor.CommandExecutor>()
-      const { baseUrls } = current
-      const withModel = (chosen: Pick<Settings.Settings, "baseUrls" | "model">) =>
-        Effect.provide(Launch.resolveModel({ ...current, ...chosen }, chosen.model), platform)
+      const withModel = (settings: Settings.Settings) =>
+        Effect.provide(Launch.resolveModel(settings, settings.model), platform)
       /** One session, until the person quits or goes back to another turn. */
       const chat = (
         kept: SessionSelection.Kept,
-        model: Pick<Settings.Settings, "baseUrls" | "model">,
+        settings: Settings.Settings,
+        profiles: Launch.Profiles,
         goingOn: ChatExecutor.Next | undefined
       ) =>
         Effect.gen(function* () {
           const { checkpoints, files, fork, keepModel, loaded, persistence, sessions } = kept
+          yield* tellUnmet(settings, profiles)
           const began = yield* Clock.currentTimeMillis
-          const started = yield* Launch.start({ ...current, ...model }, profiles, Launch.outOfReach(opened, files), {
+          const started = yield* Launch.start(settings, profiles, Launch.outOfReach(opened, files), {
             persistence,
             checkpoints,
             events: { capacity: 4_096 },
@@ -134,33 +155,34 @@ export const run = (invocation: Arguments.Invocation) =>
               ),
               Effect.provide(platform)
             ),
-            models: ModelList.all(current),
-            namedModels: () => ModelList.named(current),
+            models: ModelList.all(settings),
+            namedModels: () => ModelList.named(settings),
             branch: () => GitBranch.of(current.workspace),
             statusLine: current.statusLine,
             profiles: [...profiles.all.keys()],
-            resolveModel: (ref) => Effect.tap(withModel({ baseUrls, model: ref }), () => keepModel(ref))
+            resolveModel: (ref) => Effect.tap(withModel({ ...settings, model: ref }), () => keepModel(ref)),
+            unmet: (ref) => Launch.unmetOf(settings, ref)
           })
-          return { ended, model: { baseUrls: model.baseUrls, model: (yield* agent.model).id } }
+          return { ended, last: { baseUrls: settings.baseUrls, model: (yield* agent.model).id } }
         }).pipe(Effect.scoped)
       let kept = first
       const going = Effect.gen(function* () {
-        let last = yield* chat(kept, current, undefined)
-        while (typeof last.ended !== "number") {
-          const { ended: next, model } = last
+        let done = yield* chat(kept, current, profiles, undefined)
+        while (typeof done.ended !== "number") {
+          const { ended: next, last } = done
           kept = yield* kept.follow("forked" in next ? next.forked.rootSessionId : next.session.rootSessionId)
+          const its = kept.asBefore(base)
           // The model of that turn may not be there any more.
-          const known = yield* Effect.isSuccess(withModel(kept.settings))
-          last = yield* chat(kept, known ? kept.settings : model, next)
+          const settings = (yield* Effect.isSuccess(withModel(its))) ? its : { ...its, ...last }
+          done = yield* chat(kept, settings, yield* Launch.profiles(settings), next)
         }
-        return last.ended
+        return done.ended
       })
       const tellHowToGoOn = (lead: string) =>
         Effect.gen(function* () {
           const resumeCommand = attended ? yield* kept.resumeCommand("chat") : undefined
-          // As one line, to be copied.
           if (resumeCommand !== undefined)
-            yield* drawn.printLine(`${lead}${Display.style(screen.color).dim(`To go on: ${resumeCommand}`)}`)
+            yield* screen.printLine(`${lead}${Display.style(screen.color).dim(`To go on: ${resumeCommand}`)}`)
         })
       // Without a screen Ctrl-C is a signal, whose mark stands in the row.
       const ended = yield* Effect.onError(going, (cause) => tellHowToGoOn(Cause.isInterruptedOnly(cause) ? "\n" : ""))

@@ -1,4 +1,5 @@
 /** `assent doctor`: what works here, and what to do about what does not. It only looks: it makes nothing, and shows no key. */
+import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Redacted from "effect/Redacted"
@@ -28,7 +29,9 @@ interface Finding {
 export const run = ({ flags }: Arguments.Invocation) =>
   Effect.gen(function* () {
     // To trust a directory is a decision, which is written down.
-    const loaded = yield* Effect.either(Settings.load({ ...flags, trust: undefined }))
+    const loaded = yield* Effect.either(
+      Effect.map(Settings.load({ ...flags, trust: undefined }), (settings) => Settings.addressed(settings, flags))
+    )
     const findings = [
       works("program", `assent ${Version.version}, Node ${process.version}, ${process.platform} ${process.arch}`),
       yield* terminal,
@@ -77,6 +80,10 @@ const ofSettings = (flags: Arguments.Flags, settings: Settings.Settings) =>
         onLeft: ({ message }) => Effect.succeed(broken("model", message)),
         onRight: ({ id }) => modelOf(settings, id)
       }),
+      ...Either.match(profiles, {
+        onLeft: () => Arr.fromNullable(Launch.unmetOf(settings, settings.model)),
+        onRight: (known) => Launch.unmet(settings, known)
+      }).map((sentence) => off("thinking", sentence)),
       keysOf(settings),
       sandbox.includes(", by ")
         ? works("sandbox", sandbox.replace(/^sandbox: /, ""))

@@ -61,15 +61,13 @@ export const run = ({ flags, words }: Arguments.Invocation) =>
         message: `permissions ${verb} changes a running session: type /permissions ${words.join(" ")} in assent chat. To change the policy itself, edit ${settings.configDirectory}/permissions.json or .assent/permissions.json.`
       })
     }
-    if (settings.wantsTrust) {
-      for (const line of yield* TrustQuestion.notice(settings)) yield* Output.write("stderr", `assent: ${line}\n`)
-    }
-    for (const line of remarks) yield* Output.write("stderr", `assent: ${line}\n`)
+    if (settings.wantsTrust) yield* TrustQuestion.tell(settings)
+    for (const line of remarks) yield* Output.notice(line)
     const { lines } = outcome.right
     const isShown = verb === undefined || verb === "show"
     const sandbox = isShown ? [yield* describe(settings)] : []
     const [first = ""] = lines
-    const people = isShown || first.startsWith("ask (") ? yield* asked(flags, settings) : []
+    const people = isShown || /^(?:ask \(|Asked about\b)/.test(first) ? yield* asked(flags, settings) : []
     yield* Output.write("stdout", `${[...lines, ...people, ...sandbox].join("\n")}\n`)
     return ExitCode.completed
   }).pipe(Effect.scoped)

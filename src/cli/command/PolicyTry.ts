@@ -15,6 +15,7 @@ import * as Output from "../terminal/Output.js"
 import * as Settings from "../config/Settings.js"
 import * as StoreLocation from "../config/StoreLocation.js"
 import * as Tools from "../config/Tools.js"
+import * as Remedy from "../config/Remedy.js"
 import * as TrialReport from "../view/TrialReport.js"
 
 /** The file alone is tried, as `--policy FILE` would count alone. Nothing is changed, and nothing runs. */
@@ -29,7 +30,7 @@ export const run = (flags: Arguments.Flags, settings: Settings.Settings, file: s
       ),
       ({ message }) => ConfigurationInvalid.make(message)
     )
-    for (const { message, path } of remarks) yield* tell(`${file}: ${path}: ${message}`)
+    for (const { message, path } of remarks) yield* Output.notice(`${file}: ${path}: ${message}`)
     const archive = AuditLocation.archive(settings)
     const store = yield* storeOf(flags, settings)
     const tally = new PolicyTrial.Tally({ ...policy, workspace: settings.workspace }, { tools })
@@ -47,14 +48,12 @@ export const run = (flags: Arguments.Flags, settings: Settings.Settings, file: s
     }
     if (damaged > 0) {
       const lines = damaged === 1 ? "1 line of the audit is no record" : `${damaged} lines of the audit are no records`
-      yield* tell(`${lines}; assent audit verify says more.`)
+      yield* Output.notice(`${lines}; assent audit verify says more.`)
     }
     yield* Output.write("stdout", `${TrialReport.lines(tally.trial).join("\n")}\n`)
     return ExitCode.completed
   }).pipe(
-    Effect.catchTag("AuditBroken", ({ message }) =>
-      Effect.as(Output.write("stderr", `assent: ${message}\n`), ExitCode.failed)
-    ),
+    Effect.catchTag("AuditBroken", (broken) => Effect.as(Output.notice(Remedy.said(broken)), ExitCode.failed)),
     Effect.scoped
   )
 
@@ -66,14 +65,12 @@ type Calls = ReadonlyMap<string, ReadonlyArray<unknown>>
 
 const none: Calls = new Map()
 
-const tell = (line: string) => Output.write("stderr", `assent: ${line}\n`)
-
 const keyOf = (sessionId: SessionId, callId: ToolCallId | undefined): string => JSON.stringify([sessionId, callId])
 
 /** Journals have the arguments of calls. Without them a trial tells less. */
 const storeOf = (flags: Arguments.Flags, settings: Settings.Settings) =>
   Effect.catchAll(Effect.flatMap(StoreLocation.of(flags, settings), StoreLocation.openExisting), ({ message }) =>
-    Effect.as(tell(`The sessions cannot be read, so no arguments are known: ${message}`), undefined)
+    Effect.as(Output.notice(`The sessions cannot be read, so no arguments are known: ${message}`), undefined)
   )
 
 /** By call, as they were proposed, edited and run: the audit's digest says which of them were decided about. */

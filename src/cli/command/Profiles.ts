@@ -50,7 +50,7 @@ const say = (lines: ReadonlyArray<string>): Effect.Effect<void> =>
   Output.write("stdout", lines.map((line) => `${line}\n`).join(""))
 
 const warn = (lines: ReadonlyArray<string>): Effect.Effect<void> =>
-  Output.write("stderr", lines.map((line) => `assent: ${line}\n`).join(""))
+  Effect.forEach(lines, (line) => Output.notice(line), { discard: true })
 
 /** File contents are foreign text: control characters are spelled out. */
 const remark = ({ file, path, message }: ProfileLoader.Remark): string =>

@@ -7,7 +7,7 @@ import type { Service as Screen } from "../../channel/ConsoleScreen.js"
 import type * as Interactor from "../../interaction/Interactor.js"
 import * as Arguments from "../config/Arguments.js"
 import * as Piped from "../terminal/Piped.js"
-import { isInteractive } from "../terminal/Tty.js"
+import { isForeground, isInteractive } from "../terminal/Tty.js"
 import * as Channels from "../config/Channels.js"
 import * as SessionSelection from "../config/SessionSelection.js"
 import * as GivenFiles from "../config/GivenFiles.js"
@@ -24,7 +24,8 @@ export const run = (invocation: Arguments.Invocation) =>
     const loaded = yield* Settings.load(flags)
     const jsonl = flags.jsonl === true
     const json = jsonl || flags.json === true
-    const attended = !json && isInteractive("stderr")
+    const isWatched = !json && Output.isTerminal("stderr")
+    const attended = isWatched && isInteractive("stderr")
     const fallback: ReadonlyArray<Channels.Plan> = attended ? [{ _tag: "Console" }] : jsonl ? [] : [{ _tag: "Halt" }]
     const plans = yield* Channels.plan(flags, loaded, fallback)
     const wantsConsole = plans.some((plan) => plan._tag === "Console")
@@ -32,22 +33,28 @@ export const run = (invocation: Arguments.Invocation) =>
     const hasFiles = flags.image !== undefined || flags.file !== undefined
     const isBeside = words.length > 0 && !jsonl && !wantsConsole && Piped.kind() !== undefined
     // Read while the session is opened.
-    const beside = yield* Effect.fork(
-      isBeside ? GivenFiles.piped((sentence) => Output.write("stderr", `assent: ${sentence}\n`)) : Effect.succeed([])
-    )
+    const beside = yield* Effect.fork(isBeside ? GivenFiles.piped(Output.notice) : Effect.succeed([]))
     const said = yield* taskOf(words, { mayLack, hasFiles, wantsConsole })
-    const { checkpoints, files, resumeCommand, persistence, settings } = yield* SessionSelection.open(flags, loaded)
-    const model = yield* Launch.resolveModel(settings, settings.model)
-    const task = GivenFiles.withWords(said, yield* GivenFiles.read(flags, model, yield* Fiber.join(beside)))
+    const { checkpoints, files, keepGiven, resumeCommand, persistence, settings } = yield* SessionSelection.open(
+      flags,
+      loaded
+    )
+    const tellOfTrust = Effect.flatMap(loadTrustQuestion, (TrustQuestion) => TrustQuestion.tell(settings))
+    // What is missing may stand in settings that nobody has trusted.
+    const model = yield* Effect.tapError(Launch.resolveModel(settings, settings.model), () =>
+      settings.wantsTrust ? tellOfTrust : Effect.void
+    )
     const profiles = yield* Launch.profiles(settings)
+    yield* keepGiven
+    const task = GivenFiles.withWords(said, yield* GivenFiles.read(flags, model, yield* Fiber.join(beside)))
     const old = yield* StoreLocation.oldNotice(flags, settings)
-    for (const warning of [...settings.warnings, ...profiles.remarks, ...(old === undefined ? [] : [old])])
-      yield* Output.write("stderr", `assent: ${warning}\n`)
-    if (settings.wantsTrust || profiles.wantTrust) {
-      const TrustQuestion = yield* loadTrustQuestion
-      for (const line of yield* TrustQuestion.notice(settings)) yield* Output.write("stderr", `assent: ${line}\n`)
-    }
+    const unmet = Launch.unmet(settings, profiles)
+    for (const warning of [...settings.warnings, ...unmet, ...profiles.remarks, ...(old === undefined ? [] : [old])])
+      yield* Output.notice(warning)
+    if (settings.wantsTrust || profiles.wantTrust) yield* tellOfTrust
 
+    // A job in the background that takes the keys is stopped by the system, so it takes them only for questions.
+    const listens = attended && (wantsConsole || isForeground())
     const body = (console: Effect.Effect<Interactor.Service>, screen?: Screen) =>
       Effect.gen(function* () {
         const opened = yield* Channels.open(plans, settings, console)
@@ -77,7 +84,7 @@ export const run = (invocation: Arguments.Invocation) =>
             jobs,
             task,
             screen,
-            interactive: isInteractive("stderr"),
+            listens,
             halted,
             resumeCommand
           })
@@ -95,16 +102,19 @@ export const run = (invocation: Arguments.Invocation) =>
         )
       })
 
-    const finish = wantsConsole
-      ? Effect.flatMap(loadScreen, (Screen) =>
-          Effect.flatMap(Person.name, (principal) =>
-            Screen.withConsole(
-              { output: "stderr", console: { ...Channels.consoleOptions(settings), principal } },
-              (screen, console) => body(Effect.succeed(console), screen)
+    const finish =
+      wantsConsole || listens
+        ? Effect.flatMap(loadScreen, (Screen) =>
+            Effect.flatMap(Person.name, (principal) =>
+              Screen.withConsole(
+                { output: "stderr", console: { ...Channels.consoleOptions(settings), principal } },
+                (screen, console) => body(Effect.succeed(console), screen)
+              )
             )
           )
-        )
-      : body(Effect.dieMessage("a console was opened without a screen"))
+        : isWatched
+          ? Effect.flatMap(loadScreen, (Screen) => Screen.withLines("stderr", (screen) => body(noConsole, screen)))
+          : body(noConsole)
     const working = Effect.flatten(Effect.scoped(finish))
     return yield* Effect.onInterrupt(working, () => RunExecutor.hint(resumeCommand("run")))
   }).pipe(Effect.scoped)
@@ -112,6 +122,8 @@ export const run = (invocation: Arguments.Invocation) =>
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+const noConsole = Effect.dieMessage("a console was opened without a screen")
 
 // Loaded on demand: most runs have no screen, and the table of character widths takes long to load.
 const loadScreen = Effect.promise(() => import("../terminal/Screen.js"))

@@ -55,7 +55,7 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
       return yield* waiting(yield* SessionTransfer.waiting(settings), flags)
     }
     if (verb === "adopt") {
-      yield* Output.write("stderr", `assent: ${yield* SessionTransfer.adopt(flags, settings, id)}\n`)
+      yield* Output.notice(yield* SessionTransfer.adopt(flags, settings, id))
       return ExitCode.completed
     }
     if (verb === "import") return yield* takeOver(flags, settings, id)
@@ -73,8 +73,8 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
     const session = store === undefined || id === undefined ? undefined : yield* named(store, id)
     if (verb === "answer" && session === undefined && id !== undefined && isOfWorkspaces) {
       // Whoever has the id of a session answers it from anywhere.
-      const elsewhere = yield* SessionTransfer.workspaceOf(settings, id)
-      if (elsewhere !== undefined) return yield* answerIn(elsewhere, id, flags, requestId, typed)
+      const elsewhere = yield* SessionTransfer.find(settings, id)
+      if (elsewhere !== undefined) return yield* answerIn(elsewhere, flags, requestId, typed)
     }
     if (store === undefined || session === undefined) {
       const wrong =
@@ -146,16 +146,16 @@ const answer = ({
   )
 
 const answerIn = (
-  elsewhere: Folder,
-  id: string,
+  elsewhere: Folder & { readonly session: Listed },
   flags: Arguments.Flags,
   requestId: string | undefined,
   typed: ReadonlyArray<string>
 ) =>
   Effect.gen(function* () {
     const store = yield* StoreLocation.open(StoreLocation.inFolder(elsewhere))
-    const session = yield* SessionName.get(store, id)
-    if (session === undefined) return yield* new StoreError.SessionUnknown({ rootSessionId: id })
+    const { rootSessionId } = elsewhere.session
+    const session = yield* SessionName.get(store, rootSessionId)
+    if (session === undefined) return yield* new StoreError.SessionUnknown({ rootSessionId })
     yield* answer({ store, session, requestId, typed, flags, place: within(elsewhere) })
     return ExitCode.completed
   })
@@ -197,9 +197,8 @@ const waiting = (
       )
       yield* say(workspace === undefined ? lines : [visible(workspace), ...lines.map((line) => `  ${line}`)])
     }
-    for (const remark of remarks) yield* Output.write("stderr", `assent: ${remark}\n`)
-    if (found.length === 0 && remarks.length === 0)
-      yield* Output.write("stderr", "assent: nobody waits for an answer.\n")
+    for (const remark of remarks) yield* Output.notice(remark)
+    if (found.length === 0 && remarks.length === 0) yield* Output.notice("nobody waits for an answer.")
     return ExitCode.completed
   })
 
@@ -219,9 +218,9 @@ const listAll = (settings: Settings.Settings, wanted: Wanted) =>
         return count
       })
     )
-    for (const remark of remarks) yield* Output.write("stderr", `assent: ${remark}\n`)
+    for (const remark of remarks) yield* Output.notice(remark)
     if (found.every(({ answer }) => answer === 0) && remarks.length === 0) {
-      yield* Output.write("stderr", `assent: no sessions are kept in ${settings.stateDirectory} yet.\n`)
+      yield* Output.notice(`no sessions are kept in ${settings.stateDirectory} yet.`)
     }
     return ExitCode.completed
   })
@@ -232,9 +231,8 @@ const takeOver = (flags: Arguments.Flags, settings: Settings.Settings, file: str
       return yield* new Arguments.UsageError({ message: "assent sessions import needs a store: import FILE." })
     const taken = yield* SessionTransfer.takeOver(flags, settings, file)
     yield* say(taken.map(({ before, id }) => `${id}  was ${visible(before)}`))
-    yield* Output.write(
-      "stderr",
-      `assent: ${taken.length} taken over, without what they were allowed and what was under way. Their audit stays where it is.\n`
+    yield* Output.notice(
+      `${taken.length} taken over, without what they were allowed and what was under way. Their audit stays where it is.`
     )
     return ExitCode.completed
   })
@@ -259,7 +257,7 @@ const list = (store: SessionStore.Service | undefined, place: StoreLocation.Plac
     if (next !== undefined) yield* sayMore(flags, flags, next)
     else if (count === 0 && flags.json !== true) {
       const none = after === undefined ? `no sessions are kept in ${place} yet` : "none was used before that one"
-      yield* Output.write("stderr", `assent: ${none}.\n`)
+      yield* Output.notice(`${none}.`)
     }
     return ExitCode.completed
   })
@@ -296,7 +294,7 @@ const sayMore = (
 ) => {
   const flags = [...(limit === undefined ? [] : ["--limit", limit]), ...(json === true ? ["--json"] : [])]
   const words = ["list", ...flags, "--after", StoreLocation.quoted(rootSessionId)].join(" ")
-  return Output.write("stderr", `assent: there are more: ${StoreLocation.command(place, "sessions", words)}\n`)
+  return Output.notice(`there are more: ${StoreLocation.command(place, "sessions", words)}`)
 }
 
 /** The session that a word means, if there is one. */
@@ -315,7 +313,7 @@ const turns = (loaded: SessionStore.Loaded, json: boolean) => {
   const all = SessionFork.turns(loaded)
   if (json) return Effect.forEach(all, (turn) => Output.writeJson("stdout", turn), { discard: true })
   return all.length === 0
-    ? Output.write("stderr", `assent: session ${loaded.rootSessionId} has no turns yet.\n`)
+    ? Output.notice(`session ${loaded.rootSessionId} has no turns yet.`)
     : say(SessionReport.turns(all))
 }
 
@@ -338,7 +336,7 @@ const fork = ({
     if (flags.json === true) return yield* Output.writeJson("stdout", forked)
     yield* say([forked.rootSessionId])
     const resumeCommand = StoreLocation.command(flags, "chat", `--resume ${forked.rootSessionId}`)
-    yield* Output.write("stderr", `assent: ${SessionReport.forked(forked, at)} To go on: ${resumeCommand}\n`)
+    yield* Output.notice(`${SessionReport.forked(forked, at)} To go on: ${resumeCommand}`)
   })
 
 /** One JSON document with the whole session, to take elsewhere. */
@@ -404,14 +402,14 @@ const prune = ({
     if (gone.length > 0) yield* say(gone.map(SessionReport.line))
     const room = store === undefined ? "" : yield* StoreLocation.compact(place)
     const what = gone.length === 1 ? "1 session is" : `${gone.length} sessions are`
-    yield* Output.write("stderr", `assent: ${what} deleted; their audit stays. ${room}\n`)
+    yield* Output.notice(`${what} deleted; their audit stays. ${room}`)
     return ExitCode.completed
   })
 
 const forget = (store: SessionStore.Service, checkpoints: Checkpoints.Service, id: SessionId) =>
   Effect.zipRight(
     Effect.zipRight(store.delete(id), checkpoints.forget(id)),
-    Output.write("stderr", `assent: session ${id} is deleted; its audit stays.\n`)
+    Output.notice(`session ${id} is deleted; its audit stays.`)
   )
 
 const say = (lines: ReadonlyArray<string>): Effect.Effect<void> =>

@@ -18,6 +18,7 @@ import * as Arrangement from "./Arrangement.js"
 import * as ConfigurationInvalid from "../../local/ConfigurationInvalid.js"
 import * as Person from "../../local/Person.js"
 import type { Settings } from "./Settings.js"
+import * as Remedy from "./Remedy.js"
 
 /** Which channels to use, before any of them is opened. */
 export type Plan =
@@ -163,7 +164,7 @@ export const open = <R>(
           interactors.push(HaltChannel.yolo)
           break
         case "Halt": {
-          const halt = yield* HaltChannel.make
+          const halt = yield* HaltChannel.makeWith(Remedy.hint)
           interactors.push(halt.interactor)
           halted = Deferred.await(halt.halted)
           break

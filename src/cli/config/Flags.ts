@@ -89,7 +89,7 @@ export const table: { readonly [Name in keyof Required<Flags>]: FlagRow } = {
     value: "URL",
     help: "the provider's address, for a proxy or an OpenAI-compatible server"
   },
-  profile: { type: "string", value: "NAME", help: "the agent's own profile; assent profiles lists them" },
+  profile: { type: "string", value: "NAME", help: "the agent's own profile, or none; assent profiles lists them" },
   mode: {
     type: "string",
     value: "MODE",

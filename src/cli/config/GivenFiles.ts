@@ -5,6 +5,7 @@ import * as Either from "effect/Either"
 import * as Redaction from "../../core/Redaction.js"
 import type * as Input from "../../inbox/Input.js"
 import type * as Model from "../../model/Model.js"
+import * as Display from "../../terminal/Display.js"
 import * as Arguments from "./Arguments.js"
 
 /**
@@ -20,8 +21,10 @@ export const read = (
     ? none
     : Effect.gen(function* () {
         const [Input, InputTaking] = yield* load
-        const images = yield* Effect.forEach(image, (path) => Input.read(path))
-        const files = yield* Effect.forEach(file, (path) => Input.read(path))
+        const readAll = (paths: ReadonlyArray<string>) =>
+          Effect.forEach(paths, (path) => asTyped(path, Input.read(path)))
+        const images = yield* readAll(image)
+        const files = yield* readAll(file)
         const parts = [...before, ...images.map(({ bytes, name }) => Input.image(bytes, { name })), ...files]
         const { draft } = yield* InputTaking.take(parts, Input.defaults, Redaction.shapesOnly)
         const refusal = InputTaking.notTaken(draft, model)
@@ -57,6 +60,12 @@ export const withWords = (words: string | undefined, files: ReadonlyArray<Input.
 // -----------------------------------------------------------------------------------------------------------------
 
 const mostPiped = 20_000_000
+
+/** An error names the file without its directories, and a person knows it as they typed it: `63` is `/dev/fd/63`. */
+const asTyped = <A, R>(path: string, read: Effect.Effect<A, Input.InputRefused, R>) =>
+  Effect.mapError(read, ({ message, name }) => ({
+    message: name === undefined ? message : message.replace(name, () => Display.oneLine(path, 200))
+  }))
 
 const none: Effect.Effect<ReadonlyArray<Input.Part>> = Effect.succeed([])
 

@@ -54,6 +54,7 @@ export const commands: { readonly [Name in Flags.CommandName]: CommandHelp } = {
     verbs: [
       ["show", "the rules in force, and where each comes from"],
       ["check TOOL [ARGUMENTS]", "how a call would be decided"],
+      ["why TOOL [ARGUMENTS]", "the same in words for a person"],
       ["remove RULE", "take back a rule that was kept for this project at a prompt"],
       ["try FILE", "what a policy would have decided otherwise here"]
     ],

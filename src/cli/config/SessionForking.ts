@@ -11,6 +11,7 @@ import type * as SessionStore from "../../journal/SessionStore.js"
 import * as AuditLocation from "../../local/AuditLocation.js"
 import type { ConfigurationInvalid } from "../../local/ConfigurationInvalid.js"
 import * as Person from "../../local/Person.js"
+import * as SessionModel from "../../local/SessionModel.js"
 import type * as Settings from "./Settings.js"
 import * as StoreLocation from "./StoreLocation.js"
 import * as UserLocation from "../../local/UserLocation.js"
@@ -24,11 +25,15 @@ export const fork = (
   Effect.gen(function* () {
     yield* UserLocation.prepare(settings)
     const trail = yield* trailOf(settings)
-    return yield* Effect.provideService(
+    const forked = yield* Effect.provideService(
       SessionFork.fork(store, id, { at, by: yield* Person.name }),
       AuditTrail.AuditTrail,
       trail
     )
+    // It goes on with what its origin has now, whatever that is used with later.
+    const last = SessionModel.read(settings, id)
+    if (last !== undefined) yield* SessionModel.write(settings, forked.rootSessionId, last)
+    return forked
   }).pipe(Effect.scoped, Effect.mapError(StoreLocation.refuse))
 
 /** Where it is kept what files of a workspace were before tools changed them. */

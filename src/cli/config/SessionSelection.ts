@@ -27,6 +27,8 @@ export interface Kept {
   readonly files: ReadonlyArray<string>
   /** A resumed session's earlier settings count, unless a flag overrides them. */
   readonly settings: Settings.Settings
+  /** The same of settings that were read again. */
+  readonly asBefore: (settings: Settings.Settings) => Settings.Settings
   /** The sessions in the store; none where nothing is kept. */
   readonly sessions: SessionName.Sessions
   /** The command that resumes this session, `run` or `chat`; none while there is nothing to resume. */
@@ -45,6 +47,8 @@ export interface Kept {
   ) => Effect.Effect<Kept, ConfigurationInvalid.ConfigurationInvalid, FileSystem.FileSystem | Path.Path>
   /** Remembers the model for the next time the session is gone on with. */
   readonly keepModel: (model: string) => Effect.Effect<void>
+  /** The same of the model, the address and the profile that flags named, once it is known that there are such. */
+  readonly keepGiven: Effect.Effect<void>
 }
 
 /** Whether the flags name a session to go on with. */
@@ -77,13 +81,6 @@ export const open = (
     const id = yield* chosen(store, flags.resume, place, workspace)
     return yield* held({ flags, place, settings, store }, Persistence.resume(store, id, { workspace }))
   }).pipe(Effect.catchTags({ ...StoreLocation.refusals, SessionElsewhere: StoreLocation.refuse }))
-
-/** Settings that were read again, overridden by what the session had before. */
-export const asBefore = (
-  flags: Arguments.Flags,
-  { baseUrls, model, profile }: Settings.Settings,
-  settings: Settings.Settings
-): Settings.Settings => (isResuming(flags) ? { ...settings, baseUrls, model, profile } : settings)
 
 /** The sessions in the store, until the scope closes, without taking one; none where there is no store. */
 export const look = (flags: Arguments.Flags, settings: Settings.Settings) =>
@@ -121,30 +118,35 @@ const held = <E>(
     const checkpoints =
       place === StoreLocation.memory ? Checkpoints.makeMemory() : yield* SessionForking.checkpoints(settings)
     const before = restored && SessionSnapshot.get(restored, rootSessionId)?.opened
-    const parent = before?.forkOf?.rootSessionId
-    const last =
-      before === undefined
-        ? undefined
-        : (SessionModel.read(settings, rootSessionId) ??
-          (parent === undefined ? undefined : SessionModel.read(settings, parent)))
+    const last = before === undefined ? undefined : SessionModel.read(settings, rootSessionId)
     const model = before === undefined ? settings.model : (flags.model ?? last?.model ?? before.model)
     const given = SessionModel.addressed(model, flags["base-url"])
     const baseUrls = { ...last?.baseUrls, ...given }
-    const keepModel = (model: string) => SessionModel.write(settings, rootSessionId, { model, baseUrls })
-    if (flags["base-url"] !== undefined && place !== StoreLocation.memory) yield* keepModel(model)
+    const profile = flags.profile === undefined ? last?.profile : (settings.profile ?? null)
+    const keepModel = (model: string) =>
+      place === StoreLocation.memory
+        ? Effect.void
+        : SessionModel.write(settings, rootSessionId, { model, baseUrls, profile })
+    // The journal of a new session says its model and profile.
+    const isGiven =
+      flags["base-url"] !== undefined ||
+      (before !== undefined && (flags.model !== undefined || flags.profile !== undefined))
+    const asBefore = (settings: Settings.Settings): Settings.Settings =>
+      before === undefined
+        ? Settings.addressed(settings, flags)
+        : {
+            ...settings,
+            model,
+            baseUrls: { ...settings.baseUrls, ...baseUrls },
+            profile: profile === undefined ? before.profile : (profile ?? undefined)
+          }
     return {
       persistence,
       files: filesOf(place),
-      settings:
-        before === undefined
-          ? settings
-          : {
-              ...settings,
-              model,
-              baseUrls: { ...settings.baseUrls, ...baseUrls },
-              profile: flags.profile ?? before.profile
-            },
-      keepModel: place === StoreLocation.memory ? () => Effect.void : keepModel,
+      settings: asBefore(settings),
+      asBefore,
+      keepModel,
+      keepGiven: isGiven ? keepModel(model) : Effect.void,
       loaded: Effect.catchTag(store.load(rootSessionId), "SessionUnknown", () => Effect.succeed(undefined)),
       checkpoints,
       fork: (at) => SessionForking.fork(store, settings, { id: rootSessionId, at }),

@@ -1,6 +1,5 @@
 /** `assent sessions list --all`, `adopt` and `import`: sessions of other workspaces and of other stores. */
 import * as Path from "@effect/platform/Path"
-import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type * as Scope from "effect/Scope"
@@ -73,12 +72,20 @@ export const waiting = (settings: Pick<Settings.Settings, "stateDirectory">) =>
     )
   }))
 
-/** The workspace whose sessions this one is among. */
-export const workspaceOf = (settings: Pick<Settings.Settings, "stateDirectory">, id: string) =>
-  Effect.map(
-    everywhere(settings, (store) => SessionName.get(store, id)),
-    ({ found }) => found.find(({ answer }) => answer !== undefined)
-  )
+/** The session that somebody names among those of all workspaces, with where it is. Fails where several may be meant. */
+export const find = (settings: Pick<Settings.Settings, "stateDirectory">, name: string) =>
+  Effect.gen(function* () {
+    const { found } = yield* everywhere(settings, (store) => SessionName.find(store, name))
+    const ones = found.flatMap(({ answer, ...folder }) =>
+      Either.isRight(answer) && answer.right !== undefined ? [{ ...folder, session: answer.right }] : []
+    )
+    const exact = ones.find(({ session }) => session.rootSessionId === name)
+    if (exact !== undefined) return exact
+    for (const { answer } of found) if (Either.isLeft(answer)) return yield* misuse(answer.left)
+    if (ones.length < 2) return ones[0]
+    const ids = ones.map(({ session, workspace }) => `${session.rootSessionId} (${visible(workspace)})`)
+    return yield* misuse(`Sessions of ${ones.length} workspaces begin with ${visible(name)}: ${ids.join(", ")}.`)
+  })
 
 /** Takes over the sessions of a workspace that was moved here, or one of them. Yields a sentence. */
 export const adopt = (flags: Arguments.Flags, settings: Settings.Settings, word: string | undefined) =>
@@ -86,7 +93,13 @@ export const adopt = (flags: Arguments.Flags, settings: Settings.Settings, word:
     Effect.gen(function* () {
       const place = yield* StoreLocation.of(flags, settings)
       const here = yield* StoreLocation.openExisting(place)
-      const bound = here === undefined || word === undefined ? undefined : yield* SessionName.get(here, word)
+      const folders = yield* UserLocation.folders(settings.stateDirectory)
+      const name =
+        word !== undefined && folders.every(({ workspace }) => workspace !== path.resolve(word)) ? word : undefined
+      const bound =
+        here === undefined || name === undefined
+          ? undefined
+          : yield* Either.mapLeft(yield* SessionName.find(here, name), misuse)
       if (here !== undefined && bound !== undefined) {
         const { rootSessionId, workspace } = bound
         if (workspace === settings.workspace) return `session ${rootSessionId} works here already.`
@@ -97,7 +110,11 @@ export const adopt = (flags: Arguments.Flags, settings: Settings.Settings, word:
       const others = (yield* everywhere(settings, (store, { workspace }) => sessionsOf(store, word, workspace))).found
         .map(({ answer, ...folder }) => ({ ...folder, ...answer }))
         .filter(({ folder }) => folder !== settings.folder)
-      const chosen = others.find(({ sessions }) => sessions.length > 0)
+      const named = name === undefined ? undefined : yield* find(settings, name)
+      const chosen =
+        named === undefined || named.folder === settings.folder
+          ? others.find(({ sessions }) => sessions.length > 0)
+          : { ...named, sessions: [named.session] }
       if (chosen === undefined) {
         const gone = others.filter(({ isEmpty, workspace }) => !isEmpty && !fs.existsSync(workspace))
         return yield* misuse(
@@ -154,13 +171,12 @@ const misuse = (message: string) => new Arguments.UsageError({ message })
 
 const count = (sessions: number): string => `${sessions} ${sessions === 1 ? "session" : "sessions"}`
 
-/** Those that a word means, the workspace or one session of it; and whether the store has none at all. */
+/** All, where a word means the workspace; and whether the store has none at all. */
 const sessionsOf = (store: SessionStore.Service, word: string | undefined, workspace: string) =>
   Effect.gen(function* () {
     const isEmpty = (yield* store.page({ limit: 1 })).sessions.length === 0
-    if (word === undefined) return { isEmpty, sessions: [] }
-    if (path.resolve(word) === workspace) return { isEmpty, sessions: yield* store.list }
-    return { isEmpty, sessions: Arr.fromNullable(yield* SessionName.get(store, word)) }
+    const isMeant = word !== undefined && path.resolve(word) === workspace
+    return { isEmpty, sessions: isMeant ? yield* store.list : [] }
   })
 
 /** A workspace that still exists keeps its sessions. */

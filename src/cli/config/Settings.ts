@@ -33,6 +33,7 @@ import * as Instructions from "../../local/Instructions.js"
 import * as OwnFile from "../../local/OwnFile.js"
 import * as ProjectFile from "../../local/ProjectFile.js"
 import * as SandboxSettings from "./SandboxSettings.js"
+import * as SessionModel from "../../local/SessionModel.js"
 import * as StoreAddress from "../../local/StoreAddress.js"
 import * as Trust from "../../local/Trust.js"
 import * as UserLocation from "../../local/UserLocation.js"
@@ -65,7 +66,8 @@ export interface Settings extends UserLocation.Folder {
   readonly configDirectory: string
   readonly model: string
   readonly keys: { readonly [Name in ProviderName.ProviderName]?: Redacted.Redacted }
-  readonly baseUrls: { readonly [Name in ProviderName.ProviderName]?: string }
+  /** From variables and files. The one of a flag is for one model, and added by {@link addressed}. */
+  readonly baseUrls: SessionModel.BaseUrls
   readonly policy: CompiledPolicy.Policy
   /** What the person allowed in this workspace at prompts; nothing where a policy was named instead. */
   readonly project: ProjectFile.ProjectFile | undefined
@@ -156,7 +158,7 @@ export const load = (flags: Arguments.Flags): Effect.Effect<Settings, Failure, F
       home,
       model: ref,
       keys: yield* keys,
-      baseUrls: yield* baseUrls(config, ref, flags["base-url"]),
+      baseUrls: yield* baseUrls(config),
       policy: project === undefined ? policy : { ...policy, project },
       project,
       trusted,
@@ -167,7 +169,7 @@ export const load = (flags: Arguments.Flags): Effect.Effect<Settings, Failure, F
       },
       instructions: instructions.text,
       limits: limitsOf(config),
-      profile: flags.profile,
+      profile: flags.profile === "none" ? undefined : flags.profile,
       mode: yield* modeOf(flags.mode, config.mode),
       isModeGiven: flags.mode !== undefined,
       mediator: yield* mediatorOf(flags.mediator, config.mediator),
@@ -199,6 +201,12 @@ export const load = (flags: Arguments.Flags): Effect.Effect<Settings, Failure, F
       ]
     }
   })
+
+/** With the address of `--base-url`, which is of the model's provider. */
+export const addressed = (settings: Settings, flags: Arguments.Flags): Settings => ({
+  ...settings,
+  baseUrls: { ...settings.baseUrls, ...SessionModel.addressed(settings.model, flags["base-url"]) }
+})
 
 /** The variables that hold our own keys. */
 export const secretNames = (): ReadonlyArray<string> => [
@@ -262,14 +270,13 @@ const baseUrlNames: { readonly [Name in ProviderName.ProviderName]: string } = {
   "openai-compatible": "OPENAI_COMPATIBLE_BASE_URL"
 }
 
-/** The flag (for the chosen model's provider), else the variable, else the files. */
-const baseUrls = (config: ConfigFile.ConfigFile, model: string, flag: string | undefined) =>
+/** The variable, else the files. */
+const baseUrls = (config: ConfigFile.ConfigFile) =>
   Effect.gen(function* () {
     const found: { [Name in ProviderName.ProviderName]?: string } = {}
     for (const provider of ProviderName.providers) {
       const url = (yield* variable(baseUrlNames[provider])) ?? (config.base_urls?.[provider] || undefined)
-      const chosen = flag !== undefined && model.startsWith(`${provider}/`) ? flag : url
-      if (chosen !== undefined) found[provider] = chosen
+      if (url !== undefined) found[provider] = url
     }
     return found
   })

@@ -13,6 +13,7 @@ import type * as Arguments from "./Arguments.js"
 import * as StoreAddress from "../../local/StoreAddress.js"
 import * as ConfigurationInvalid from "../../local/ConfigurationInvalid.js"
 import * as NodeProcess from "../NodeProcess.js"
+import * as Remedy from "./Remedy.js"
 import * as OwnFile from "../../local/OwnFile.js"
 import * as UserLocation from "../../local/UserLocation.js"
 
@@ -173,8 +174,8 @@ export const command = (flags: Pick<Arguments.Flags, "store" | "workspace">, nam
   return ["assent", name, ...places, words].join(" ")
 }
 
-/** A configuration error with the same message. */
-export const refuse = (error: { readonly message: string }) => ConfigurationInvalid.make(error.message)
+/** A configuration error that says the same at a command line. */
+export const refuse = (error: { readonly message: string }) => ConfigurationInvalid.make(Remedy.said(error))
 
 /** For `Effect.catchTags`: errors of a store, or of a session in it, as configuration errors. */
 export const refusals = {

@@ -12,6 +12,7 @@ import * as Brought from "../../local/Brought.js"
 import * as ConfigFile from "../../local/ConfigFile.js"
 import type { ConfigurationInvalid } from "../../local/ConfigurationInvalid.js"
 import type { Platform } from "../Launch.js"
+import * as Output from "../terminal/Output.js"
 import * as ProfileLocation from "./ProfileLocation.js"
 import type * as Settings from "./Settings.js"
 import * as Tools from "./Tools.js"
@@ -61,6 +62,13 @@ export const notice = (
   settings: Settings.Settings
 ): Effect.Effect<ReadonlyArray<string>, ConfigurationInvalid, Platform> =>
   Effect.map(wanted(settings), (known) => noticeOf(settings, known))
+
+/** The same on standard error. */
+export const tell = (settings: Settings.Settings): Effect.Effect<void, ConfigurationInvalid, Platform> =>
+  Effect.flatMap(
+    notice(settings),
+    Effect.forEach((line) => Output.notice(line), { discard: true })
+  )
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal

@@ -1,4 +1,5 @@
 /** Commands of the chat prompt, such as `/help`. */
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
@@ -51,6 +52,8 @@ export interface Options {
   readonly interactive: boolean
   /** Resolves `/model PROVIDER/MODEL`. */
   readonly resolveModel: (ref: string) => Effect.Effect<Model.Service, ConfigurationInvalid>
+  /** What is said in the settings about a model and cannot come true, as a sentence. Default: nothing. */
+  readonly unmet?: ((ref: string) => string | undefined) | undefined
   /** The models that can be used here. Default: nobody knows. */
   readonly models?: Effect.Effect<ReadonlyArray<Listed>> | undefined
   /** The sessions that are kept. Default: none are. */
@@ -74,6 +77,14 @@ export const nameIn = (line: string): string | undefined => {
 export const isOne = (line: string): boolean => {
   const name = nameIn(line)
   return name !== undefined && isKnown(name)
+}
+
+/** What is said of a line that would be a command, if there were one of that name. Nothing for any other line. */
+export const notOne = (line: string): string | undefined => {
+  const name = nameIn(line)
+  return name === undefined || isKnown(name)
+    ? undefined
+    : `There is no command /${name}.${meant(name)} /help lists them.`
 }
 
 /** Runs a command, without its slash. */
@@ -159,7 +170,7 @@ export const run = (line: string, options: Options): Effect.Effect<void> =>
         return yield* screen.printLine("The conversation is forgotten.")
       default:
         return yield* screen.printLine(
-          `There is no command /${name}.${meant(name)} /help lists them. To begin a message with a slash, put a blank before it.`
+          `${notOne(`/${line}`) ?? ""} To begin a message with a slash, put a blank before it.`
         )
     }
   })
@@ -285,6 +296,7 @@ const permissionVerbs = [
   "show",
   "status",
   "check ",
+  "why ",
   "allow ",
   "deny ",
   "remove ",
@@ -314,19 +326,22 @@ const recent = ({
   columns,
   sessions
 }: Pick<Options, "agent" | "sessions"> & { readonly columns?: number | undefined }) =>
-  Effect.match(sessions?.page({ limit: 10 }) ?? Effect.succeed<Page>({ sessions: [] }), {
-    onFailure: ({ message }) => [message],
-    onSuccess: ({ next, sessions }) => {
-      const lines = sessions.map((one) => SessionReport.short(one, one.rootSessionId === agent.id))
-      const more = next === undefined ? [] : ["… and more: assent sessions"]
-      return lines.length === 0
-        ? ["No sessions are kept."]
-        : [
-            ...lines.map((line) => Display.truncate(line, columns ?? Infinity)),
-            ...more,
-            "To go on with one: /resume ID, where the beginning of an id suffices"
-          ]
-    }
+  Effect.matchEffect(sessions?.page({ limit: 10 }) ?? Effect.succeed<Page>({ sessions: [] }), {
+    onFailure: ({ message }) => Effect.succeed([message]),
+    onSuccess: ({ next, sessions }) =>
+      Effect.map(Clock.currentTimeMillis, (now) => {
+        const lines = sessions.map((one) => {
+          const isThis = one.rootSessionId === agent.id
+          if (columns === undefined) return SessionReport.short(one, isThis)
+          return `${isThis ? "●" : " "} ${SessionReport.pickable(one, { columns: columns - 3, now })}`
+        })
+        const more = next === undefined ? [] : ["… and more: assent sessions"]
+        const hint =
+          columns === undefined
+            ? "To go on with one: /resume ID, where the beginning of an id suffices"
+            : "To go on with one: /resume, which has them in a list"
+        return lines.length === 0 ? ["No sessions are kept."] : [...lines, ...more, hint]
+      })
   })
 
 const resume = (argument: string, options: Options) =>
@@ -381,7 +396,7 @@ const model = (argument: string, options: Options) =>
     let ref: string | undefined = argument
     if (argument === "") {
       if (screen.source === "pipe" || asks === false || !options.interactive)
-        return yield* screen.printLine(ChatModel.rows(listed, present, Infinity).join("\n"))
+        return yield* screen.printLine(ChatModel.rows(listed, present).join("\n"))
       ref = yield* ChatModel.pick(screen, listed, present)
     }
     if (ref === undefined) return
@@ -394,6 +409,8 @@ const model = (argument: string, options: Options) =>
     if (Either.isLeft(resolved)) return yield* screen.printLine(`${resolved.left.message}${hint}`)
     yield* agent.setModel(resolved.right)
     yield* screen.printLine(`The model is now ${resolved.right.id}.`)
+    const unmet = options.unmet?.(ref)
+    if (unmet !== undefined) yield* screen.printLine(unmet)
     // Nobody has asked its provider yet, and there are more models than anybody can list.
     if (hint !== "")
       yield* screen.printLine(Display.style(screen.color).dim(`It is none of those that are known here.${hint}`))

@@ -14,12 +14,12 @@ import * as Option from "effect/Option"
 import * as Queue from "effect/Queue"
 import type * as Scope from "effect/Scope"
 import { ConsoleScreen, type Service as Screen } from "../../channel/ConsoleScreen.js"
-import { MessageId } from "../../core/Id.js"
 import type * as PathRank from "../../core/PathRank.js"
 import * as Display from "../../terminal/Display.js"
 import type * as Model from "../../model/Model.js"
 import type * as Jobs from "../../builtin/Jobs.js"
 import type * as Agent from "../../runtime/Agent.js"
+import * as ChatAhead from "./ChatAhead.js"
 import * as ChatCommand from "./ChatCommand.js"
 import * as ChatFiles from "./ChatFiles.js"
 import * as ChatStatus from "./ChatStatus.js"
@@ -69,6 +69,7 @@ export interface Options {
   readonly branch?: (() => string | undefined) | undefined
   /** Whether there is a line with the model, the context and the money below the prompt. Default: false. */
   readonly statusLine?: boolean | undefined
+  readonly unmet?: ChatCommand.Options["unmet"]
   /** The models that can be used here; and those of them that are known at once, for completion. */
   readonly models?: ChatCommand.Options["models"]
   readonly namedModels?: (() => ReadonlyArray<string>) | undefined
@@ -91,9 +92,13 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
     let sign: string | undefined
     let drawing: Transcript.Drawing | undefined
     const { color } = screen
-    const loaded = Effect.map(
-      Effect.promise(() => Promise.all([import("../view/Speech.js"), import("../view/Printed.js")])),
-      ([Speech, Printed]) => (drawing = { speech: Speech.make(screen), printed: Printed.make({ color, opens: true }) })
+    // Loaded by the first turn or by a command of the person's own before it, and the same for both.
+    const loaded = yield* Effect.cached(
+      Effect.map(
+        Effect.promise(() => Promise.all([import("../view/Speech.js"), import("../view/Printed.js")])),
+        ([Speech, Printed]) =>
+          (drawing = { speech: Speech.make(screen), printed: Printed.make({ color, opens: true }) })
+      )
     )
     // Where nothing is drawn, words are printed as they come.
     const printing = Effect.promise(async () => ({ printed: (await import("../view/Printed.js")).make({ color }) }))
@@ -119,16 +124,31 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
     const own =
       options.ownCommand === undefined || screen.source !== "person"
         ? undefined
-        : OwnCommand.make(drawn, files, options.ownCommand, Effect.zipRight(Effect.sync(status.touched), status.show))
+        : OwnCommand.make({
+            screen: drawn,
+            told: screen,
+            files,
+            run: options.ownCommand,
+            drawing:
+              options.drawn === true
+                ? Effect.map(loaded, (drawing) => {
+                    transcript.draw(drawing)
+                    return { printed: drawing.printed, draw: drawn.live(transcript.live) }
+                  })
+                : undefined,
+            afterwards: Effect.zipRight(Effect.sync(status.touched), status.show)
+          })
     // Written by the transcript, once a turn; read by the loop only when input is a pipe. A person who types does not
     // wait for turns.
     const turnShown = yield* Queue.sliding<void>(1)
+    // Held while words are sent: what is said of them comes before what becomes of them.
+    const sending = yield* Effect.makeSemaphore(1)
     // Completed when what comes first on the screen is there; what happens meanwhile waits in the ring.
     const introduced = yield* Deferred.make<void>()
     const shown = yield* Effect.forkScoped(
       Effect.zipRight(
         Deferred.await(introduced),
-        Transcript.follow(agent.events, interactive ? drawn : screen, transcript, {
+        Transcript.follow(agent.events, behind(sending, interactive ? drawn : screen), transcript, {
           interactive,
           drawing: options.drawn === true ? loaded : isRead ? printing : undefined,
           afterTurn: Queue.offer(turnShown, undefined),
@@ -156,7 +176,7 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
       )
     }
 
-    if (options.drawn === true) yield* Effect.forkScoped(Effect.delay(loadAhead, "600 millis"))
+    if (options.drawn === true) yield* Effect.forkScoped(Effect.delay(ChatAhead.load, "600 millis"))
 
     yield* status.show
 
@@ -170,7 +190,7 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
     /** Yields whether anybody got the words. */
     const tell = ({ plans, text }: ChatCommand.Message): Effect.Effect<boolean> =>
       Effect.flatMap(plans ? ChatCommand.setMode("plan", commands) : Effect.succeed(true), (isSet) =>
-        isSet ? send(text, { agent, files, outline, screen }) : Effect.succeed(false)
+        isSet ? send(text, { agent, files, outline, screen, sending }) : Effect.succeed(false)
       )
     // Completed by a command in a dialog; the loop may be waiting for the turn that asks.
     const quitting = yield* Deferred.make<void>()
@@ -270,46 +290,6 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** In letters of one byte for V8, and of two: it makes code of an expression for each. */
-const words = ["a", "–"].flatMap((letter) => [
-  `# ${letter}\n`,
-  `A *b* **c** \`d\` [e](f) <g>, h_i_. ${letter}\n`,
-  `- j ${letter}\n  1. k\n`,
-  `> l ${letter}\n`,
-  `| m | n ${letter} |\n|---|---|\n| o | p |\n`
-])
-const code = ["ts", "sh", "json", "py"].map(
-  (language) => `\`\`\`${language}\n# a\nconst b = (c: number): string => "d"\n\`\`\`\n`
-)
-
-const entries = () => import("../../journal/JournalEntry.js")
-
-/**
- * What the first answer needs, which takes Node as long to load as all of a prompt: while the person thinks of words, and
- * not between them and the answer. In small steps, between which keys are served. The name of a class is enough to have
- * Node load all that it fetches with, and less is left to it when parts of that are there already.
- */
-const ahead: ReadonlyArray<() => Promise<unknown>> = [
-  async () => globalThis.ReadableStream,
-  async () => process.getBuiltinModule("node:tls"),
-  async () => process.getBuiltinModule("node:http"),
-  async () => process.getBuiltinModule("node:http2"),
-  async () => globalThis.Headers,
-  async () => (await fetch("data:,")).text(),
-  ...Array.from({ length: 10 }, () => async () => (await import("../../terminal/CodeColors.js")).learn()),
-  // The first entry of a journal has the schemas of all of them made.
-  async () => (await entries()).Received.ast,
-  async () => (await entries()).SessionOpened.ast,
-  async () => (await entries()).JournalEntry.ast,
-  async () => (await entries()).encode({ _tag: "TaskTold", messageId: MessageId.make("msg_none") }),
-  () => import("../../terminal/MarkdownStream.js"),
-  () => import("../view/Speech.js"),
-  () => import("../view/Printed.js"),
-  // V8 makes code of an expression when it is used for the second time, and the parser has long ones.
-  ...[...words, ...words, ...code].map((text) => async () => (await import("../view/Speech.js")).rowsOf(text, 80, true))
-]
-const loadAhead = Effect.forEach(ahead, (step) => Effect.delay(Effect.promise(step), "30 millis"), { discard: true })
-
 const greet = (screen: Screen, agent: Agent.Agent) =>
   Effect.gen(function* () {
     const style = Display.style(screen.color)
@@ -406,7 +386,7 @@ const open = (key: string, screen: Screen, drawing: Transcript.Drawing | undefin
       ? Effect.void
       : Effect.flatMap(screen.columns, (columns) => screen.printLine(speech.unfold(columns).join("\n")))
   const whole = printed?.whole()
-  return whole === undefined ? screen.printLine("No command of an agent has printed anything yet.") : screen.page(whole)
+  return whole === undefined ? screen.printLine("No command has printed anything yet.") : screen.page(whole)
 }
 
 /** `@explore WORDS` is for that agent alone; any other `@` may name a file. Yields whether anybody got the words. */
@@ -416,10 +396,12 @@ const send = (
     agent,
     files,
     outline,
-    screen
+    screen,
+    sending
   }: Pick<Options, "agent"> & {
     readonly files: ChatFiles.ChatFiles
     readonly screen: Screen
+    readonly sending: Effect.Semaphore
     readonly outline: AgentOutline.AgentOutline
   }
 ): Effect.Effect<boolean> =>
@@ -428,24 +410,37 @@ const send = (
     const target = Option.getOrUndefined(ChatCommand.sessionOf(outline, name))
     if (target !== undefined && rest === "") return yield* refuse(`What is ${name} to hear?`, line, screen)
     // A mistyped name must not send the words to another agent. `@types/node is missing` is no name.
-    if (target === undefined && /^[\w-]+$/.test(name) && !(yield* files.isFile(name)))
-      return yield* refuse(`There is no agent and no file ${name}. /agents lists the agents.`, line, screen)
+    if (target === undefined && /^[\w-]+$/.test(name)) {
+      const isFile = yield* Effect.either(files.isFile(name))
+      if (Either.isLeft(isFile)) return yield* refuse(isFile.left, line, screen)
+      if (!isFile.right)
+        return yield* refuse(`There is no agent and no file ${name}. /agents lists the agents.`, line, screen)
+    }
     const gathered = yield* Effect.either(files.gather(target === undefined ? line : rest))
     if (Either.isLeft(gathered)) return yield* refuse(gathered.left, line, screen)
     const { files: given, input, words } = gathered.right
     const { dim } = Display.style(screen.color)
-    // Said before, because an answer may come at once.
-    if (given.length > 0) yield* screen.printLine(dim(`  with ${ChatFiles.told(given)}`))
-    if (words.length > 0) yield* screen.printLine(dim(`  ${ChatFiles.toldWords(words)}`))
-    return yield* Effect.matchEffect(agent.send(input, target === undefined ? {} : { target }), {
-      onFailure: ({ message }) => refuse(message, line, screen),
-      onSuccess: ({ id }) =>
-        Effect.sync(() => {
-          files.sent(id, line)
-          return true
-        })
-    })
+    const said = given.length > 0 ? [`  with ${ChatFiles.told(given)}`] : []
+    if (words.length > 0) said.push(`  ${ChatFiles.toldWords(words)}`)
+    return yield* agent.send(input, target === undefined ? {} : { target }).pipe(
+      Effect.tap(({ id }) => {
+        files.sent(id, line)
+        return Effect.forEach(said, (sentence) => screen.printLine(dim(sentence)), { discard: true })
+      }),
+      sending.withPermits(1),
+      Effect.matchEffect({
+        onFailure: ({ message }) => refuse(message, line, screen),
+        onSuccess: () => Effect.succeed(true)
+      })
+    )
   })
+
+/** A screen that prints nothing while somebody else holds this. */
+const behind = (held: Effect.Semaphore, screen: Screen): Screen => ({
+  ...screen,
+  print: (text) => held.withPermits(1)(screen.print(text)),
+  printLine: (text) => held.withPermits(1)(screen.printLine(text))
+})
 
 /** Says why nothing was sent, and gives the line back. */
 const refuse = (why: string, line: string, screen: Screen): Effect.Effect<boolean> =>

@@ -48,8 +48,8 @@ export interface ChatFiles {
   readonly drop: () => void
   /** Words with the files that they name, and with those that wait. Fails with a sentence. */
   readonly gather: (words: string) => Effect.Effect<Gathered, string>
-  /** Whether this names a file of the workspace. */
-  readonly isFile: (name: string) => Effect.Effect<boolean>
+  /** Whether this names a file of the workspace. Fails with a sentence where the workspace is gone. */
+  readonly isFile: (name: string) => Effect.Effect<boolean, string>
   /** A line was sent as this message: nothing waits any more. */
   readonly sent: (id: string, line: string) => void
   /** The line of a message that nobody has read; its files wait again. Nothing for a message that came otherwise. */
@@ -78,6 +78,8 @@ export const make = (
     /** The lines that were sent last, which may come back. */
     const sent = new Map<string, { readonly line: string; readonly files: ReadonlyArray<Given> }>()
 
+    /** Where the whole workspace is gone, that is what is to be said of a file. */
+    const isThere = workspace.locateDirectory(".")
     const read = (absolute: string, shown: string, typed = shown): Effect.Effect<Given, string> =>
       Input.read(absolute, { name: shown }).pipe(
         Effect.provide(platform),
@@ -97,9 +99,11 @@ export const make = (
         const inHome = (name: string) => path.resolve(workspace.root, name.replace(/^~(?=\/|$)/, os.homedir()))
         // As a shell or a dropped file would have it: in quotes, or with a backslash before a blank.
         const plain = /^(["'])(.*)\1$/.exec(given)?.[2] ?? given.replace(/\\(.)/g, "$1")
-        const isThere = yield* Effect.orElseSucceed(fileSystem.exists(inHome(given)), () => false)
-        const wanted = inHome(isThere ? given : plain)
-        const found = yield* read(wanted, workspace.shown(wanted), isThere ? given : plain)
+        const isFound = yield* Effect.orElseSucceed(fileSystem.exists(inHome(given)), () => false)
+        const wanted = inHome(isFound ? given : plain)
+        const found = yield* Effect.tapError(read(wanted, workspace.shown(wanted), isFound ? given : plain), () =>
+          wanted.startsWith(`${workspace.root}${path.sep}`) ? isThere : Effect.void
+        )
         waiting = [...waiting, found]
         return found
       })
@@ -121,17 +125,17 @@ export const make = (
             continue
           }
           // What is out of reach may be there or not; a sentence about something that is not would puzzle.
-          const isThere = yield* Effect.orElseSucceed(
+          const isFound = yield* Effect.orElseSucceed(
             fileSystem.exists(path.resolve(workspace.root, name)),
             () => false
           )
-          if (isThere) return yield* Effect.fail(`${located.left} /attach takes a file from anywhere.`)
+          if (isFound) return yield* Effect.fail(`${located.left} /attach takes a file from anywhere.`)
         }
-        return isCertain(mention)
-          ? yield* Effect.fail(
-              `There is no file ${Display.oneLine(mention.text)}. To say it nonetheless, put a backslash before the @.`
-            )
-          : Option.none()
+        if (!isCertain(mention)) return Option.none()
+        yield* isThere
+        return yield* Effect.fail(
+          `There is no file ${Display.oneLine(mention.text)}. To say it nonetheless, put a backslash before the @.`
+        )
       })
     const given = (target: WorkspaceRoot.Target): Effect.Effect<Given, string> => {
       const type = Option.getOrUndefined(target.info)?.type
@@ -170,7 +174,10 @@ export const make = (
           return { input: all.length === 0 ? words : withFiles(words, all), files: all, words: nothing }
         }),
       isFile: (name) =>
-        Effect.match(workspace.locate(name), { onFailure: () => false, onSuccess: ({ info }) => Option.isSome(info) }),
+        Effect.matchEffect(workspace.locate(name), {
+          onFailure: () => Effect.as(isThere, false),
+          onSuccess: ({ info }) => Effect.succeed(Option.isSome(info))
+        }),
       sent: (id, line) => {
         sent.set(id, { line, files: waiting })
         waiting = []

@@ -1,6 +1,7 @@
 /** `/jobs` at the prompt: the commands that run in the background, what one printed, and its end. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import type * as AuditTrail from "../../audit/AuditTrail.js"
 import type * as Jobs from "../../builtin/Jobs.js"
 import type { Service as Screen } from "../../channel/ConsoleScreen.js"
@@ -30,10 +31,15 @@ export const run = (argument: string, options: Options): Effect.Effect<void> =>
     const say = (lines: ReadonlyArray<string>) => screen.printLine(lines.join("\n"))
     if (argument === "")
       return yield* say(JobReport.list(jobs.list(agent.id), { columns, main: agent.origin.agent, now }))
+    if (first === "stop" && second === "") return yield* say(["Name a job: /jobs stop ID. /jobs lists them."])
+    const named = JobReport.named(
+      first === "stop" ? second : first,
+      jobs.list(agent.id).map(({ id }) => id)
+    )
+    if (Either.isLeft(named)) return yield* say([named.left])
     if (first !== "stop")
-      return yield* Effect.flatMap(jobs.tail(agent.id, first, shown), (job) => say(JobReport.tail(job, now)))
-    if (second === "") return yield* say(["Name a job: /jobs stop ID. /jobs lists them."])
-    const remark = yield* stop(second, options)
+      return yield* Effect.flatMap(jobs.tail(agent.id, named.right, shown), (job) => say(JobReport.tail(job, now)))
+    const remark = yield* stop(named.right, options)
     if (remark !== undefined) yield* say([remark])
   }).pipe(Effect.catchTag("JobUnknown", ({ message }) => options.screen.printLine(Display.oneLine(message, 300))))
 

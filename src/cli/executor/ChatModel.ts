@@ -1,23 +1,16 @@
 /** `/model` without a name: the models there are, to pick one from; and what a name that is none may have meant. */
 import * as Effect from "effect/Effect"
-import type { DialogClosed, Service as Screen } from "../../channel/ConsoleScreen.js"
+import type { Choice, DialogClosed, Service as Screen } from "../../channel/ConsoleScreen.js"
 import * as Nearest from "../../core/Nearest.js"
+import * as ChoiceList from "../../terminal/ChoiceList.js"
 import * as Display from "../../terminal/Display.js"
 import type { Listed } from "../config/ModelList.js"
 
-/** The models as rows, the present one marked. */
-export const rows = (models: ReadonlyArray<Listed>, present: string, columns: number): ReadonlyArray<string> => {
-  const all = withPresent(models, present)
-  const width = Math.max(...all.map(({ ref }) => Display.width(Display.oneLine(ref))))
-  return all.map(({ note, ref }, index) => {
-    const name = Display.oneLine(ref)
-    const number = `${String(index + 1).padStart(2)}. ${isSame(ref, present) ? "●" : " "} `
-    const line = `${number}${name}${" ".repeat(width - Display.width(name))}  ${note ?? ""}`.trimEnd()
-    return Display.width(line) <= columns ? line : Display.truncate(`${number}${name}`, columns)
-  })
-}
+/** The models as rows, the present one first and marked. */
+export const rows = (models: ReadonlyArray<Listed>, present: string): ReadonlyArray<string> =>
+  ChoiceList.numbered(choicesOf(models, present)).map(({ label }) => label)
 
-/** Asks until one is named by number or name; nothing when the person wants none. */
+/** Asks until one is picked or named; nothing when the person wants none, or the present one. */
 export const pick = (
   screen: Screen,
   models: ReadonlyArray<Listed>,
@@ -25,28 +18,26 @@ export const pick = (
 ): Effect.Effect<string | undefined> =>
   Effect.gen(function* () {
     const style = Display.style(screen.color)
-    const all = withPresent(models, present)
-    const lines = rows(models, present, (yield* screen.columns) - 4)
-    const shown = lines.map((row, index) => (isSame(all[index]?.ref ?? "", present) ? style.bold(row) : row))
+    const choices = choicesOf(models, present)
     const picking = screen.dialog("Which model?", (ask) => {
       const go = (more: ReadonlyArray<string>): Effect.Effect<string | undefined, DialogClosed> =>
         Effect.flatMap(
           ask({
-            lines: [...shown, ...more, style.dim("a number, or PROVIDER/MODEL; nothing for the present one")],
+            lines: [...more, style.dim("a number, some letters, or PROVIDER/MODEL; nothing for the present one")],
+            choices,
             label: "model> ",
-            keys: new Map(all.length > 9 ? [] : all.map((_, index) => [String(index + 1), []])),
+            keys: new Map(choices.length > 9 ? [] : choices.map((_, index) => [String(index + 1), []])),
             back: true,
             followUp: true,
             commands: false
           }),
           (line) => {
             const word = line.trim()
-            if (word === "") return Effect.succeed(undefined)
+            if (word === "" || isSame(word, present)) return Effect.succeed(undefined)
             if (/^\d{1,3}$/.test(word)) {
-              const chosen = all[Number(word) - 1]
-              return chosen === undefined
-                ? go([style.yellow(`Please name one of 1 to ${all.length}.`)])
-                : Effect.succeed(chosen.ref)
+              const chosen = choices[Number(word) - 1]
+              if (chosen === undefined) return go([style.yellow(`Please name one of 1 to ${choices.length}.`)])
+              return Effect.succeed(isSame(chosen.text, present) ? undefined : chosen.text)
             }
             return Effect.succeed(word)
           }
@@ -77,5 +68,14 @@ const isSame = (ref: string, other: string): boolean => longOf(ref) === longOf(o
 /** The stand-in has a short name and a long one. */
 const longOf = (ref: string): string => (ref === "offline" ? "offline/offline" : ref)
 
-const withPresent = (models: ReadonlyArray<Listed>, present: string): ReadonlyArray<Listed> =>
-  models.some(({ ref }) => isSame(ref, present)) ? models : [{ ref: present }, ...models]
+/** Each with what is known of it. */
+const choicesOf = (models: ReadonlyArray<Listed>, present: string): ReadonlyArray<Choice> => {
+  const now = models.find(({ ref }) => isSame(ref, present)) ?? { ref: present }
+  const all = [now, ...models.filter(({ ref }) => !isSame(ref, present))]
+  const width = Math.max(...all.map(({ ref }) => Display.width(Display.oneLine(ref))))
+  return all.map(({ note = "", ref }) => {
+    const name = Display.oneLine(ref)
+    const mark = isSame(ref, present) ? "●" : " "
+    return { text: ref, label: `${mark} ${name}${" ".repeat(width - Display.width(name))}  ${note}`.trimEnd() }
+  })
+}

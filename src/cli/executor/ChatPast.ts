@@ -15,6 +15,7 @@ import * as Arguments from "../config/Arguments.js"
 import * as SessionReport from "../view/SessionReport.js"
 import * as UndoReport from "../view/UndoReport.js"
 import * as ChatFiles from "./ChatFiles.js"
+import * as Remedy from "../config/Remedy.js"
 
 export interface Past {
   /** All that is kept of the session; undefined before its first words. */
@@ -78,7 +79,7 @@ export const rewind = (
     }
     const forked = yield* past.fork(turn.right)
     return { forked, words: turns.find(({ number }) => number === forked.turn + 1)?.words ?? "" }
-  }).pipe(Effect.catchAll(({ message }) => refuse(screen, message)))
+  }).pipe(Effect.catchAll((error) => refuse(screen, Remedy.said(error))))
 
 /** Puts back the files of the last turn, and tells what became of each. */
 export const undo = ({

@@ -36,7 +36,7 @@ export const choose = (
     )
   )
 
-/** Shows the sessions, last used first, until one is named by number or id. Nothing when the person wants none. */
+/** Shows the sessions, last used first, until one is picked, or named by number or id. Nothing when the person wants none. */
 export const pick = (
   screen: Screen,
   sessions: SessionName.Sessions,
@@ -50,28 +50,21 @@ export const pick = (
     }
     const style = Display.style(screen.color)
     const now = yield* Clock.currentTimeMillis
-    // The bar of a dialog, and the number.
-    const columns = Math.max(16, (yield* screen.columns) - 6)
-    const room = (yield* screen.rows) - around
-    const shown: Array<Listed> = []
-    const rows: Array<string> = []
-    for (const one of found) {
-      const next = SessionReport.pickable(one, { columns, now })
-      // The last one used is wanted most, and must not scroll off.
-      if (shown.length > 0 && rows.length + next.length > room) break
-      shown.push(one)
-      rows.push(
-        ...next.map((row, at) => (at === 0 ? `${String(shown.length).padStart(2)}. ${row}` : `    ${style.dim(row)}`))
-      )
-    }
-    const more = isAll && shown.length === found.length ? [] : [style.dim("… and more: assent sessions")]
+    // The mark, the number, and the last column.
+    const columns = Math.max(16, (yield* screen.columns) - 8)
+    const choices = found.map((one) => ({
+      text: one.rootSessionId,
+      label: SessionReport.pickable(one, { columns, now })
+    }))
+    const more = isAll ? [] : [style.dim("… and more: assent sessions")]
     const picking = screen.dialog("Go on with which session?", (ask) => {
       const go = (lines: ReadonlyArray<string>): Effect.Effect<Listed | undefined, DialogClosed | StoreUnusable> =>
         Effect.flatMap(
           ask({
-            lines: [...rows, ...more, ...lines, style.dim("a number, or the beginning of an id; nothing for none")],
+            lines: [...more, ...lines, style.dim("a number, some letters, or the beginning of an id; Escape for none")],
+            choices,
             label: "session> ",
-            keys: numbers(shown.length),
+            keys: numbers(choices.length),
             back: true,
             followUp: true,
             commands: false
@@ -79,7 +72,7 @@ export const pick = (
           (line) => {
             const word = line.trim()
             if (word === "") return Effect.succeed(undefined)
-            const numbered = /^\d{1,2}$/.test(word) ? shown[Number(word) - 1] : undefined
+            const numbered = /^\d{1,3}$/.test(word) ? found[Number(word) - 1] : undefined
             if (numbered !== undefined) return Effect.succeed(numbered)
             return Effect.flatMap(
               choose(sessions, word, where),
@@ -122,9 +115,7 @@ export const lastTurns = (
 // -----------------------------------------------------------------------------------------------------------------
 
 /** Sessions in a list. */
-const most = 15
-/** Rows of the dialog beside its list: the title, what there is more, a problem, what to type in two rows, and the prompt. */
-const around = 6
+const most = 200
 const shownTurns = 3
 const shownRows = 24
 
@@ -145,7 +136,7 @@ const lastOf = (sessions: SessionName.Sessions, where: Where) =>
     const found: Array<Listed> = []
     let after: Place | undefined
     do {
-      const page: Page = yield* sessions.page({ workspace: where.workspace, limit: 4 * most, after })
+      const page: Page = yield* sessions.page({ workspace: where.workspace, limit: most + 1, after })
       found.push(...page.sessions.filter((one) => Either.isRight(fitting(one, where))))
       after = page.next
     } while (after !== undefined && found.length <= most)

@@ -30,6 +30,7 @@ import * as ExitCode from "../ExitCode.js"
 import * as JsonCommand from "./JsonCommand.js"
 import * as Output from "../terminal/Output.js"
 import { haltedBy } from "./RunExecutor.js"
+import * as Remedy from "../config/Remedy.js"
 
 export interface Options {
   readonly agent: Agent.Agent
@@ -121,7 +122,7 @@ const converse = (
     )
     // The peer is gone: open requests go to the other interactors, or halt. The halt channel is attached before the
     // peer is detached.
-    const halt = yield* HaltChannel.make
+    const halt = yield* HaltChannel.makeWith(Remedy.hint)
     if (alone) yield* agent.broker.attach(halt.interactor)
     yield* Scope.close(attached, Exit.void)
     return yield* haltedBy(Deferred.await(halt.halted))

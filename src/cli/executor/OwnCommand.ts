@@ -19,6 +19,7 @@ import * as Sandbox from "../../sandbox/Sandbox.js"
 import * as Display from "../../terminal/Display.js"
 import * as PrintedStyles from "../../terminal/PrintedStyles.js"
 import * as ToolOutput from "../../tool/ToolOutput.js"
+import type { Printed } from "../view/Printed.js"
 import * as ChatFiles from "./ChatFiles.js"
 
 /** How one ended. */
@@ -78,33 +79,65 @@ export const runOf =
       return isEnded(ended) ? ended : yield* Effect.dieMessage("a command ended in no known way")
     })
 
-/** `afterwards` runs when one has ended. */
-export const make = (
-  screen: Screen,
-  files: ChatFiles.ChatFiles,
-  run: Run,
-  afterwards: Effect.Effect<void> = Effect.void
-): OwnCommand => {
+export interface Options {
+  /** For what a command prints, which is not broken again. */
+  readonly screen: Screen
+  /** For what is said about one. */
+  readonly told: Pick<Screen, "printLine">
+  readonly files: ChatFiles.ChatFiles
+  readonly run: Run
+  /** Where the last lines of one are drawn: what draws them, and what has them drawn again. Default: all lines are printed. */
+  readonly drawing?: Effect.Effect<{ readonly printed: Printed; readonly draw: Effect.Effect<void> }> | undefined
+  /** Runs when one has ended. */
+  readonly afterwards: Effect.Effect<void>
+}
+
+export const make = ({ afterwards, drawing, files, run, screen, told }: Options): OwnCommand => {
   const style = Display.style(screen.color)
   let running: Fiber.Fiber<void> | undefined
 
-  const print = (text: string) => screen.printLine(text.replace(/^/gm, "  "))
+  const indented = (text: string): string => text.replace(/^/gm, "  ")
+  const print = (text: string) => screen.printLine(indented(text))
 
-  const shown = (command: string): Effect.Effect<void> =>
+  const inLines = (): Shown => {
+    const styles = PrintedStyles.make(screen.color)
+    let line = ""
+    return {
+      take: (text) => {
+        const whole = line + styles.take(text)
+        const end = whole.lastIndexOf("\n")
+        line = whole.slice(end + 1)
+        return end < 0 ? Effect.void : print(whole.slice(0, end))
+      },
+      end: () => (line === "" ? Effect.void : print(line))
+    }
+  }
+
+  const inRows = ({ draw, printed }: Effect.Effect.Success<NonNullable<typeof drawing>>, command: string): Shown => {
+    const id = printed.beginOwn(command)
+    return {
+      take: (text) => {
+        printed.take(id, text)
+        return draw
+      },
+      end: (hasFailed) =>
+        Effect.flatMap(screen.columns, (columns) => {
+          const rows = printed.end(id, columns, hasFailed)
+          return rows.length === 0 ? Effect.void : screen.printLine(rows.join("\n"))
+        })
+    }
+  }
+
+  const runAndShow = (command: string): Effect.Effect<void> =>
     Effect.gen(function* () {
       const begunAt = yield* Clock.currentTimeMillis
-      const styles = PrintedStyles.make(screen.color)
-      let line = ""
+      const shown = drawing === undefined ? inLines() : inRows(yield* drawing, command)
       let seen = ""
       const sink = ({ styled, text }: ToolOutput.Chunk) =>
         Effect.suspend(() => {
           seen = (seen + text).slice(-mostSeen)
-          const whole = line + styles.take(styled ?? text)
-          const end = whole.lastIndexOf("\n")
-          line = whole.slice(end + 1)
-          return end < 0 ? Effect.void : print(whole.slice(0, end))
+          return shown.take(styled ?? text)
         })
-      const rest = Effect.suspend(() => (line === "" ? Effect.void : print(line)))
       const keep = (how: string, output: string): boolean => {
         const bytes = new TextEncoder().encode(output)
         const file = Input.fromBytes(bytes, { name: "output.txt", mediaType: "text/plain" })
@@ -114,38 +147,38 @@ export const make = (
       }
       const stopped = Effect.suspend(() => {
         keep("stopped", seen)
-        return Effect.zipRight(rest, screen.printLine(style.red("  ✗ stopped")))
+        return Effect.zipRight(shown.end(true), told.printLine(style.red("  ✗ stopped")))
       })
       const outcome = yield* Effect.either(Effect.onInterrupt(run(command, sink), () => stopped))
-      yield* rest
-      if (Either.isLeft(outcome)) return yield* screen.printLine(style.red(`  ✗ ${Display.sanitize(outcome.left)}`))
+      yield* shown.end(Either.isLeft(outcome) || outcome.right.exitCode !== 0)
+      if (Either.isLeft(outcome)) return yield* told.printLine(style.red(`  ✗ ${Display.sanitize(outcome.left)}`))
       const { exitCode, notice, output, signal } = outcome.right
       const how = exitCode === null ? `ended by ${signal ?? "a signal"}` : `exit code ${exitCode}`
       const time = `${(((yield* Clock.currentTimeMillis) - begunAt) / 1_000).toFixed(1)} s`
       const mark = exitCode === 0 ? style.green("✓") : style.red("✗")
-      if (notice !== undefined) yield* print(Display.sanitize(forPerson(notice)))
+      if (notice !== undefined) yield* told.printLine(indented(Display.sanitize(forPerson(notice))))
       const offer = keep(how, output) ? " · @! in a message gives it to the agent" : ""
-      yield* screen.printLine(`  ${mark} ${style.dim(`${how} · ${time}${offer}`)}`)
+      yield* told.printLine(`  ${mark} ${style.dim(`${how} · ${time}${offer}`)}`)
     })
 
   return {
     start: (command) =>
       Effect.gen(function* () {
         if (command === "") {
-          yield* screen.printLine(
+          yield* told.printLine(
             "!COMMAND runs a command, as yourself. To begin a message with !, put a blank before it."
           )
           return undefined
         }
         if (running !== undefined) {
-          yield* screen.printLine("A command of yours still runs. Ctrl-C stops it.")
+          yield* told.printLine("A command of yours still runs. Ctrl-C stops it.")
           return undefined
         }
         const ended = Effect.suspend(() => {
           running = undefined
           return afterwards
         })
-        return (running = yield* Effect.forkScoped(Effect.ensuring(shown(command), ended)))
+        return (running = yield* Effect.forkScoped(Effect.ensuring(runAndShow(command), ended)))
       }),
     stop: Effect.suspend(() => {
       if (running === undefined) return Effect.succeed(false)
@@ -161,6 +194,12 @@ export const commandIn = (line: string): string | undefined => (line.startsWith(
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** What shows one. Text is raw. */
+interface Shown {
+  readonly take: (text: string) => Effect.Effect<void>
+  readonly end: (hasFailed: boolean) => Effect.Effect<void>
+}
 
 /** Without what only a model can do. */
 const forPerson = (notice: string): string =>

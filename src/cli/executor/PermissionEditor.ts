@@ -52,8 +52,8 @@ const go = (options: Options, ask: Asker): Effect.Effect<void, DialogClosed> =>
           ...(Either.isRight(status) ? [style.dim(status.right.lines.join(" · "))] : []),
           ...rules.map((rule, index) => rowOf(style, rule, index + 1)),
           ...lines.map((line) => style.yellow(Display.reveal(line))),
-          style.cyan("allow RULE · deny RULE · project RULE · remove NUMBER · default allow|deny|ask"),
-          style.cyan("why TOOL ARGUMENTS · an empty line ends")
+          style.cyan("allow RULE · deny RULE · project RULE · remove NUMBER"),
+          style.cyan("mode ask|plan|deny|allow · why TOOL ARGUMENTS · an empty line ends")
         ],
         label: "rules> ",
         back: true,
@@ -111,6 +111,7 @@ const run = (options: Options, rules: ReadonlyArray<Rule>, line: string): Effect
   switch (verb) {
     case "allow":
     case "deny":
+    case "mode":
     case "default":
     case "suspend":
     case "resume":
@@ -118,7 +119,7 @@ const run = (options: Options, rules: ReadonlyArray<Rule>, line: string): Effect
       return permissions(line)
     case "why":
     case "check":
-      return permissions(`check ${argument}`)
+      return permissions(`why ${argument}`)
     case "remove": {
       const rule = rules[Number(argument) - 1]
       if (rule === undefined) return Effect.succeed([`Please name a rule by its number, 1 to ${rules.length}.`])
@@ -138,7 +139,7 @@ const run = (options: Options, rules: ReadonlyArray<Rule>, line: string): Effect
     default:
       return Effect.succeed([
         rules[Number(verb) - 1] === undefined
-          ? `Nothing here is called ${Display.oneLine(verb, 40)}: allow, deny, project, remove, default or why, and what follows.`
+          ? `Nothing here is called ${Display.oneLine(verb, 40)}: allow, deny, project, remove, mode or why, and what follows.`
           : `remove ${verb} takes that rule away.`
       ])
   }

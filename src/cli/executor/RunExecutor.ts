@@ -13,7 +13,7 @@ import { Cancelled, Failed, type TurnEnd } from "../../turn/Turn.js"
 import * as ExitCode from "../ExitCode.js"
 import * as Output from "../terminal/Output.js"
 import { isDrawable } from "../terminal/Tty.js"
-import * as Activity from "../view/Activity.js"
+import * as Retries from "../view/Retries.js"
 
 export interface Options {
   readonly agent: Agent.Agent
@@ -21,10 +21,10 @@ export interface Options {
   readonly jobs: Jobs.Service
   /** Absent when a resumed session continues its own work. */
   readonly task: Input | undefined
-  /** The screen of the person who watches and is asked; undefined when nobody watches. */
+  /** The screen of the person who watches, and may be asked; undefined when nobody watches. */
   readonly screen: Screen | undefined
-  /** Whether the screen is drawn. With plain lines every input line is an answer, so nothing else may read input. */
-  readonly interactive: boolean
+  /** Whether what they type is for the agent. Where lines are piped in, each is an answer. */
+  readonly listens: boolean
   readonly halted: Effect.Effect<Halted>
   /** The command that goes on with the session, when it is kept. */
   readonly resumeCommand: (command: "run" | "chat") => Effect.Effect<string | undefined>
@@ -39,15 +39,13 @@ export const run = ({
   jobs,
   task,
   screen,
-  interactive,
+  listens,
   halted,
   resumeCommand
 }: Options): Effect.Effect<Effect.Effect<number>, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const shown = yield* Effect.forkScoped(
-      screen === undefined ? watch(agent) : Effect.as(follow(agent, screen, interactive), [])
-    )
-    if (screen !== undefined && interactive) yield* Effect.forkScoped(listen(screen, agent))
+    const shown = yield* Effect.forkScoped(screen === undefined ? watch(agent) : Effect.as(follow(agent, screen), []))
+    if (screen !== undefined && listens) yield* Effect.forkScoped(listen(screen, agent))
     const halt = yield* haltedBy(halted)
     const end = yield* ending(agent, task)
     const left = jobs.list(agent.id).filter(({ ended }) => ended === undefined)
@@ -56,7 +54,7 @@ export const run = ({
     // A screen shows their ends.
     const remarks = screen === undefined ? [...told, ...left.map(stoppedWithRun)] : []
     const said = Effect.zipRight(
-      Effect.forEach(remarks, (remark) => Output.write("stderr", `assent: ${remark}\n`), { discard: true }),
+      Effect.forEach(remarks, (remark) => Output.notice(remark), { discard: true }),
       report(end, yield* halt)
     )
     if (end._tag === "Halted") return Effect.zipLeft(said, hint(resumeCommand("run")))
@@ -67,7 +65,7 @@ export const run = ({
 /** Tells a person how to go on with what was not done. */
 export const hint = (resumeCommand: ReturnType<Options["resumeCommand"]>): Effect.Effect<void> =>
   Effect.flatMap(resumeCommand, (command) =>
-    command === undefined ? Effect.void : Output.write("stderr", `assent: go on with: ${command}\n`)
+    command === undefined ? Effect.void : Output.notice(`go on with: ${command}`)
   )
 
 /** Yields the record of the first request that nobody could answer, if there was one. */
@@ -108,15 +106,16 @@ const ending = (agent: Agent.Agent, task: Input | undefined): Effect.Effect<Turn
 }
 
 /** Tool calls, what they print, notices and what subagents say; the answer itself goes to standard output once, at the end. */
-const follow = (agent: Agent.Agent, screen: Screen, interactive: boolean): Effect.Effect<void> =>
+const follow = (agent: Agent.Agent, screen: Screen): Effect.Effect<void> =>
   Effect.flatMap(
     // On demand, as the screen.
     Effect.promise(() => Promise.all([import("../view/Transcript.js"), import("../view/Printed.js")])),
     ([Transcript, Printed]) => {
       const { color } = screen
-      const printed = Output.isTerminal("stderr") ? Effect.succeed({ printed: Printed.make({ color }) }) : undefined
+      const isRead = Output.isTerminal("stderr")
+      const printed = isRead ? Effect.succeed({ printed: Printed.make({ color }) }) : undefined
       const transcript = Transcript.make({ color, quiet: true })
-      return Transcript.follow(agent.events, screen, transcript, { interactive, drawing: printed })
+      return Transcript.follow(agent.events, screen, transcript, { interactive: isRead, drawing: printed })
     }
   )
 
@@ -127,6 +126,7 @@ const follow = (agent: Agent.Agent, screen: Screen, interactive: boolean): Effec
 const watch = (agent: Agent.Agent): Effect.Effect<ReadonlyArray<string>> =>
   Effect.gen(function* () {
     const remarks = new Set<string>()
+    const retries = Retries.make()
     for (;;) {
       const events = yield* agent.events.takeAll
       if (Option.isNone(events)) return [...remarks]
@@ -134,8 +134,7 @@ const watch = (agent: Agent.Agent): Effect.Effect<ReadonlyArray<string>> =>
         if (event._tag === "ModelCallEnded" && event.remark !== undefined) remarks.add(event.remark)
         if (event._tag !== "ModelRetried") continue
         const who = event.sessionId === agent.id ? "" : `${event.agent}: `
-        const when = `Trying again in ${Activity.duration(event.delay)} (attempt ${event.attempt}).`
-        yield* Output.write("stderr", `assent: ${who}${event.reason} ${when}\n`)
+        yield* Output.notice(`${who}${retries(event)}`)
       }
     }
   })
@@ -172,9 +171,8 @@ const report = (end: TurnEnd, halted: Option.Option<Halted>): Effect.Effect<numb
     // In plan mode the plan is what was wanted.
     if (end._tag === "Halted" && plan !== undefined) {
       yield* answer(plan)
-      yield* Output.write(
-        "stderr",
-        "assent: nobody is there to approve this plan; nothing was changed. Resume the session in a chat to approve it.\n"
+      yield* Output.notice(
+        "nobody is there to approve this plan; nothing was changed. Resume the session in a chat to approve it."
       )
       return ExitCode.completed
     }
@@ -185,20 +183,20 @@ const report = (end: TurnEnd, halted: Option.Option<Halted>): Effect.Effect<numb
         break
       case "TurnLimit":
         yield* answer(end.text)
-        yield* Output.write("stderr", `assent: the limit of ${end.steps} model calls was reached.\n`)
+        yield* Output.notice(`the limit of ${end.steps} model calls was reached.`)
         break
       case "Cancelled":
-        yield* Output.write("stderr", `assent: cancelled (${end.reason}).\n`)
+        yield* Output.notice(`cancelled (${end.reason}).`)
         break
       case "Denied":
-        yield* Output.write("stderr", `assent: ${end.detail}\n`)
+        yield* Output.notice(end.detail)
         break
       case "Failed":
-        yield* Output.write("stderr", `assent: ${end.error}\n`)
+        yield* Output.notice(end.error)
         break
       case "Halted":
         if (Option.isSome(halted)) yield* Output.writeJson("stderr", halted.value)
-        else yield* Output.write("stderr", `assent: ${end.detail}\n`)
+        else yield* Output.notice(end.detail)
     }
     return code
   })

@@ -69,11 +69,11 @@ export const run = (
         misuse(message)
       )
       const then = missing === undefined ? "it counts when the session goes on" : `${missing} needed`
-      return yield* printNotice(`the vote of ${by} is kept; ${then}: ${options.resumeCommand}`)
+      return yield* Output.notice(`the vote of ${by} is kept; ${then}: ${options.resumeCommand}`)
     }
     yield* Effect.catchTag(store.answer(id, encoded, by), "AnswerRefused", ({ message }) => misuse(message))
     const left = open.filter((one) => one !== wanted && one.answer === undefined).length
-    yield* printNotice(
+    yield* Output.notice(
       `the answer is kept, and counts when the session goes on${left === 0 ? "" : `; ${left} more wait for one`}: ${options.resumeCommand}`
     )
   })
@@ -83,8 +83,6 @@ export const run = (
 // -----------------------------------------------------------------------------------------------------------------
 
 const misuse = (message: string) => new Arguments.UsageError({ message })
-
-const printNotice = (text: string): Effect.Effect<void> => Output.write("stderr", `assent: ${text}\n`)
 
 const show = (options: Options, open: ReadonlyArray<SessionSnapshot.OpenRequest>): Effect.Effect<void> =>
   Effect.gen(function* () {
@@ -107,7 +105,7 @@ const show = (options: Options, open: ReadonlyArray<SessionSnapshot.OpenRequest>
       return [visible(`${request.requestId}${state}`), ...PlainDialog.render(request, now).lines].join("\n")
     })
     if (blocks.length > 0) yield* Output.write("stdout", `${blocks.join("\n\n")}\n`)
-    yield* printNotice(advice(options, open))
+    yield* Output.notice(advice(options, open))
   })
 
 /** Advice about the open requests. */

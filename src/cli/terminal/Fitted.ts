@@ -1,4 +1,5 @@
 /** Whole lines of our own for a terminal: broken between words, below where their last column begins. All pure. */
+import * as CopiedWords from "./CopiedWords.js"
 
 /** Nothing is broken where there is no width, nor in a line with letters that may be wider than one column. */
 export const lines = (text: string, columns: number | undefined): string =>
@@ -28,18 +29,19 @@ const broken = (line: string, columns: number): string => {
   const rows: Array<string> = []
   let row = ""
   let width = 0
-  // Blanks that part columns stay in a word.
-  for (const word of line.split(/(?<=\S) (?=\S)/)) {
+  for (const word of CopiedWords.joined(line).split(CopiedWords.blank)) {
     const length = bare(word).length
     const isFirst = row === ""
-    if (width > lead && width + 1 + length > columns) {
+    if ((rows.length > 0 || width > lead) && width + 1 + length > columns) {
       rows.push(row)
-      row = " ".repeat(indent) + word
-      width = indent + length
+      // A terminal that breaks a command itself has no end of a line in it; the fewer are broken, the better.
+      const before = Math.max(0, Math.min(indent, columns - length))
+      row = " ".repeat(before) + word
+      width = before + length
     } else {
       row += isFirst ? word : ` ${word}`
       width += isFirst ? length : length + 1
     }
   }
-  return [...rows, row].join("\n")
+  return CopiedWords.parted([...rows, row].join("\n"))
 }

@@ -27,6 +27,9 @@ export const write = (to: Name, text: string): Effect.Effect<void> =>
 /** Whole lines of our own, which a terminal would break anywhere. */
 export const say = (to: Name, text: string): Effect.Effect<void> => write(to, Fitted.lines(text, columns(to)))
 
+/** A sentence of the program's, beside what it was run for. */
+export const notice = (sentence: string): Effect.Effect<void> => say("stderr", `assent: ${sentence}\n`)
+
 /** One JSON value a line. Escapes do not change the value. */
 export const writeJson = (to: Name, value: unknown): Effect.Effect<void> => writeJsonLines(to, [value])
 

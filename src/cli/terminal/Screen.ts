@@ -7,11 +7,12 @@ import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import { Readable } from "node:stream"
 import * as ConsoleChannel from "../../channel/ConsoleChannel.js"
 import * as ConsolePlain from "../../channel/ConsolePlain.js"
 import * as ConsoleScreen from "../../channel/ConsoleScreen.js"
 import type * as Interactor from "../../interaction/Interactor.js"
-import { canDraw, isInteractive, mayColor } from "./Tty.js"
+import { canDraw, isDrawable, isForeground, isInteractive, mayColor } from "./Tty.js"
 import * as NodeTerminal from "./NodeTerminal.js"
 import * as Output from "./Output.js"
 import * as Outside from "./Outside.js"
@@ -95,6 +96,25 @@ export const withConsole = <A, E, R>(
     layer(options)
   )
 
+/**
+ * A screen for a person who only watches: nothing is read from their terminal. What is going on is drawn below the lines
+ * where that can be, and where the terminal is not that of another job.
+ *
+ * @internal
+ */
+export const withLines = <A, E, R>(
+  output: Options["output"],
+  use: (screen: ConsoleScreen.Service) => Effect.Effect<A, E, R>
+): Effect.Effect<A, E, Exclude<R, ConsoleScreen.ConsoleScreen>> =>
+  Effect.flatMap(wantsColor(output), (color) =>
+    Effect.provide(
+      Effect.flatMap(ConsoleScreen.ConsoleScreen, use),
+      Layer.provideMerge(logShown, Layer.scoped(ConsoleScreen.ConsoleScreen, watched(output, color))).pipe(
+        Layer.provide(NodeTerminal.layer({ input: silent(), output: Output.screen(output), raw: false }))
+      )
+    )
+  )
+
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
@@ -103,3 +123,14 @@ export const withConsole = <A, E, R>(
 const logShown = Layer.scopedDiscard(
   Effect.flatMap(ConsoleScreen.ConsoleScreen, (screen) => Output.showLog(Worded.of(screen).printLine))
 )
+
+const watched = (output: Options["output"], color: boolean) =>
+  Effect.gen(function* () {
+    const lines = yield* ConsolePlain.make({ color, echoes: true })
+    if (!isDrawable(output)) return lines
+    const Watched = yield* Effect.promise(() => import("./Watched.js"))
+    return yield* Watched.of(lines, isForeground)
+  })
+
+/** An input in which nothing ever comes. */
+const silent = () => new Readable({ read: () => {} })

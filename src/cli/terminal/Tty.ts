@@ -1,4 +1,5 @@
 /** Detects a person at a terminal. It is apart from the screen, which is loaded for a person only. */
+import * as fs from "node:fs"
 import { isatty } from "node:tty"
 
 let isPlain = false
@@ -32,3 +33,17 @@ export const canDraw = (output: "stdout" | "stderr"): boolean => isInteractive(o
 /** Whether a person reads this output on a terminal that knows more than lines. */
 export const isDrawable = (output: "stdout" | "stderr"): boolean =>
   !isPlain && isatty(output === "stdout" ? 1 : 2) && process.env["TERM"] !== "dumb"
+
+/** False for what a shell runs in the background, with `&`. True where that cannot be told. */
+export const isForeground = (): boolean => {
+  try {
+    // Behind the name, which may hold anything: state, parent, group, session, terminal, and the group in its foreground.
+    const [, , group, , , foreground] = fs
+      .readFileSync("/proc/self/stat", "utf8")
+      .replace(/^.*\) /s, "")
+      .split(" ")
+    return group === foreground
+  } catch {
+    return true
+  }
+}

@@ -2,10 +2,43 @@
 import * as Effect from "effect/Effect"
 import type { Service as Screen } from "../../channel/ConsoleScreen.js"
 import * as Display from "../../terminal/Display.js"
+import * as CopiedWords from "./CopiedWords.js"
 
 /** For sentences of our own. What commands print, and rows that are drawn for a width, are not to be broken again. */
 export const of = (screen: Screen): Screen => ({
   ...screen,
   printLine: (text) =>
-    Effect.flatMap(screen.columns, (columns) => screen.printLine(Display.wrapBelow(text, columns).join("\n")))
+    Effect.flatMap(screen.columns, (columns) =>
+      screen.printLine(
+        text
+          .split("\n")
+          .map((line) => broken(line, columns))
+          .join("\n")
+      )
+    )
 })
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const broken = (line: string, columns: number): string => {
+  if (Display.width(line) <= columns) return line
+  const indent = /^ */.exec(line)?.[0].length ?? 0
+  const rows: Array<string> = []
+  let words: Array<string> = []
+  const end = () => {
+    if (words.length > 0) rows.push(...Display.wrapBelow(words.join(" "), columns))
+    words = []
+  }
+  for (const word of CopiedWords.joined(line).split(CopiedWords.blank)) {
+    const isWide = CopiedWords.isJoined(word) && Display.width(word.trimStart()) > columns - indent
+    if (isWide) {
+      end()
+      // The terminal breaks what is wider than a row, and has no end of a line in it.
+      rows.push(word)
+    } else words.push(word)
+  }
+  end()
+  return CopiedWords.parted(rows.join("\n"))
+}

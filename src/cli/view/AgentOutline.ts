@@ -38,6 +38,8 @@ export interface Node {
   /** When its last turn began, in the same unit. */
   began: number
   readonly calls: Map<ToolCallId, Call>
+  /** What calls of the turn are about that have not begun: some never do. */
+  readonly proposed: Map<ToolCallId, string>
   /** Questions of its own that nobody has answered yet. */
   readonly asking: Set<RequestId>
   /** How its last task ended. */
@@ -101,6 +103,7 @@ export const make = (): AgentOutline => {
       since: at,
       began: at,
       calls: new Map(),
+      proposed: new Map(),
       asking: new Set(),
       completed: undefined,
       isRetelling: false
@@ -117,6 +120,7 @@ export const make = (): AgentOutline => {
         // After the end no further events of these calls come.
         if (event.status === "idle" || event.status === "done") {
           node.calls.clear()
+          node.proposed.clear()
           node.asking.clear()
         }
         return
@@ -124,7 +128,11 @@ export const make = (): AgentOutline => {
         node.began = at
         node.completed = undefined
         return
+      case "ToolCallProposed":
+        node.proposed.set(event.toolCallId, event.summary)
+        return
       case "ToolCallStarted":
+        node.proposed.delete(event.toolCallId)
         node.calls.set(event.toolCallId, {
           id: event.toolCallId,
           tool: event.tool,

@@ -1,5 +1,8 @@
 /** Background jobs as lines for a person. */
+import * as Either from "effect/Either"
 import type * as Jobs from "../../builtin/Jobs.js"
+import * as IdName from "../../core/IdName.js"
+import * as Nearest from "../../core/Nearest.js"
 import type { EventOf } from "../../event/AgentEvent.js"
 import * as Display from "../../terminal/Display.js"
 import * as Activity from "./Activity.js"
@@ -18,6 +21,19 @@ export const list = (
   })
   const hint = "/jobs ID shows what one printed, /jobs stop ID ends it"
   return [...rows, hint].map((row) => Display.truncate(row, columns ?? Infinity))
+}
+
+/** The job that a person means by its id, its number, or a beginning that no other has; else a sentence. */
+export const named = (word: string, known: ReadonlyArray<string>): Either.Either<string, string> => {
+  const [id, ...others] = IdName.found(word, known, start)
+  const said = Display.oneLine(JSON.stringify(word), 80)
+  if (id !== undefined && others.length === 0) return Either.right(id)
+  if (id !== undefined) return Either.left(`Several jobs begin with ${said}: ${[id, ...others].join(", ")}.`)
+  if (known.length === 0) return Either.left(`There is no background job ${said}. There are none.`)
+  // A number that is not there is no slip.
+  const meant = /^(?:job_)?\d+$/.test(word) ? undefined : Nearest.of(word, [...known, "stop"])
+  const question = meant === undefined ? "" : ` Did you mean /jobs ${meant}?`
+  return Either.left(`There is no background job ${said}.${question} There are: ${known.join(", ")}.`)
 }
 
 /** What a job printed last, under what it is. */
@@ -67,6 +83,9 @@ export const ended = (event: EventOf<"JobEnded">): readonly [text: string, mark:
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** What every id begins with. */
+const start = "job_"
 
 const state = ({ ended, startedAt }: Jobs.Listed, now: number): string =>
   ended === undefined

@@ -1,12 +1,14 @@
 /** What running commands print: the last lines of each while it runs and behind it, and the whole of the last ones on demand. */
 import type { Text } from "../../channel/ConsoleScreen.js"
-import type { ToolCallId } from "../../core/Id.js"
+import { ToolCallId } from "../../core/Id.js"
 import * as Display from "../../terminal/Display.js"
 import * as PrintedStyles from "../../terminal/PrintedStyles.js"
 import * as StyledText from "../../terminal/StyledText.js"
 
 export interface Printed {
   readonly begin: (id: ToolCallId, title: string, isShown: boolean) => void
+  /** A command of the person's own, who wants to read it: more of it is shown, and as it is. Yields what it is called here. */
+  readonly beginOwn: (command: string) => ToolCallId
   readonly take: (id: ToolCallId, text: string) => void
   /** The last lines of a call that has ended, for the transcript. */
   readonly end: (id: ToolCallId, columns: number, hasFailed: boolean) => ReadonlyArray<string>
@@ -21,28 +23,28 @@ export const make = (options: { readonly color: boolean; readonly opens?: boolea
   const dim = options.color ? StyledText.weights.dim : 0
   /** Oldest first. */
   const calls = new Map<ToolCallId, Call>()
-  const rowOf = (text: string, columns: number): string =>
+  const rowOf = (text: string, columns: number, { isOwn }: Pick<Call, "isOwn">, weight = isOwn ? 0 : dim): string =>
     StyledText.cut(
       [
-        StyledText.run(indent),
-        ...PrintedStyles.runs(text).map(({ style, text }) => ({ text, style: StyledText.over(dim, style) }))
+        StyledText.run(isOwn ? ownIndent : indent),
+        ...PrintedStyles.runs(text).map(({ style, text }) => ({ text, style: StyledText.over(weight, style) }))
       ],
       columns
     )
+  let own = 0
+  const begin = (id: ToolCallId, call: Pick<Call, "title" | "isShown" | "isOwn">): void => {
+    calls.set(id, { ...call, pieces: [], styles: PrintedStyles.make(options.color), last: makeLast(), runs: true })
+    for (const [old, call] of calls) {
+      if (calls.size <= kept) return
+      if (!call.runs) calls.delete(old)
+    }
+  }
   return {
-    begin: (id, title, isShown) => {
-      calls.set(id, {
-        title,
-        pieces: [],
-        styles: PrintedStyles.make(options.color),
-        last: makeLast(),
-        isShown,
-        runs: true
-      })
-      for (const [old, call] of calls) {
-        if (calls.size <= kept) return
-        if (!call.runs) calls.delete(old)
-      }
+    begin: (id, title, isShown) => begin(id, { title, isShown, isOwn: false }),
+    beginOwn: (command) => {
+      const id = ToolCallId.make(`!${own++}`)
+      begin(id, { title: `!${command}`, isShown: true, isOwn: true })
+      return id
     },
     take: (id, text) => {
       const call = calls.get(id)
@@ -58,19 +60,21 @@ export const make = (options: { readonly color: boolean; readonly opens?: boolea
       call.runs = false
       if (call.pieces.length === 0) calls.delete(id)
       if (!call.isShown) return []
-      const { above, lines } = call.last.lines(hasFailed ? tailOfFailed : tailOfDone)
+      const isLong = hasFailed || call.isOwn
+      const { above, lines } = call.last.lines(isLong ? longTail : tail)
       // One line is said behind the mark, where it is no failure.
-      if (lines.length === 0 || (!hasFailed && above === 0 && lines.length === 1)) return []
+      if (lines.length === 0 || (!isLong && above === 0 && lines.length === 1)) return []
       const way = options.opens === true ? " · Ctrl-O shows all" : ""
-      const more = above === 0 ? [] : [rowOf(`… ${above} ${above === 1 ? "line" : "lines"} above${way}`, columns)]
-      return [...more, ...lines.map((line) => rowOf(line, columns))]
+      const more =
+        above === 0 ? [] : [rowOf(`… ${above} ${above === 1 ? "line" : "lines"} above${way}`, columns, call, dim)]
+      return [...more, ...lines.map((line) => rowOf(line, columns, call))]
     },
     live: (columns, height) => {
       const running = [...calls.values()].filter(({ isShown, pieces, runs }) => isShown && runs && pieces.length > 0)
-      const each = Math.max(1, Math.min(tailOfDone, Math.floor(height / Math.max(1, running.length)) - 1))
+      const each = Math.max(1, Math.floor(height / Math.max(1, running.length)) - 1)
       const rows = running.flatMap((call) => [
-        ...(running.length > 1 ? [rowOf(call.title, columns)] : []),
-        ...call.last.lines(each).lines.map((line) => rowOf(line, columns))
+        ...(running.length > 1 ? [rowOf(call.title, columns, call)] : []),
+        ...call.last.lines(Math.min(each, call.isOwn ? longTail : tail)).lines.map((line) => rowOf(line, columns, call))
       ])
       return rows.slice(-height)
     },
@@ -101,6 +105,7 @@ interface Call {
   readonly styles: PrintedStyles.PrintedStyles
   readonly last: Last
   readonly isShown: boolean
+  readonly isOwn: boolean
   runs: boolean
 }
 
@@ -124,7 +129,7 @@ const makeLast = (): Last => {
   let open = ""
   const upTo = (line: string): ReadonlyArray<string> => [
     ...ended,
-    ...Array.from({ length: Math.min(blank, tailOfFailed) }, () => ""),
+    ...Array.from({ length: Math.min(blank, longTail) }, () => ""),
     line
   ]
   const addOpen = (text: string): void => {
@@ -137,7 +142,7 @@ const makeLast = (): Last => {
         addOpen(piece.slice(from, end))
         if (isBlank(open)) blank++
         else {
-          ended = upTo(open).slice(-tailOfFailed)
+          ended = upTo(open).slice(-longTail)
           count += blank + 1
           blank = 0
         }
@@ -157,11 +162,12 @@ const makeLast = (): Last => {
 /** Calls whose output can still be looked at. */
 const kept = 8
 
-/** Lines under a call. */
-const tailOfDone = 5
-const tailOfFailed = 12
+/** Lines under a call; the long one of what failed, and of what somebody wants to read. */
+const tail = 5
+const longTail = 12
 
 /** Characters of a line that can be seen. A bar of progress may never end its line. */
 const widest = 2_000
 
 const indent = "    "
+const ownIndent = "  "

@@ -33,7 +33,7 @@ export const line = ({
       model,
       ...(open.length === 0 ? [] : [`${count(open.length, "open request")}`]),
       ...(forkOf === undefined ? [] : [`(fork of ${forkOf.rootSessionId} at turn ${forkOf.turn})`]),
-      title
+      typedIn(title)
     ]
       .filter((part) => part !== "")
       .join("  ")
@@ -59,7 +59,7 @@ export const waiting = (
           : `${answering} ${rootSessionId} ${requestId} ANSWER`
   return [
     [requestId, `since ${time(issuedAt)} (${age(now - issuedAt)})`, agentPath, asked(interaction)].join("  "),
-    `  in ${[rootSessionId, title].join("  ").trimEnd()}`,
+    `  in ${[rootSessionId, typedIn(title)].join("  ").trimEnd()}`,
     `  ${how}`
   ].map((text) => visible(text.replaceAll("\t", "    ")))
 }
@@ -80,32 +80,31 @@ export const waitingJson = (
 
 /** The short form, for a chat: id, time, first words. */
 export const short = ({ lastActivity, rootSessionId, title }: Listed, isThis: boolean): string =>
-  visible([rootSessionId, time(lastActivity), isThis ? `(this one)  ${title}` : title].join("  ").trimEnd())
+  visible([rootSessionId, time(lastActivity), ...(isThis ? ["(this one)"] : []), typedIn(title)].join("  ").trimEnd())
 
 /**
- * For a list to pick from, in so many columns: when it was last used, its first words, how it stands, and the id at the end;
- * in two rows where one is too narrow for that.
+ * For a list to pick from, a row of so many columns: when it was last used, its first words, how it stands, and the id at the
+ * end. One that is too narrow has no id, or nothing but the words behind the time.
  */
 export const pickable = (
   { lastActivity, open, rootSessionId, title, turns }: Listed,
   { columns, now }: { readonly columns: number; readonly now: number }
-): ReadonlyArray<string> => {
-  const words = visible(title === "" ? "(nothing was said)" : title)
-  const when = ago(now, lastActivity)
-  const rest = [
-    count(turns, "turn"),
-    ...(open.length === 0 ? [] : [count(open.length, "open question")]),
-    rootSessionId
-  ].join("  ")
-  const begin = `${when.padEnd(agoWidth)}  `
-  const room = columns - begin.length - Display.width(rest) - 2
-  if (room < leastTitle) {
-    const below = [when, rest].join("  ")
-    return [Display.truncate(words, columns), ...Display.wrap(below, columns)]
+): string => {
+  const words = visible(title === "" ? "(nothing was said)" : typedIn(title))
+  const begin = `${ago(now, lastActivity).padEnd(agoWidth)}  `
+  const state = [count(turns, "turn"), ...(open.length === 0 ? [] : [count(open.length, "open question")])]
+  for (const parts of [[...state, rootSessionId], state]) {
+    const rest = parts.join("  ")
+    const room = columns - begin.length - Display.width(rest) - 2
+    if (room < leastTitle) continue
+    const shown = Display.truncate(words, room)
+    return `${begin}${shown}${" ".repeat(room - Display.width(shown))}  ${rest}`
   }
-  const shown = Display.truncate(words, room)
-  return [`${begin}${shown}${" ".repeat(room - Display.width(shown))}  ${rest}`]
+  return `${begin}${Display.truncate(words, Math.max(1, columns - begin.length))}`
 }
+
+/** First words, without what is said of the files that came with them; that where there were no others. */
+const typedIn = (title: string): string => title.replace(/ \[File .*$/s, "")
 
 /** A line for each turn: its number, when it began, how it ended, and the words that began it. */
 export const turns = (all: ReadonlyArray<Turn>): ReadonlyArray<string> => {

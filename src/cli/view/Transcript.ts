@@ -18,7 +18,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { Live, Service as Screen } from "../../channel/ConsoleScreen.js"
 import * as Display from "../../terminal/Display.js"
-import type { SessionId, ToolCallId } from "../../core/Id.js"
+import type { RequestId, SessionId, ToolCallId } from "../../core/Id.js"
 import * as Todo from "../../core/Todo.js"
 import * as Redaction from "../../core/Redaction.js"
 import * as Needs from "../../interaction/Needs.js"
@@ -31,6 +31,7 @@ import * as Gutter from "./Gutter.js"
 import * as JobReport from "./JobReport.js"
 import * as Piece from "./Piece.js"
 import type * as Printed from "./Printed.js"
+import * as Retries from "./Retries.js"
 import type * as Speech from "./Speech.js"
 import * as AgentOutline from "./AgentOutline.js"
 
@@ -92,6 +93,7 @@ export const make = ({ sign, color, quiet = false, retold = false, isPastTold = 
   const style = Display.style(color)
   const outline = AgentOutline.make()
   const strands = new Map<SessionId, Strand>()
+  const retries = Retries.make()
   const todos = new Map<SessionId, ReadonlyArray<Todo.Todo>>()
   const suspensions = new Map<SessionId, string | undefined>()
   /** Whether the main agent's words on the screen end in the middle of a line. */
@@ -100,6 +102,8 @@ export const make = ({ sign, color, quiet = false, retold = false, isPastTold = 
   let last: AgentOutline.Node | undefined
   /** The call whose beginning is the last thing that was printed. */
   let lastCall: ToolCallId | undefined
+  /** What somebody could not answer last. */
+  let lastFailed: RequestId | undefined
   let columns: number | undefined
   let pieces: Array<Piece.Piece> = []
   let speech: Speech.Speech | undefined
@@ -213,11 +217,11 @@ export const make = ({ sign, color, quiet = false, retold = false, isPastTold = 
     // A call that waits for its agent ends after it.
     const isBegun = event.outcome === "succeeded" && child !== undefined && child.completed === undefined
     // Its name, unless the beginning of the call stands right above.
-    const named =
-      lastCall === event.toolCallId ? "" : `${event.tool} ${call === undefined ? "" : clip(call.summary, 60)}`
+    const summary = call?.summary ?? node.proposed.get(event.toolCallId) ?? ""
+    const named = lastCall === event.toolCallId ? "" : `${event.tool} ${clip(summary, 60)}`
     const what = !succeeded && named === "" ? event.tool : named.trimEnd()
     const mark = succeeded ? Gutter.marks.succeeded : Gutter.marks.failed
-    const outcome = event.outcome === "succeeded" ? (event.fault ?? "") : event.outcome
+    const outcome = event.outcome === "succeeded" ? (event.fault ?? "") : (wordFor[event.outcome] ?? event.outcome)
     const who =
       child === undefined
         ? succeeded
@@ -227,19 +231,9 @@ export const make = ({ sign, color, quiet = false, retold = false, isPastTold = 
     const rest =
       child === undefined
         ? [time, CallEnd.said(event)]
-        : [isBegun ? "works in the background" : figures(child, time, outcome === "")]
+        : [isBegun ? "works in the background" : CallEnd.figures(outline, child, time, outcome === "")]
     const text = [who, ...rest.map(style.dim)].filter((part) => part !== "").join(style.dim(" · "))
     line(node, node.depth === 0 ? `  ${mark}` : mark, text, succeeded ? style.green : style.red)
-  }
-  const figures = (child: AgentOutline.Node, time: string, withError = true): string => {
-    const { completed } = child
-    const turns = completed === undefined ? [] : [count(completed.turnsUsed, "turn")]
-    const error = completed?.error === undefined || !withError ? [] : [clip(completed.error)]
-    const tokens = outline.tokens(child)
-    const below = outline.nodes().some(({ parent }) => parent === child) ? " with its subagents" : ""
-    return [...error, ...turns, ...(tokens === undefined ? [] : [`${count(tokens, "token")}${below}`]), time]
-      .filter((part) => part !== "")
-      .join(", ")
   }
 
   const read = (event: AgentEvent): void => {
@@ -289,21 +283,22 @@ export const make = ({ sign, color, quiet = false, retold = false, isPastTold = 
       case "ModelCallEnded":
         if (event.finishReason === "content-filter") note(node, refused)
         return event.remark === undefined ? undefined : note(node, clip(event.remark, 400))
-      case "ModelRetried": {
-        const when = `Trying again in ${Activity.duration(event.delay)} (attempt ${event.attempt}).`
-        return note(node, `${clip(event.reason)} ${when}`)
-      }
+      case "ModelRetried":
+        return note(
+          node,
+          retries(event, (reason) => clip(reason, 400))
+        )
       case "CompactionEnded":
         return event.quiet === true || event.removed === 0
           ? undefined
           : note(
               node,
-              `The conversation was shortened: ${count(event.removed, "message")} went, about ${count(event.tokens, "token")} stay.`
+              `The conversation was shortened: ${CallEnd.count(event.removed, "message")} went, about ${CallEnd.count(event.tokens, "token")} stay.`
             )
       case "SessionRestored":
         return event.messages === 0 || (isPastTold && node.depth === 0)
           ? undefined
-          : note(node, `${count(event.messages, "message")} from before.`)
+          : note(node, `${CallEnd.count(event.messages, "message")} from before.`)
       case "UserInterjected":
         return node.isRetelling && !retold ? undefined : note(node, `from you: ${clip(event.message, 80)}`, "↳")
       case "InteractionRequested":
@@ -319,8 +314,11 @@ export const make = ({ sign, color, quiet = false, retold = false, isPastTold = 
       case "InteractionCancelled":
         return retold ? note(node, "The question was withdrawn.") : undefined
       case "InteractorFailed":
+        lastFailed = event.requestId
         return note(node, `${event.interactor} cannot answer: ${clip(event.reason)}`)
       case "InteractionTimedOut":
+        // Who did not answer, and in what time, stands right above.
+        if (lastFailed === event.requestId) return
         return note(node, `Nobody answered in time (${Display.oneLine(event.by)}).`)
       case "PermissionStatusChanged": {
         // A rule more or less is told by whoever changed it.
@@ -331,7 +329,7 @@ export const make = ({ sign, color, quiet = false, retold = false, isPastTold = 
         return note(node, `mode: ${event.mode}${before}${suspended}`)
       }
       case "Lagged":
-        return note(node, `${count(event.missed, "event")} not shown`, "…")
+        return note(node, `${CallEnd.count(event.missed, "event")} not shown`, "…")
       case "AgentError":
         return line(node, Gutter.marks.failed, style.red(Display.oneLine(event.message)), style.red)
       case "TurnEnded":
@@ -343,7 +341,7 @@ export const make = ({ sign, color, quiet = false, retold = false, isPastTold = 
         return line(
           node,
           mark,
-          style.dim(`finished: ${figures(node, Activity.duration(event.at - node.began))}`),
+          style.dim(`finished: ${CallEnd.figures(outline, node, Activity.duration(event.at - node.began))}`),
           color
         )
       }
@@ -470,6 +468,9 @@ interface Strand {
 
 type Words = Omit<Gutter.Line, "changes">
 
+/** Outcomes that a person would call otherwise. */
+const wordFor: { readonly [outcome: string]: string } = { invalid: "not run" }
+
 const refused = "The model refused to say more, or its provider stopped the answer."
 
 /** The shortest time between two pictures of words that stream, in milliseconds. */
@@ -494,6 +495,3 @@ const callOf = (outline: AgentOutline.AgentOutline, { sessionId, toolCallId }: E
   Option.getOrUndefined(outline.of(sessionId))?.calls.get(toolCallId)
 
 const clip = (text: string, limit = 160): string => Display.oneLine(text, limit)
-
-const count = (amount: number, what: string): string =>
-  `${String(amount).replace(/\B(?=(\d{3})+$)/g, ",")} ${what}${amount === 1 ? "" : "s"}`

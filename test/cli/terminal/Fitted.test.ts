@@ -29,6 +29,13 @@ describe("whole lines of our own at a terminal", () => {
     assert.strictEqual(Fitted.lines("in /home/ada/project now", 10), "in\n/home/ada/project\nnow")
   })
 
+  it("stay whole where they are a command to be copied", () => {
+    const command = "  assent sessions answer ses_0uarqzr0wc296p-1 req_0uarqzr0wc296p-2 ANSWER"
+    assert.strictEqual(Fitted.lines(`one two\n${command}`, 6), `one\ntwo\n${command}`)
+    const help = "  assent sessions waiting  who waits"
+    assert.strictEqual(Fitted.lines(help, 30), "  assent sessions waiting  who\n    waits")
+  })
+
   it("lose and gain nothing but blanks, and fit where their words do", () => {
     fc.assert(
       fc.property(fc.array(fc.stringMatching(/^[a-z]{1,9}$/)), fc.integer({ min: 1, max: 40 }), (words, columns) => {

@@ -38,6 +38,8 @@ const agent = (path: string, parent?: string, toolCallId = `call of ${path}`) =>
     begins: event({ _tag: "BlockStarted", block: "text" }),
     says: (text: string) => event({ _tag: "TextDelta", text }),
     ends: event({ _tag: "BlockEnded", block: "text" }),
+    proposes: (tool: string, id: string, summary: string) =>
+      event({ _tag: "ToolCallProposed", toolCallId: id as ToolCallId, tool, summary }),
     calls: (tool: string, id: string, summary = "", at = 0) =>
       event({ _tag: "ToolCallStarted", toolCallId: id as ToolCallId, tool, summary }, at),
     called: (
@@ -109,14 +111,34 @@ describe("the transcript of one agent", () => {
       main.calls("list_files", "c", "src"),
       main.called("list_files", "c", "a.ts"),
       main.calls("run_command", "d", "rm"),
-      main.called("run_command", "d", "Permission denied.", "denied")
+      main.called("run_command", "d", "Permission denied.", "denied"),
+      main.calls("read_file", "e", "b.ts"),
+      main.called("read_file", "e", "b.ts does not exist.", "invalid")
     ]
     assert.deepStrictEqual(shown(events), [
       "Let me look.",
       "● list_files src",
       "  ✓ 40 ms · a.ts",
       "● run_command rm",
-      "  ✗ run_command denied · 40 ms · Permission denied."
+      "  ✗ run_command denied · 40 ms · Permission denied.",
+      "● read_file b.ts",
+      "  ✗ read_file not run · 40 ms · b.ts does not exist."
+    ])
+  })
+
+  it("names what was denied before it began", () => {
+    const events = [
+      ...working,
+      main.proposes("run_command", "c", "touch a"),
+      main.proposes("run_command", "d", "rm b"),
+      main.calls("run_command", "c", "touch a"),
+      main.called("run_command", "d", "Permission denied: a rule denies it.", "denied"),
+      main.called("run_command", "c", "1 line")
+    ]
+    assert.deepStrictEqual(shown(events), [
+      "● run_command touch a",
+      "  ✗ run_command rm b denied · 40 ms · a rule denies it.",
+      "  ✓ run_command touch a · 40 ms · 1 line"
     ])
   })
 
@@ -138,6 +160,32 @@ describe("the transcript of one agent", () => {
     assert.deepStrictEqual(
       shown([...working, main.says("one\n\n"), main.says("two\n"), main.ends, main.calls("t", "c")]),
       ["one", "", "two", "● t"]
+    )
+  })
+
+  it("says why a model is asked again once, and later only when, unless the reason is another", () => {
+    const retried = (attempt: number, reason: string) =>
+      main.event({ _tag: "ModelRetried", model: "m", attempt, reason, delay: 1000 * attempt })
+    const busy = (id: string) => `The server is busy (request ${id}).`
+    assert.deepStrictEqual(
+      shown([
+        ...working,
+        retried(2, busy("req_1a")),
+        retried(3, busy("req_2b")),
+        retried(4, "Too many requests."),
+        retried(5, "Too many requests."),
+        retried(2, "Too many requests."),
+        // Whole, as it is said once.
+        retried(2, `${"Busy. ".repeat(30)}Another model may answer.`)
+      ]),
+      [
+        "  · The server is busy (request req_1a). Trying again in 2.0 s (attempt 2).",
+        "  · Trying again in 3.0 s (attempt 3).",
+        "  · Too many requests. Trying again in 4.0 s (attempt 4).",
+        "  · Trying again in 5.0 s (attempt 5).",
+        "  · Too many requests. Trying again in 2.0 s (attempt 2).",
+        `  · ${"Busy. ".repeat(30)}Another model may answer. Trying again in 2.0 s (attempt 2).`
+      ]
     )
   })
 

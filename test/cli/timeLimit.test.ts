@@ -1,0 +1,47 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Program from "../kit/Program.js"
+import * as Pseudo from "../kit/Pseudo.js"
+
+const steps = [{ tools: [{ name: "run_command", params: { command: "touch made" } }] }, { text: "The model went on." }]
+
+const hushed = Effect.sleep("700 millis")
+
+describe("a question with a time limit at a terminal", () => {
+  it.scopedLive("counts down, and is taken away in words when nobody has answered", () =>
+    Effect.gen(function* () {
+      const place = yield* Program.place
+      const env = { ASSENT_PERMISSION_TIMEOUT: "2" }
+      const screen = yield* Pseudo.start(place, ["chat", "--model", yield* place.script(...steps)], { env })
+      yield* screen.sees((text) => text.endsWith(">"))
+      yield* screen.type("go\r")
+      yield* screen.sees((text) => text.endsWith("0:02 left to answer\nanswer>"))
+      yield* screen.sees((text) => text.endsWith("0:01 left to answer\nanswer>"))
+      const shown = yield* screen.sees((text) => text.includes("The model went on."))
+      assert.include(shown, "Allow run_command? (closed: nobody answered in time)")
+      // Who did not answer is said once, and once more for the call.
+      assert.lengthOf(shown.match(/Nobody answered/g) ?? [], 2)
+      assert.isFalse(yield* place.exists("workspace/made"))
+    })
+  )
+
+  it.scopedLive("gives a comment back that was being written in an editor", () =>
+    Effect.gen(function* () {
+      const place = yield* Program.place
+      // It is open until the audit has the end of the question.
+      const until = `until grep -rqs 'Nobody answered' '${place.path("state")}'; do sleep 0.1; done`
+      const editor = yield* place.write("editor.sh", `${until}; echo "rather not" > "$1"`)
+      const env = { ASSENT_PERMISSION_TIMEOUT: "4", VISUAL: `sh ${editor}` }
+      const model = yield* place.script(...steps)
+      const screen = yield* Pseudo.start(place, ["chat", "--model", model], { env })
+      yield* screen.sees((text) => text.endsWith(">"))
+      yield* screen.type("go\r")
+      yield* screen.sees((text) => text.endsWith("answer>"))
+      yield* hushed
+      yield* screen.type("c")
+      yield* screen.sees((text) => text.endsWith("comment>"))
+      yield* screen.type("\x07")
+      yield* screen.sees((text) => text.includes("The model went on.") && text.endsWith("> rather not"))
+    })
+  )
+})
