@@ -395,7 +395,7 @@ describe("a permission at a terminal", () => {
         yield* screen.type("this one\r")
         yield* screen.sees((text) => text.endsWith("Done.\n> and then a yes of no importance"))
         const all = screen.everything()
-        assert.match(all, /write_file denied/)
+        assert.match(all, /write_file made denied/)
         assert.match(all, /ask_user Which one\? · .* · this one/)
         assert.deepStrictEqual(
           readdirSync(place.path("workspace")).filter((name) => name !== "script.json"),

@@ -67,7 +67,7 @@ describe("going on with a session", () => {
         const screen = yield* Pseudo.start(place, ["chat", "--continue", "--yolo"])
         const seen = yield* screen.sees((text) => text.includes("On we go.") && text.endsWith("\n>"))
         // As they are said, one below the other.
-        const order = ["> begin\n", "✗ run_command interrupted", "On we go."]
+        const order = ["> begin\n", "✗ run_command mv hint started; sleep 60 interrupted", "On we go."]
         const found = order.map((text) => seen.indexOf(text))
         assert.isTrue(
           found.every((at, index) => at > (found[index - 1] ?? -1)),

@@ -63,8 +63,8 @@ const mostPiped = 20_000_000
 
 /** An error names the file without its directories, and a person knows it as they typed it: `63` is `/dev/fd/63`. */
 const asTyped = <A, R>(path: string, read: Effect.Effect<A, Input.InputRefused, R>) =>
-  Effect.mapError(read, ({ message, name }) => ({
-    message: name === undefined ? message : message.replace(name, () => Display.oneLine(path, 200))
+  Effect.mapError(read, ({ file, message }) => ({
+    message: file === undefined ? message : message.replace(file, () => Display.oneLine(path, 200))
   }))
 
 const none: Effect.Effect<ReadonlyArray<Input.Part>> = Effect.succeed([])

@@ -84,8 +84,8 @@ export const make = (
       Input.read(absolute, { name: shown }).pipe(
         Effect.provide(platform),
         // It names the file without its directories: `/etc` would be `etc`.
-        Effect.mapError(({ message, name = "" }) =>
-          name !== "" && message.startsWith(name) ? Display.oneLine(typed) + message.slice(name.length) : message
+        Effect.mapError(({ message, file = "" }) =>
+          file !== "" && message.startsWith(file) ? Display.oneLine(typed) + message.slice(file.length) : message
         ),
         Effect.flatMap((file) =>
           Either.match(described(file, shown), {
