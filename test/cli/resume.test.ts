@@ -46,11 +46,12 @@ describe("going on with a session", () => {
       )
     )
 
-  it.live("tells what was said before what became of a call that was cut off", () =>
+  it.live("tells what was said and done before what became of a call that was cut off", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const place = yield* Program.place
         const script = yield* place.script(
+          { text: "I look **first**.", tools: [{ name: "run_command", params: { command: "echo found" } }] },
           { tools: [{ name: "run_command", params: { command: "mv hint started; sleep 60" } }] },
           { text: "On we go." }
         )
@@ -67,7 +68,16 @@ describe("going on with a session", () => {
         const screen = yield* Pseudo.start(place, ["chat", "--continue", "--yolo"])
         const seen = yield* screen.sees((text) => text.includes("On we go.") && text.endsWith("\n>"))
         // As they are said, one below the other.
-        const order = ["> begin\n", "✗ run_command mv hint started; sleep 60 interrupted", "On we go."]
+        const order = [
+          "> begin\n",
+          "I look first.",
+          "● run_command echo found",
+          "✓",
+          "● run_command mv hint started; sleep 60",
+          "— this turn has no end yet —",
+          "✗ run_command mv hint started; sleep 60 interrupted",
+          "On we go."
+        ]
         const found = order.map((text) => seen.indexOf(text))
         assert.isTrue(
           found.every((at, index) => at > (found[index - 1] ?? -1)),

@@ -347,16 +347,11 @@ const tellPast = (
   { drawn = false, interactive }: Pick<Options, "drawn" | "interactive">
 ): Effect.Effect<void> =>
   Effect.gen(function* () {
-    const ChatResume = yield* Effect.promise(() => import("./ChatResume.js"))
-    const Speech = drawn ? yield* Effect.promise(() => import("../view/Speech.js")) : undefined
-    const draw = (text: string, columns: number) =>
-      Speech?.rowsOf(text, columns, screen.color) ?? Display.sanitize(text).split("\n")
     const loaded = yield* past.loaded
     if (loaded === undefined) return
-    const SessionFork = yield* Effect.promise(() => import("../../journal/SessionFork.js"))
+    const ChatResume = yield* Effect.promise(() => import("./ChatResume.js"))
     const entries = loaded.entries.filter(({ at }) => at < before)
-    const columns = interactive ? yield* screen.columns : Infinity
-    yield* ChatResume.lastTurns(screen, SessionFork.turns({ ...loaded, entries }), draw, columns)
+    yield* ChatResume.tellPast(screen, { ...loaded, entries }, { drawn, interactive })
   }).pipe(Effect.catchAll(({ message }) => screen.printLine(message)))
 
 /** Says which jobs end with a session that is left. */

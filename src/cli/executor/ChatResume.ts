@@ -3,13 +3,16 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type { DialogClosed, Service as Screen } from "../../channel/ConsoleScreen.js"
-import type { Turn } from "../../journal/SessionFork.js"
-import type { Page, Place } from "../../journal/SessionStore.js"
+import * as Replay from "../../journal/Replay.js"
+import * as SessionFork from "../../journal/SessionFork.js"
+import type { Loaded, Page, Place } from "../../journal/SessionStore.js"
 import type { Listed } from "../../journal/SessionSummary.js"
 import type { StoreUnusable } from "../../journal/StoreError.js"
 import * as Display from "../../terminal/Display.js"
 import * as SessionName from "../config/SessionName.js"
+import * as Piece from "../view/Piece.js"
 import * as SessionReport from "../view/SessionReport.js"
+import * as Transcript from "../view/Transcript.js"
 
 /** Where a session is to be gone on with. */
 export interface Where {
@@ -88,21 +91,39 @@ export const pick = (
     return yield* Effect.catchTag(picking, "DialogClosed", () => Effect.succeed(undefined))
   })
 
-/** The last turns of a session, as they were said. Foreign text is made harmless by whoever draws or prints it. */
-export const lastTurns = (
+/**
+ * The last turns of a session, as they were said; of one that has no end yet, as of a process that was killed, also what
+ * was done in it.
+ */
+export const tellPast = (
   screen: Screen,
-  turns: ReadonlyArray<Turn>,
-  draw: (text: string, columns: number) => ReadonlyArray<string>,
-  columns: number
+  loaded: Loaded,
+  { drawn, interactive }: { readonly interactive: boolean; readonly drawn: boolean }
 ): Effect.Effect<void> =>
   Effect.gen(function* () {
+    const turns = SessionFork.turns(loaded)
     if (turns.length === 0) return
-    const style = Display.style(screen.color)
+    const { color } = screen
+    const columns = interactive ? yield* screen.columns : Infinity
+    const views = () => Promise.all([import("../view/Speech.js"), import("../view/Printed.js")])
+    const [Speech, Printed] = drawn ? yield* Effect.promise(views) : []
+    const draw = (text: string) => Speech?.rowsOf(text, columns, color) ?? Display.sanitize(text).split("\n")
+    // Its own: what has no end here must not count as running on the screen.
+    const drawing =
+      Speech === undefined || Printed === undefined
+        ? undefined
+        : { speech: Speech.make({ color }), printed: Printed.make({ color }) }
+    const style = Display.style(color)
     const last = turns.slice(-shownTurns)
     const before = turns.length - last.length
-    const lines = last.flatMap(({ ended, words }) => [
+    const lines = last.flatMap(({ ended, first, words }, index) => [
       ...Display.wrap(Display.sanitize(`> ${cut(words, 8)}`), columns).map(style.bold),
-      ...answerOf(ended?.end, (text) => draw(text, columns)),
+      ...(ended === undefined
+        ? [
+            ...soFar(loaded, [first, last[index + 1]?.first ?? Infinity], { columns, color, drawing }),
+            style.dim("— this turn has no end yet —")
+          ]
+        : answerOf(ended.end, draw)),
       ""
     ])
     if (before > 0)
@@ -151,19 +172,38 @@ const cut = (text: string, most: number): string => {
   return lines.length <= most ? text : `${lines.slice(0, most).join("\n")}\n… ${lines.length - most} more lines`
 }
 
+/** The rows that a turn between these entries had on the screen, without the words that began it. */
+const soFar = (
+  { entries }: Loaded,
+  [first, end]: readonly [number, number],
+  options: { readonly columns: number; readonly color: boolean; readonly drawing: Transcript.Drawing | undefined }
+): ReadonlyArray<string> => {
+  const transcript = Transcript.make({ color: options.color, isPastTold: true })
+  if (options.drawing !== undefined) transcript.draw(options.drawing)
+  const columns = options.columns === Infinity ? undefined : options.columns
+  const teller = Replay.teller()
+  const pieces: Array<Piece.Piece> = []
+  for (const written of entries) {
+    const shown = teller(written).flatMap((event) => transcript.show(event, columns))
+    if (written.seq >= first && written.seq < end) pieces.push(...shown)
+  }
+  const text = Piece.joined(pieces).map((piece) => piece.text.replace(/\n+$/, ""))
+  return text.length === 0 ? [] : lastRows(text.join("\n").replace(/^\n+/, "").split("\n"))
+}
+
+const lastRows = (rows: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const above = rows.length - shownRows
+  return above > 1 ? [`… ${above} rows above`, ...rows.slice(-shownRows)] : rows
+}
+
 const answerOf = (
-  end: NonNullable<Turn["ended"]>["end"] | undefined,
+  end: NonNullable<SessionFork.Turn["ended"]>["end"],
   draw: (text: string) => ReadonlyArray<string>
 ): ReadonlyArray<string> => {
-  switch (end?._tag) {
-    case undefined:
-      return ["— this turn has no end yet —"]
+  switch (end._tag) {
     case "Completed":
-    case "TurnLimit": {
-      const rows = draw(end.text)
-      const above = rows.length - shownRows
-      return above > 1 ? [`… ${above} rows above`, ...rows.slice(-shownRows)] : rows
-    }
+    case "TurnLimit":
+      return lastRows(draw(end.text))
     case "Cancelled":
       return [`— cancelled (${end.reason}) —`]
     case "Failed":
