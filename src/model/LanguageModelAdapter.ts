@@ -22,8 +22,9 @@ import * as Option from "effect/Option"
 import * as ParseResult from "effect/ParseResult"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
+import type * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
-import type * as Redaction from "../core/Redaction.js"
+import * as Redaction from "../core/Redaction.js"
 import * as LenientTool from "./LenientTool.js"
 import * as ModelError from "./ModelError.js"
 import type * as ModelPort from "./ModelPort.js"
@@ -51,9 +52,16 @@ const maxCorrections = 2
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Adapts the language model of the context. */
-export const make = (options: Options): Effect.Effect<ModelPort.Service, never, LanguageModel.LanguageModel> =>
-  Effect.map(LanguageModel.LanguageModel, (languageModel) => fromService(languageModel, options))
+/** Adapts the language model of the context; `secrets` are the keys that it sends. */
+export const make = ({
+  secrets,
+  ...options
+}: Omit<Options, "redactor"> & {
+  readonly secrets?: ReadonlyArray<Redacted.Redacted> | undefined
+}): Effect.Effect<ModelPort.Service, never, LanguageModel.LanguageModel> =>
+  Effect.map(LanguageModel.LanguageModel, (languageModel) =>
+    fromService(languageModel, { ...options, redactor: Redaction.make(secrets) })
+  )
 
 /**
  * Adapts a given language model. Of the optional fields of a request the tool choice is passed on and an output schema

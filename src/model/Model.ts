@@ -30,6 +30,7 @@ import * as Chunk from "effect/Chunk"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import type * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
 import type { ModelError } from "./ModelError.js"
 import type { Part, Request, Service } from "./ModelPort.js"
@@ -120,6 +121,11 @@ export const layerLanguageModel = (options: {
   readonly contextWindow?: number | undefined
   /** See `Service`. */
   readonly inputs?: ReadonlyArray<string> | undefined
+  /**
+   * The keys that its client sends. They are masked in what a provider says of an error, which may repeat them. Default:
+   * only what looks like a token is.
+   */
+  readonly secrets?: ReadonlyArray<Redacted.Redacted> | undefined
 }): Layer.Layer<Model, never, LanguageModel.LanguageModel> =>
   Layer.effect(
     Model,
