@@ -69,7 +69,7 @@ export const run = (options: Options): Effect.Effect<Outcome, string> => {
   const opened = loaded.entries.find(({ sessionId }) => sessionId === loaded.rootSessionId)?.entry
   const parent = opened?._tag === "SessionOpened" ? opened.forkOf : undefined
   if (parent !== undefined && turn.number <= parent.turn) {
-    return Effect.fail(`The last turn was made in session ${parent.rootSessionId}, and is undone there.`)
+    return Effect.fail(`The last turn was made in session ${parent.rootSessionId}; only there can it be undone.`)
   }
   // No tool changes a file meanwhile, and nobody stops it half-way.
   return Effect.zipRight(

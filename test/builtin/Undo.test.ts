@@ -345,7 +345,7 @@ describe("an undo", () => {
       assert.strictEqual(story.all["ws/a"], "644 new")
       const forkOf = { rootSessionId: "ses_parent" as SessionId, turn: 2, entry: 9, subagents: 0, spent: [] }
       story.drafts[0] = draft(opened(root, { forkOf }))
-      assert.match(yield* Effect.flip(story.undo()), /made in session ses_parent, and is undone there/)
+      assert.match(yield* Effect.flip(story.undo()), /made in session ses_parent; only there can it be undone/)
     })
   )
 })

@@ -38,7 +38,7 @@ describe("plan mode at a terminal", () => {
         yield* screen.sees((text) => text.split("Allow propose_plan?").length > 2 && text.endsWith("answer>"))
         yield* answers("y\r")
         const done = yield* screen.sees((text) => /approved\n(?:.*\n)*.*run_command: done/.test(text))
-        assert.include(done, "mode: ask, plan before")
+        assert.include(done, "mode: ask, was plan")
         assert.deepStrictEqual(made(), [true, true])
         yield* screen.type("todo [x] look | mend it\r")
         yield* screen.sees((text) => text.includes("todo: 1 of 2 done") && text.includes("[ ] mend it"))
@@ -105,7 +105,7 @@ describe("plan mode at a terminal", () => {
         assert.strictEqual(stdout.split("Allow propose_plan?").length, 2)
         assert.match(
           stdout,
-          /never is remembered for: propose_plan[^]*blocked by[^]*mode: ask, plan before[^]*mode is ask/
+          /never is remembered for: propose_plan[^]*blocked by[^]*mode: ask, was plan[^]*mode is ask/
         )
       })
     )
@@ -122,7 +122,7 @@ describe("plan mode at a terminal", () => {
         const planned = yield* chat(["--continue"], ["/mode", "/mode allow", "go"])
         assert.include(planned.stdout, "The mode is plan")
         const allowed = yield* chat(["--continue"], ["/mode", "/quit"])
-        assert.include(allowed.stdout, "mode: ask, allow before")
+        assert.include(allowed.stdout, "mode: ask, was allow")
         assert.include(allowed.stdout, "The mode is ask")
       })
     )

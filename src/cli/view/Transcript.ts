@@ -325,7 +325,7 @@ export const make = ({ sign, color, quiet = false, retold = false, isPastTold = 
         if (event.before === undefined && event.suspension === suspensions.get(event.sessionId)) return
         suspensions.set(event.sessionId, event.suspension)
         const suspended = event.suspension === undefined ? "" : `, asking nothing (${event.suspension})`
-        const before = event.before === undefined ? "" : `, ${event.before} before`
+        const before = event.before === undefined ? "" : `, was ${event.before}`
         return note(node, `mode: ${event.mode}${before}${suspended}`)
       }
       case "Lagged":
