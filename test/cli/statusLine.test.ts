@@ -63,7 +63,7 @@ describe("the line below the prompt", () => {
           assert.notInclude(begun, "context")
           yield* screen.type("go\r")
           const told = yield* screen.sees((text) => text.includes("call it.") && /\n>\n.*context 34%.*$/.test(text))
-          assert.include(screen.styleOf(columns === 40 ? "script.json · " : "script:"), "dim")
+          assert.include(screen.styleOf(columns === 40 ? "asks nothing" : "script:"), "dim")
           yield* Effect.promise(() => expect(steady(told)).toMatchFileSnapshot(`screens/status-${columns}.txt`))
         })
       )

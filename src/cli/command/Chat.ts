@@ -159,6 +159,7 @@ export const run = (invocation: Arguments.Invocation) =>
             namedModels: () => ModelList.named(settings),
             branch: () => GitBranch.of(current.workspace),
             statusLine: current.statusLine,
+            ...(flags.yolo === true ? { unasked: "--yolo" } : {}),
             profiles: [...profiles.all.keys()],
             resolveModel: (ref) => Effect.tap(withModel({ ...settings, model: ref }), () => keepModel(ref)),
             unmet: (ref) => Launch.unmetOf(settings, ref)

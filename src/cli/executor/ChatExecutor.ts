@@ -69,6 +69,8 @@ export interface Options {
   readonly branch?: (() => string | undefined) | undefined
   /** Whether there is a line with the model, the context and the money below the prompt. Default: false. */
   readonly statusLine?: boolean | undefined
+  /** Why nobody is asked what mode `ask` asks. Default: somebody is. */
+  readonly unasked?: string | undefined
   readonly unmet?: ChatCommand.Options["unmet"]
   /** The models that can be used here; and those of them that are known at once, for completion. */
   readonly models?: ChatCommand.Options["models"]
@@ -115,6 +117,7 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
       screen,
       shown: interactive && options.statusLine === true,
       branch: options.branch ?? (() => undefined),
+      unasked: options.unasked,
       jobs: () => options.jobs?.jobs.list(agent.id).filter(({ ended }) => ended === undefined).length ?? 0
     })
     const { facts } = status

@@ -18,6 +18,8 @@ export interface Options {
   readonly branch: () => string | undefined
   /** How many commands run in the background. Default: none. */
   readonly jobs?: (() => number) | undefined
+  /** Why nobody is asked, where the questions of `ask` are answered with yes. Default: they are asked. */
+  readonly unasked?: string | undefined
 }
 
 export interface ChatStatus {
@@ -34,7 +36,7 @@ export interface ChatStatus {
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-export const make = ({ agent, branch, jobs = () => 0, screen, shown }: Options): ChatStatus => {
+export const make = ({ agent, branch, jobs = () => 0, screen, shown, unasked }: Options): ChatStatus => {
   let context: ContextUse | undefined
   let present: string | undefined
   let isBranchOld = true
@@ -45,12 +47,13 @@ export const make = ({ agent, branch, jobs = () => 0, screen, shown }: Options):
     isBranchOld = false
     const { contextWindow: window, id: model } = yield* agent.model
     const { mode, suspension } = yield* agent.permissions.status
+    const whyNot = suspension ?? (mode === "ask" ? unasked : undefined)
     const { cost } = agent.ledger.totals()
     const { completed: done, total: all } = Todo.counts(yield* Effect.orElseSucceed(agent.todos(), () => []))
     return {
       model,
       branch: present,
-      mode: suspension === undefined || mode === "plan" ? mode : `asks nothing (${suspension})`,
+      mode: whyNot === undefined || mode === "plan" ? mode : `asks nothing (${whyNot})`,
       context: context && { tokens: context.tokens, ...(window === undefined ? {} : { window }) },
       cost: cost === undefined || !agent.ledger.priced ? undefined : { amount: cost, currency: agent.ledger.currency },
       todos: { done, all },
