@@ -314,7 +314,7 @@ export const WriteFile = Tool.make("write_file", {
     ),
     ToolTrait.preview((params) =>
       Effect.flatMap(work(), ({ ChangePreview, WorkspaceFile }) =>
-        Effect.map(WorkspaceFile.planWrite(params), (change) => ChangePreview.ofChange(change, "replace"))
+        Effect.map(WorkspaceFile.showWrite(params), (change) => ChangePreview.ofChange(change, "replace"))
       )
     )
   )

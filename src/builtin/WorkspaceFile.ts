@@ -2,7 +2,8 @@
  * Reading, writing and editing one file of the workspace.
  *
  * A change is first planned from the current file. The plan is checked and shown before a person is asked, and is made
- * anew when the call runs. A file is replaced atomically, so no reader sees half of it.
+ * anew when the call runs; a file that holds something else by then is not replaced. A file is replaced atomically, so
+ * no reader sees half of it.
  */
 import type * as FileSystem from "@effect/platform/FileSystem"
 import * as Effect from "effect/Effect"
@@ -13,6 +14,7 @@ import * as Checkpoints from "./Checkpoints.js"
 import * as LineReader from "./LineReader.js"
 import * as OpenedFile from "./OpenedFile.js"
 import * as ReplacedFile from "./ReplacedFile.js"
+import * as ShownFiles from "./ShownFiles.js"
 import { sentence, WorkspaceRoot, type Service, type Target } from "./WorkspaceRoot.js"
 
 /** What a call would do to a file. */
@@ -93,6 +95,12 @@ export const planWrite = (params: WriteParams): Effect.Effect<Change, string, Wo
     return { target, before, after: params.content, places: 1 }
   })
 
+/** As {@link planWrite}, for somebody who is asked about it: what they see is what is replaced, or nothing is. */
+export const showWrite = (params: WriteParams): Effect.Effect<Change, string, WorkspaceRoot> =>
+  Effect.flatMap(WorkspaceRoot, (workspace) =>
+    Effect.tap(planWrite(params), ({ before, target }) => Effect.sync(() => ShownFiles.show(workspace, target, before)))
+  )
+
 /**
  * The change that replacing `old_text` would make. The text must occur, and only once unless all places are to be
  * replaced.
@@ -129,7 +137,7 @@ export const planEdit = (params: EditParams): Effect.Effect<Change, string, Work
 
 export const write = (params: WriteParams): Effect.Effect<string, string, WorkspaceRoot> =>
   changing(
-    planWrite(params),
+    Effect.tap(planWrite(params), unlessChanged),
     ({ target, before, after }) =>
       `${Option.isNone(before) ? "Created" : "Replaced"} ${target.shown} (${sizeOf(after)}).`
   )
@@ -225,6 +233,16 @@ const notFound = (shown: string, text: string, part: string): string => {
     : `old_text does not occur in ${shown}. Read the file again; it must match exactly.`
 }
 
+const unlessChanged = ({ before, target }: Change): Effect.Effect<void, string, WorkspaceRoot> =>
+  Effect.flatMap(WorkspaceRoot, (workspace) =>
+    ShownFiles.take(workspace, target, before)
+      ? Effect.void
+      : Effect.fail(
+          `${target.shown} was changed after a person was shown what would be replaced. Nothing was written. ` +
+            "Read it, and propose what is to be written now."
+        )
+  )
+
 /** Plans and makes a change under the semaphore, so that the plan is still true when it is made. */
 const changing = (
   plan: Effect.Effect<Change, string, WorkspaceRoot>,
@@ -232,7 +250,12 @@ const changing = (
 ): Effect.Effect<string, string, WorkspaceRoot> =>
   Effect.flatMap(WorkspaceRoot, (workspace) =>
     workspace.changing.withPermits(1)(
-      Effect.flatMap(plan, (change) => Effect.as(replace(workspace, change.target, change.after), describe(change)))
+      Effect.flatMap(plan, (change) =>
+        Effect.map(replace(workspace, change.target, change.after), () => {
+          ShownFiles.wrote(workspace, change.target, change.after)
+          return describe(change)
+        })
+      )
     )
   )
 

@@ -253,6 +253,44 @@ describe("write_file", () => {
   )
 
   it.scopedLive(
+    "replaces what a person was shown, and not what somebody else wrote while they were asked",
+    inWorkspace(({ call, get, preview, put }) =>
+      Effect.gen(function* () {
+        const write = (path: string) => call("write_file", { path, content: "model's" })
+        const ask = (path: string) => preview("write_file", { path, content: "model's" })
+        yield* put("old", "shown")
+        for (const path of ["old", "new"]) {
+          yield* ask(path)
+          yield* put(path, "written meanwhile")
+          assert.match(yield* write(path), /^failed: (?:old|new) was changed after a person was shown .* Read it, and/)
+          assert.strictEqual(yield* get(path), "written meanwhile")
+          // It is asked about anew.
+          yield* ask(path)
+          yield* write(path)
+          assert.strictEqual(yield* get(path), "model's")
+          // Nobody was asked about this one.
+          yield* put(path, "written meanwhile")
+          yield* write(path)
+        }
+      })
+    )
+  )
+
+  it.scopedLive(
+    "replaces what calls that were asked about together have written of a file",
+    inWorkspace(({ call, get, preview, put }) =>
+      Effect.gen(function* () {
+        yield* put("file", "one")
+        const contents = ["two", "three"]
+        for (const content of contents) yield* preview("write_file", { path: "file", content })
+        yield* call("edit_file", { path: "file", old_text: "one", new_text: "1" })
+        for (const content of contents) yield* call("write_file", { path: "file", content })
+        assert.strictEqual(yield* get("file"), "three")
+      })
+    )
+  )
+
+  it.scopedLive(
     "shows a new file and an overwritten one as different things, as a diff",
     inWorkspace(({ preview, put, root }) =>
       Effect.gen(function* () {
