@@ -51,6 +51,22 @@ describe("what a model says, at a terminal", () => {
       )
     )
 
+  for (const [name, value] of [
+    ["CLICOLOR", "0"],
+    ["FORCE_COLOR", "0"],
+    ["FORCE_COLOR", "false"]
+  ] as const)
+    it.live(`has no colours with ${name}=${value}`, () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const plain = yield* chat([{ text: answer }], { rows: 50, env: { [name]: value } })
+          yield* plain.type("go\r")
+          yield* plain.sees((text) => text.endsWith("Done.\n>"))
+          assert.notMatch(plain.raw(), /\x1b\[\d*m/)
+        })
+      )
+    )
+
   it.live("is readable without colours, and as it came on a dumb terminal", () =>
     Effect.scoped(
       Effect.gen(function* () {

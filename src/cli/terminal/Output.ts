@@ -90,11 +90,11 @@ export const showLog = (show: (line: string) => Effect.Effect<void>): Effect.Eff
 /** How somebody is called to a terminal: by its bell, and with it by a note of the desktop in one of two forms. */
 export type Call = keyof typeof calls
 
-/** Our own words only: nothing foreign is in such a sequence. */
-const calls = {
+/** Our own words only: nothing foreign is in such a sequence. A bell ends each: notes may be switched off. */
+export const calls = {
   bell: "\x07",
-  note9: "\x1b]9;Assent waits for an answer\x07",
-  note777: "\x1b]777;notify;Assent;A question waits for an answer\x07"
+  note9: "\x1b]9;Assent waits for an answer\x1b\\\x07",
+  note777: "\x1b]777;notify;Assent;A question waits for an answer\x1b\\\x07"
 } as const
 
 /**

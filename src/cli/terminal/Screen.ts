@@ -6,7 +6,6 @@
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Option from "effect/Option"
 import { Readable } from "node:stream"
 import * as ConsoleChannel from "../../channel/ConsoleChannel.js"
 import * as ConsolePlain from "../../channel/ConsolePlain.js"
@@ -35,15 +34,24 @@ export interface Options {
 }
 
 /**
- * Colours unless `NO_COLOR` is set, the terminal is dumb, or the output is none.
+ * Colours unless `NO_COLOR` is set, `CLICOLOR` is 0, `FORCE_COLOR` is 0 or false, the terminal is dumb, or the output is
+ * none (https://no-color.org, https://bixense.com/clicolors).
  *
  * @since 0.1.0
  * @category operations
  */
 export const wantsColor = (output: Options["output"]): Effect.Effect<boolean> =>
   Effect.map(
-    Effect.all([Effect.option(Config.nonEmptyString("NO_COLOR")), Effect.option(Config.string("TERM"))]),
-    ([no, term]) => mayColor() && Output.isTerminal(output) && Option.isNone(no) && !Option.contains(term, "dumb")
+    Effect.forEach(["NO_COLOR", "CLICOLOR", "FORCE_COLOR", "TERM"], (name) =>
+      Effect.orElseSucceed(Config.string(name), () => "")
+    ),
+    ([no, cli, forced = "", term]) =>
+      mayColor() &&
+      Output.isTerminal(output) &&
+      no === "" &&
+      cli !== "0" &&
+      !["0", "false"].includes(forced) &&
+      term !== "dumb"
   )
 
 /**

@@ -20,4 +20,8 @@ describe("somebody who is away", () => {
     ]
     for (const [env, call] of table) assert.strictEqual(Output.callOf(env), call, JSON.stringify(env))
   })
+
+  it("hears the bell once, also where a note may be switched off", () => {
+    for (const call of Object.values(Output.calls)) assert.match(call, /^[^\x07]*\x07$/)
+  })
 })
