@@ -44,6 +44,18 @@ describe("a command with ! before it", () => {
     )
   )
 
+  it.live("is seen to run while it prints nothing", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { screen } = yield* settingWith()
+        yield* screen.type("!sleep 60\r")
+        yield* screen.sees((text) => text.endsWith("> !sleep 60\n  nothing printed yet · Ctrl-C stops it\n>"))
+        yield* screen.type("\x03")
+        yield* screen.sees((text) => text.endsWith("> !sleep 60\n  ✗ stopped\n>"))
+      })
+    )
+  )
+
   it.live("is told of between words, however narrow the terminal is", () =>
     Effect.scoped(
       Effect.gen(function* () {

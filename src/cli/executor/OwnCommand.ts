@@ -103,6 +103,7 @@ export const make = ({ afterwards, drawing, files, run, screen, told }: Options)
     const styles = PrintedStyles.make(screen.color)
     let line = ""
     return {
+      begun: Effect.void,
       take: (text) => {
         const whole = line + styles.take(text)
         const end = whole.lastIndexOf("\n")
@@ -116,6 +117,7 @@ export const make = ({ afterwards, drawing, files, run, screen, told }: Options)
   const inRows = ({ draw, printed }: Effect.Effect.Success<NonNullable<typeof drawing>>, command: string): Shown => {
     const id = printed.beginOwn(command)
     return {
+      begun: Effect.delay(draw, "300 millis"),
       take: (text) => {
         printed.take(id, text)
         return draw
@@ -132,6 +134,7 @@ export const make = ({ afterwards, drawing, files, run, screen, told }: Options)
     Effect.gen(function* () {
       const begunAt = yield* Clock.currentTimeMillis
       const shown = drawing === undefined ? inLines() : inRows(yield* drawing, command)
+      yield* Effect.fork(shown.begun)
       let seen = ""
       const sink = ({ styled, text }: ToolOutput.Chunk) =>
         Effect.suspend(() => {
@@ -197,6 +200,8 @@ export const commandIn = (line: string): string | undefined => (line.startsWith(
 
 /** What shows one. Text is raw. */
 interface Shown {
+  /** Shows that it runs, unless it ends at once. */
+  readonly begun: Effect.Effect<void>
   readonly take: (text: string) => Effect.Effect<void>
   readonly end: (hasFailed: boolean) => Effect.Effect<void>
 }

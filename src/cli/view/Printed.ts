@@ -70,10 +70,13 @@ export const make = (options: { readonly color: boolean; readonly opens?: boolea
       return [...more, ...lines.map((line) => rowOf(line, columns, call))]
     },
     live: (columns, height) => {
-      const running = [...calls.values()].filter(({ isShown, pieces, runs }) => isShown && runs && pieces.length > 0)
+      const running = [...calls.values()].filter(
+        ({ isOwn, isShown, pieces, runs }) => isShown && runs && (isOwn || pieces.length > 0)
+      )
       const each = Math.max(1, Math.floor(height / Math.max(1, running.length)) - 1)
       const rows = running.flatMap((call) => [
         ...(running.length > 1 ? [rowOf(call.title, columns, call)] : []),
+        ...(call.pieces.length === 0 ? [rowOf(silent, columns, call, dim)] : []),
         ...call.last.lines(Math.min(each, call.isOwn ? longTail : tail)).lines.map((line) => rowOf(line, columns, call))
       ])
       return rows.slice(-height)
@@ -168,6 +171,9 @@ const longTail = 12
 
 /** Characters of a line that can be seen. A bar of progress may never end its line. */
 const widest = 2_000
+
+/** Of a command of the person's own, whose end is all that would be seen of it. */
+const silent = "nothing printed yet · Ctrl-C stops it"
 
 const indent = "    "
 const ownIndent = "  "
