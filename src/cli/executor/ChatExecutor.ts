@@ -427,7 +427,10 @@ const send = (
       }),
       sending.withPermits(1),
       Effect.matchEffect({
-        onFailure: ({ message }) => refuse(message, line, screen),
+        onFailure: (error) =>
+          error._tag === "StoreUnwritable" || error._tag === "SessionTakenOver"
+            ? turnDown(`${error.message} The agent may have begun with your words; they are not kept.`, line, screen)
+            : refuse(error.message, line, screen),
         onSuccess: () => Effect.succeed(true)
       })
     )
@@ -442,7 +445,10 @@ const behind = (held: Effect.Semaphore, screen: Screen): Screen => ({
 
 /** Says why nothing was sent, and gives the line back. */
 const refuse = (why: string, line: string, screen: Screen): Effect.Effect<boolean> =>
-  screen.printLine(`${why} Nothing was sent.`).pipe(Effect.zipRight(giveBack([line], screen)), Effect.as(false))
+  turnDown(`${why} Nothing was sent.`, line, screen)
+
+const turnDown = (why: string, line: string, screen: Screen): Effect.Effect<boolean> =>
+  screen.printLine(why).pipe(Effect.zipRight(giveBack([line], screen)), Effect.as(false))
 
 /** Puts lines before what is being typed. */
 const giveBack = (lines: ReadonlyArray<string>, screen: Screen): Effect.Effect<void> =>

@@ -102,7 +102,8 @@ export const make = ({ sign, color, quiet = false, retold = false, isPastTold = 
   let last: AgentOutline.Node | undefined
   /** The call whose beginning is the last thing that was printed. */
   let lastCall: ToolCallId | undefined
-  /** What somebody could not answer last. */
+  /** What went wrong last, which the end of the turn does not say again; and what somebody could not answer last. */
+  let lastError: string | undefined
   let lastFailed: RequestId | undefined
   let columns: number | undefined
   let pieces: Array<Piece.Piece> = []
@@ -331,7 +332,8 @@ export const make = ({ sign, color, quiet = false, retold = false, isPastTold = 
       case "Lagged":
         return note(node, `${CallEnd.count(event.missed, "event")} not shown`, "…")
       case "AgentError":
-        return line(node, Gutter.marks.failed, style.red(Display.oneLine(event.message)), style.red)
+        lastError = Display.oneLine(event.message)
+        return line(node, Gutter.marks.failed, style.red(lastError), style.red)
       case "TurnEnded":
         return turnEnded(node, event)
       case "AgentCompleted": {
@@ -357,18 +359,19 @@ export const make = ({ sign, color, quiet = false, retold = false, isPastTold = 
     if (midLine) breakLine()
     if (quiet || reason === "completed") return
     const why = detail === undefined ? "" : Display.oneLine(detail)
+    const because = why === "" || why === lastError ? "" : `: ${why}`
+    lastError = undefined
     const text =
       reason === "cancelled"
         ? style.dim(`— cancelled (${why === "" ? "user" : why}) —`)
-        : style.red(`— ${reason.replace("_", " ")}: ${why} —`)
+        : style.red(`— ${reason.replace("_", " ")}${because} —`)
     put({ node, mark: "", text, continues: false })
   }
 
   return {
     outline,
     draw: (next) => {
-      speech = next.speech
-      printed = next.printed
+      ;({ printed, speech } = next)
     },
     settle: (width) => {
       columns = width

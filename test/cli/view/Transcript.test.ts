@@ -213,6 +213,12 @@ describe("the transcript of one agent", () => {
     ])
   })
 
+  it("says once what went wrong", () => {
+    const failed = main.event({ _tag: "TurnEnded", reason: "failed", steps: 1, detail: "The disk is full." })
+    const events = [main.event({ _tag: "AgentError", message: "The disk is full." }), failed, failed]
+    assert.deepStrictEqual(shown(events), ["✗ The disk is full.", "— failed —", "— failed: The disk is full. —"])
+  })
+
   it("lets nothing a model or a tool wrote steer the terminal", () => {
     const evil = "a\u001b[2Jb\u0007\u202ec"
     const events = [
