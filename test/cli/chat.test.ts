@@ -44,7 +44,7 @@ describe.concurrent("assent chat at a pipe", () => {
       const { code, stdout } = yield* at.call(["chat"], { stdin })
       assert.strictEqual(code, 0)
       inOrder(stdout, [
-        "There is nothing to shorten: the conversation has about ",
+        "There is nothing to shorten: the latest turns stay as they are. The conversation has about ",
         "The conversation was shortened: ",
         "There is nothing to shorten: "
       ])

@@ -18,6 +18,7 @@ import type { Sessions } from "../config/SessionName.js"
 import type { Resumed } from "./ChatResume.js"
 import type { Sources } from "./PermissionEditor.js"
 import type { Page } from "../../journal/SessionStore.js"
+import * as CallEnd from "../view/CallEnd.js"
 import * as JobReport from "../view/JobReport.js"
 import * as StatusLine from "../view/StatusLine.js"
 import type * as AgentOutline from "../view/AgentOutline.js"
@@ -161,7 +162,9 @@ export const run = (line: string, options: Options): Effect.Effect<void> =>
           onSuccess: ({ removed, tokens }) =>
             removed > 0
               ? Effect.void
-              : screen.printLine(`There is nothing to shorten: the conversation has about ${tokens} tokens.`)
+              : screen.printLine(
+                  `There is nothing to shorten: the latest turns stay as they are. The conversation has about ${CallEnd.count(tokens, "token")}.`
+                )
         })
       case "clear":
         if (!(yield* agent.isIdle))
