@@ -1,4 +1,7 @@
-/** Scripts with which shells complete the words and flags of the command line. They call nothing: all they know is in them. */
+/**
+ * Scripts with which shells complete the words and flags of the command line. What they know is in them, but for ids of
+ * sessions: for those they run the program that is being completed, which reads and asks nothing.
+ */
 import * as Sandbox from "../../sandbox/Sandbox.js"
 import { modes } from "../../permission/PermissionState.js"
 import { providers } from "../../model/ProviderName.js"
@@ -18,9 +21,11 @@ type Flag = keyof typeof Flags.table
 
 const flags = Object.entries(Flags.table).map(([name, row]) => ({ name, ...row, values: valuesOf(name) }))
 
-/** What a flag takes: words, `files`, `directories`, something else, or nothing. */
-function valuesOf(name: string): ReadonlyArray<string> | "files" | "directories" | "any" | undefined {
-  const known: { readonly [Name in Flag]?: ReadonlyArray<string> | "files" | "directories" } = {
+type Values = ReadonlyArray<string> | "files" | "directories" | "sessions"
+
+/** What a flag takes: words, `files`, `directories`, `sessions`, something else, or nothing. */
+function valuesOf(name: string): Values | "any" | undefined {
+  const known: { readonly [Name in Flag]?: Values } = {
     model: ["offline", "script:", ...providers.map((provider) => `${provider}/`)],
     reviewer: ["none", "offline", "script:", ...providers.map((provider) => `${provider}/`)],
     channel: ["console", "auto", "halt", "file:", "webhook:"],
@@ -35,7 +40,8 @@ function valuesOf(name: string): ReadonlyArray<string> | "files" | "directories"
     store: "files",
     key: "files",
     workspace: "directories",
-    "add-dir": "directories"
+    "add-dir": "directories",
+    resume: "sessions"
   }
   const row = Object.entries(Flags.table).find(([flag]) => flag === name)?.[1]
   return Object.entries(known).find(([flag]) => flag === name)?.[1] ?? (row?.type === "string" ? "any" : undefined)
@@ -46,6 +52,12 @@ const verbsOf = (name: Flags.CommandName): ReadonlyArray<readonly [verb: string,
     ? Flags.commands.map((command) => [command, Help.commands[command].what])
     : (Help.commands[name].verbs ?? []).map(([usage, what]) => [usage.split(" ")[0] ?? usage, what])
 
+/** The verbs of a command that a session's id comes behind. */
+const ofSession = (name: Flags.CommandName): ReadonlyArray<string> =>
+  (Help.commands[name].verbs ?? []).flatMap(([usage]) =>
+    /^\w+ \[?SESSION\]?$/.test(usage) ? [usage.split(" ")[0] ?? usage] : []
+  )
+
 const words = (list: ReadonlyArray<readonly [string, string]>): string => list.map(([word]) => word).join(" ")
 
 const bash = (): string => {
@@ -55,40 +67,63 @@ const bash = (): string => {
     if (flag.values === undefined) return []
     const how =
       flag.values === "files"
-        ? 'COMPREPLY=($(compgen -f -- "$current"))'
+        ? "_assent_paths -f"
         : flag.values === "directories"
-          ? 'COMPREPLY=($(compgen -d -- "$current"))'
-          : flag.values === "any"
-            ? "COMPREPLY=()"
-            : `COMPREPLY=($(compgen -W "${flag.values.join(" ")}" -- "$current")); [[ \${COMPREPLY[0]-} == *[:/] ]] && compopt -o nospace 2> /dev/null`
+          ? "_assent_paths -d"
+          : flag.values === "sessions"
+            ? "_assent_sessions"
+            : flag.values === "any"
+              ? ":"
+              : `_assent_words "${flag.values.join(" ")}"; [[ \${COMPREPLY[0]-} == *[:/] ]] && compopt -o nospace 2> /dev/null`
     return [`    ${spelled(flag)}) ${how}; return;;`]
   })
   const verbs = Flags.commands.flatMap((name) => {
     const list = words(verbsOf(name))
     return list === "" ? [] : [`    ${name}) list="${list}";;`]
   })
-  return `_assent() {
-  local current="\${COMP_WORDS[COMP_CWORD]}" previous="\${COMP_WORDS[COMP_CWORD-1]}" command="" list="" word
+  const ids = Flags.commands.flatMap((name) => ofSession(name).map((verb) => `${name}/${verb}`))
+  return String.raw`_assent_take() {
+  local word
+  while IFS= read -r word; do COMPREPLY+=("$word"); done
+}
+_assent_words() { _assent_take < <(compgen -W "$1" -- "$current"); }
+_assent_paths() {
+  compopt -o filenames 2> /dev/null
+  _assent_take < <(compgen "$1" -- "$current")
+}
+_assent_sessions() {
+  _assent_words "$("$program" sessions --json 2> /dev/null < /dev/null | sed -n 's/^{"rootSessionId":"\([^"]*\)".*/\1/p')"
+}
+_assent() {
+  local program="${"${COMP_WORDS[0]}"}" current="${"${COMP_WORDS[COMP_CWORD]}"}" previous="${"${COMP_WORDS[COMP_CWORD-1]}"}"
+  local command="" list="" word
+  COMPREPLY=()
   # Bash takes a colon for the end of a word.
   if declare -F _get_comp_words_by_ref > /dev/null; then _get_comp_words_by_ref -n : -c current -p previous; fi
-  for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+  # And the sign behind a flag.
+  if [[ "$current" == "=" ]]; then current=""; elif [[ "$previous" == "=" ]]; then previous="${"${COMP_WORDS[COMP_CWORD-2]}"}"; fi
+  for word in "${"${COMP_WORDS[@]:1:COMP_CWORD-1}"}"; do
     case "$word" in ${Flags.commands.join("|")}) command="$word"; break;; esac
   done
   case "$previous" in
 ${cases.join("\n")}
   esac
   if [[ "$current" == -* ]]; then
-    COMPREPLY=($(compgen -W "${flags.map(({ name }) => `--${name}`).join(" ")}" -- "$current")); return
+    _assent_words "${flags.map(({ name }) => `--${name}`).join(" ")}"; return
   fi
+  case "$command/$previous" in ${ids.join("|")}) _assent_sessions; return;; esac
   case "$command" in
     "") list="${Flags.commands.join(" ")}";;
-    answer) COMPREPLY=($(compgen -d -- "$current")); return;;
+    answer) _assent_paths -d; return;;
 ${verbs.join("\n")}
   esac
-  COMPREPLY=($(compgen -W "$list" -- "$current"))
+  _assent_words "$list"
 }
 complete -F _assent assent`
 }
+
+/** Each session's id and its first words, as far as they need no escape. */
+const titled = String.raw`sed -n 's/^{"rootSessionId":"\([^"]*\)".*"title":"\([^"\\]*\).*/\1:\2/p'`
 
 const zsh = (): string => {
   const told = (text: string) => text.replace(/[[\]:\\]/g, "\\$&").replace(/'/g, "'\\''")
@@ -96,7 +131,7 @@ const zsh = (): string => {
     const takes =
       values === undefined
         ? ""
-        : `:${value ?? "VALUE"}:${values === "files" ? "_files" : values === "directories" ? "_files -/" : values === "any" ? "" : `(${values.map(told).join(" ")})`}`
+        : `:${value ?? "VALUE"}:${values === "files" ? "_files" : values === "directories" ? "_files -/" : values === "sessions" ? "_assent_sessions" : values === "any" ? "" : `(${values.map(told).join(" ")})`}`
     const names = short === undefined ? `--${name}` : `{-${short},--${name}}`
     const again = multiple === true ? "*" : ""
     return short === undefined
@@ -109,7 +144,13 @@ const zsh = (): string => {
     const list = verbsOf(name)
     return list.length === 0 ? [] : [`        ${name}) list=(${described(list)});;`]
   })
+  const ids = Flags.commands.flatMap((name) => ofSession(name).map((verb) => `${name}/${verb}`))
   return `#compdef assent
+_assent_sessions() {
+  local -a ids
+  ids=(\${(f)"$("\${(Q)words[1]}" sessions --json 2> /dev/null < /dev/null | ${titled})"})
+  _describe session ids
+}
 _assent() {
   local -a list
   local state line
@@ -122,6 +163,7 @@ ${specs.join("\n")}
       list=(${described(Flags.commands.map((name) => [name, Help.commands[name].what]))})
       _describe command list;;
     words)
+      case "$line[1]/\${words[CURRENT-1]}" in ${ids.join("|")}) _assent_sessions; return;; esac
       case "$line[1]" in
         answer) _files -/; return;;
 ${verbs.join("\n")}
@@ -139,9 +181,10 @@ const fish = (): string => {
       `complete -c assent -n "not __fish_seen_subcommand_from ${Flags.commands.join(" ")}" -a ${name} -d ${told(Help.commands[name].what)}`
   )
   const verbs = Flags.commands.flatMap((name) =>
-    verbsOf(name).map(
-      ([verb, what]) => `complete -c assent -n "__fish_seen_subcommand_from ${name}" -a ${verb} -d ${told(what)}`
-    )
+    verbsOf(name).map(([verb, what], _, all) => {
+      const before = `__fish_seen_subcommand_from ${name}; and not __fish_seen_subcommand_from ${words(all.filter(([word]) => word !== name))}`
+      return `complete -c assent -n "${before}" -a ${verb} -d ${told(what)}`
+    })
   )
   const options = flags.map(({ help, name, short, values }) => {
     const takes =
@@ -151,10 +194,21 @@ const fish = (): string => {
           ? " -r -F"
           : values === "directories"
             ? " -x -a '(__fish_complete_directories)'"
-            : values === "any"
-              ? " -x"
-              : ` -x -a ${told(values.join(" "))}`
+            : values === "sessions"
+              ? " -x -a '(__assent_sessions)'"
+              : values === "any"
+                ? " -x"
+                : ` -x -a ${told(values.join(" "))}`
     return `complete -c assent -l ${name}${short === undefined ? "" : ` -s ${short}`}${takes} -d ${told(help)}`
   })
-  return ["complete -c assent -f", ...commands, ...verbs, ...options].join("\n")
+  const ids = Flags.commands.flatMap((name) => {
+    const behind = ofSession(name).join(" ")
+    const seen = `__fish_seen_subcommand_from ${name}; and __fish_seen_subcommand_from ${behind}`
+    return behind === "" ? [] : [`complete -c assent -n "${seen}" -a "(__assent_sessions)"`]
+  })
+  const sessions = String.raw`function __assent_sessions
+  set -l program (commandline -opc)[1]
+  $program sessions --json 2> /dev/null < /dev/null | string replace -rf '^\{"rootSessionId":"([^"]*)".*"title":"([^"\\\\]*).*' '$1'\t'$2'
+end`
+  return [sessions, "complete -c assent -f", ...commands, ...verbs, ...ids, ...options].join("\n")
 }
