@@ -370,9 +370,7 @@ export const make = ({ sign, color, quiet = false, retold = false, isPastTold = 
 
   return {
     outline,
-    draw: (next) => {
-      ;({ printed, speech } = next)
-    },
+    draw: (next) => void ({ printed, speech } = next),
     settle: (width) => {
       columns = width
       const taken = speech?.take((node) => Gutter.room(node, width))
