@@ -65,8 +65,11 @@ const ruleOf = (line: string): ReadonlyArray<Rule> => {
   const directoryOnly = body.endsWith("/")
   const path = directoryOnly ? body.slice(0, -1) : body
   const anchored = path.includes("/")
-  const parts = path.replace(/^\//, "").split("/")
-  return Either.match(matcherOf(parts.map(withinName).join("/"), false), {
+  const wanted = path.replace(/^\//, "")
+  const literal = /^[^*?[\\]*/.exec(wanted)?.[0] ?? ""
+  // Git compares the literal beginning by itself. Stars right behind it are a whole name then: `a**/b` crosses directories.
+  const parts = wanted.slice(literal.length).split("/")
+  return Either.match(matcherOf(literal + parts.map(withinName).join("/"), false), {
     onLeft: () => [],
     onRight: (matches) => [{ ignored, directoryOnly, anchored, matches }]
   })

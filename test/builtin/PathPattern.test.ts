@@ -72,6 +72,13 @@ describe("PathPattern.ignoreRules", () => {
     assert.isUndefined(verdict("/*.log", "a/b.log"))
   })
 
+  it("takes stars behind a literal beginning as git does, which compares that by itself", () => {
+    for (const path of ["ab", "axx/b", "axx/y/b"]) assert.isTrue(verdict("/a**/b", path), path)
+    for (const path of [".x", ".xa", ".xa/b"]) assert.isTrue(verdict("/.x**/**", path), path)
+    for (const path of ["x/ab/q", "x/a/b/q"])
+      assert.strictEqual(verdict("x/[a]**/q", path), path === "x/ab/q" || undefined)
+  })
+
   it("ignores what git ignores", () => {
     const part = FastCheck.constantFrom(
       ...["a", "b", "ab", ".x", "a.b", "*", "*.b", "a*", "**", "?", "[ab]", "[!a]", "a**b", "*a*", "\\*"]
