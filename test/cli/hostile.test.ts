@@ -566,7 +566,7 @@ describe("a hostile workspace", () => {
     patience
   )
 
-  it.scopedLive("costs its start less than a second", () =>
+  it.scopedLive("costs its start less than a second, or on a slower machine three times what an empty one does", () =>
     Effect.gen(function* () {
       const { at } = yield* hostile
       // As many places to look at as one likes.
@@ -579,15 +579,17 @@ describe("a hostile workspace", () => {
         ASSENT_STATE_DIR: at.path("state"),
         TIMEFORMAT: "%U %S"
       }
-      const measure = () => {
+      fs.mkdirSync(at.path(".", "empty"))
+      const measure = (cwd: string) => {
         const script = `time ${process.execPath} ${binary} run "list nothing"`
-        const { stderr } = spawnSync("bash", ["-c", script], { cwd: at.path("workspace"), env, encoding: "utf8" })
+        const { stderr } = spawnSync("bash", ["-c", script], { cwd, env, encoding: "utf8" })
         const [user, system] = (stderr.trimEnd().split("\n").at(-1) ?? "").split(" ").map(Number)
         return (user ?? Infinity) + (system ?? Infinity)
       }
       // The first keeps what was compiled.
-      measure()
-      assert.isBelow(Math.min(measure(), measure()), 1)
+      measure(at.path("workspace"))
+      const least = (cwd: string) => Math.min(measure(cwd), measure(cwd))
+      assert.isBelow(least(at.path("workspace")), Math.max(1, 3 * least(at.path(".", "empty"))))
     })
   )
 })

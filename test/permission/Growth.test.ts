@@ -41,8 +41,8 @@ const timeOf = (command: string): number => {
 
 /**
  * The text is doubled three times: something linear takes twice as long each time, something that grows with the square four
- * times, each time. Where something begins to be kept in large pieces of memory, single steps are as steep. Measured until
- * it is stable, because compiling and collecting garbage can only make it slower.
+ * times, by eight and by sixty-four in all. Where something begins to be kept in large pieces of memory, single steps are
+ * as steep. Measured until it is stable, because compiling and collecting garbage can only make it slower.
  */
 const growth = (shape: LongCommands.Shape): string | undefined => {
   const texts = [12_000, 24_000, 48_000, 96_000].map((length) => LongCommands.filled(shape, length))
@@ -50,7 +50,8 @@ const growth = (shape: LongCommands.Shape): string | undefined => {
   for (let round = 0; round < 20; round++) {
     const steps = least.slice(1).map((time, step) => time / (least[step] ?? time))
     // A few milliseconds are too few to be measured, and they only become fewer.
-    if ((least.at(-1) ?? 0) < 8 || Math.min(...steps) < 2.5) return undefined
+    const [few = 0, many = 0] = [least[0], least.at(-1)]
+    if (many < 8 || many < 24 * few || Math.min(...steps) < 2.5) return undefined
     texts.forEach((text, index) => (least[index] = Math.min(least[index] ?? Infinity, timeOf(text))))
   }
   return least.map((time) => `${time.toFixed(1)} ms`).join(", ")
