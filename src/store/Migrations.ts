@@ -110,13 +110,8 @@ export type Relation = {
   readonly acts: boolean
 }
 
-/**
- * What PostgreSQL has under the names of these tables, in the schema in which they would be made.
- *
- * @since 0.1.0
- * @category operations
- */
-export const relations: Effect.Effect<ReadonlyArray<Relation>, SqlError, SqlClient.SqlClient> = Effect.flatMap(
+/** What PostgreSQL has under the names of these tables, in the schema in which they would be made. */
+const relations: Effect.Effect<ReadonlyArray<Relation>, SqlError, SqlClient.SqlClient> = Effect.flatMap(
   SqlClient.SqlClient,
   (sql) => sql<Relation>`
     SELECT c.relname::text AS name, c.relkind::text AS kind,
@@ -136,6 +131,23 @@ export const relations: Effect.Effect<ReadonlyArray<Relation>, SqlError, SqlClie
         AS acts
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE n.nspname = current_schema() AND c.relkind NOT IN ('i', 'I', 'S', 't') AND ${sql.in("relname", Object.keys(inPostgres))}`
+)
+
+/**
+ * The version and the relations of one moment, in PostgreSQL: another process may migrate meanwhile, and its tables do
+ * not fit to the version before.
+ *
+ * @since 0.1.0
+ * @category operations
+ */
+export const present: Effect.Effect<
+  { readonly version: number; readonly relations: ReadonlyArray<Relation> },
+  SqlError,
+  SqlClient.SqlClient
+> = Effect.flatMap(SqlClient.SqlClient, (sql) =>
+  sql.withTransaction(
+    Effect.zipRight(sql`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY`, Effect.all({ version, relations }))
+  )
 )
 
 /**

@@ -124,9 +124,8 @@ const inspect = (failure: SqlFailure.SqlFailure) =>
     if (place?.name == null) {
       return yield* failure.foreign("no schema of its search path exists", "Create the schema, or choose another.")
     }
-    const version = yield* failure.reading(Migrations.version)
+    const { relations, version } = yield* failure.reading(Migrations.present)
     if (version > Migrations.latest) return yield* failure.newer(version, Migrations.latest)
-    const relations = yield* failure.reading(Migrations.relations)
     const stranger = Migrations.strange(relations, version)
     if (stranger !== undefined) return yield* failure.foreign(stranger, remedy)
   })

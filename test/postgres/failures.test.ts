@@ -1,7 +1,8 @@
 /** What a server, a network or a stranger can do to a store: it says so in words, and nothing half-written stays. */
 import { assert, describe, it } from "@effect/vitest"
-import type * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import type { RequestId } from "../../src/core/Id.js"
@@ -144,6 +145,28 @@ describe.runIf(Postgres.isThere)("a PostgreSQL store that cannot be opened", () 
       yield* lease.putContent(picture)
       yield* lease.append([draft(attached("msg_2", picture))])
       assert.deepStrictEqual(yield* store.getContent(picture.sha256), picture.bytes)
+    })
+  )
+
+  live("while another makes its tables, takes neither half of them for a stranger's", () =>
+    Effect.gen(function* () {
+      const { open, tamper } = yield* place
+      const locked = yield* Effect.makeLatch()
+      const opening = yield* Effect.forkScoped(Effect.zipRight(locked.await, open))
+      yield* tamper((sql) =>
+        sql.withTransaction(
+          Effect.gen(function* () {
+            // An opener needs this one to look at tables, and not to look for the version.
+            yield* sql`LOCK TABLE pg_inherits IN ACCESS EXCLUSIVE MODE`
+            yield* locked.open
+            yield* sql`SELECT 1 FROM pg_locks WHERE relation = 'pg_inherits'::regclass AND NOT granted`.pipe(
+              Effect.repeat({ until: (waiting) => waiting.length > 0 })
+            )
+            yield* Effect.provideService(Migrations.run, SqlClient.SqlClient, sql)
+          })
+        )
+      )
+      yield* Fiber.join(opening)
     })
   )
 
