@@ -2,64 +2,64 @@
  * What people were shown of files that calls would replace. A person's yes is for what they saw, and not for what somebody
  * else wrote while their dialog was open; what tools of the workspace wrote meanwhile was decided, too.
  */
+import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Digest from "../core/Digest.js"
+import * as Origin from "../core/Origin.js"
 import type { Service, Target } from "./WorkspaceRoot.js"
 
 /** What a file held, as of `Change`. */
 type Content = Option.Option<string | undefined>
 
-/** Somebody is asked about replacing this file, which holds that now. */
-export const show = (workspace: Service, target: Target, before: Content): void => {
-  const files = filesOf(workspace)
-  const { calls = 0, contents = [] } = files.get(target.absolute) ?? {}
-  files.delete(target.absolute)
-  files.set(target.absolute, { calls: calls + 1, contents: [...contents, keyOf(target, before)] })
-  for (const oldest of files.keys()) if (files.size > most) files.delete(oldest)
-}
+/** Somebody is asked about the current call, which would replace this file; it holds that now. */
+export const show = (workspace: Service, target: Target, before: Content): Effect.Effect<void> =>
+  Effect.map(Origin.current, (origin) => {
+    const shown = shownIn(workspace)
+    const call = callOf(origin)
+    shown.delete(call)
+    shown.set(call, { path: target.absolute, contents: [keyOf(target, before)] })
+    for (const oldest of shown.keys()) if (shown.size > most) shown.delete(oldest)
+  })
 
-/** A call is about to replace a file: whether that holds what somebody saw, or what tools wrote since. True where nobody was asked. */
-export const take = (workspace: Service, target: Target, before: Content): boolean => {
-  const files = filesOf(workspace)
-  const shown = files.get(target.absolute)
-  if (shown === undefined) return true
-  const isAsShown = shown.contents.includes(keyOf(target, before))
-  if (!isAsShown || shown.calls === 1) files.delete(target.absolute)
-  else files.set(target.absolute, { ...shown, calls: shown.calls - 1 })
-  return isAsShown
-}
+/** Whether the current call is to replace what somebody saw, or what tools wrote since. True where nobody was asked. */
+export const take = (workspace: Service, target: Target, before: Content): Effect.Effect<boolean> =>
+  Effect.map(Origin.current, (origin) => {
+    const shown = shownIn(workspace)
+    const call = callOf(origin)
+    const asked = shown.get(call)
+    shown.delete(call)
+    return asked === undefined || (asked.path === target.absolute && asked.contents.includes(keyOf(target, before)))
+  })
 
-/** A tool has written a file, which others that were shown before are to replace, or none. */
+/** A tool has written a file, which other calls may be to replace. */
 export const wrote = (workspace: Service, target: Target, after: string): void => {
-  const files = filesOf(workspace)
-  const shown = files.get(target.absolute)
-  if (shown === undefined) return
-  files.set(target.absolute, { ...shown, contents: [...shown.contents, Digest.sha256(after)] })
+  for (const asked of shownIn(workspace).values()) {
+    if (asked.path === target.absolute) asked.contents.push(Digest.sha256(after))
+  }
 }
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-interface Shown {
-  /** Those that people were asked about and that have not run. */
-  readonly calls: number
-  readonly contents: ReadonlyArray<string>
+interface Asked {
+  readonly path: string
+  readonly contents: Array<string>
 }
 
-/** By their absolute path. */
-type Files = Map<string, Shown>
-
-const kept = new WeakMap<Service, Files>()
-
-/** Files of one workspace. A call that was denied leaves its file there until others push it out. */
+/** Calls of one workspace that are remembered. Those that were denied never run, and are pushed out by others. */
 const most = 64
 
-const filesOf = (workspace: Service): Files => {
-  const files = kept.get(workspace) ?? new Map<string, Shown>()
-  kept.set(workspace, files)
-  return files
+const kept = new WeakMap<Service, Map<string, Asked>>()
+
+const shownIn = (workspace: Service): Map<string, Asked> => {
+  const shown = kept.get(workspace) ?? new Map<string, Asked>()
+  kept.set(workspace, shown)
+  return shown
 }
+
+/** Models number their calls as they like: the same id may be of two agents. */
+const callOf = ({ sessionId, toolCallId }: Origin.Origin): string => `${sessionId} ${toolCallId ?? ""}`
 
 const keyOf = ({ info }: Target, before: Content): string =>
   Option.match(before, {

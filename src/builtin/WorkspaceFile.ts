@@ -98,7 +98,7 @@ export const planWrite = (params: WriteParams): Effect.Effect<Change, string, Wo
 /** As {@link planWrite}, for somebody who is asked about it: what they see is what is replaced, or nothing is. */
 export const showWrite = (params: WriteParams): Effect.Effect<Change, string, WorkspaceRoot> =>
   Effect.flatMap(WorkspaceRoot, (workspace) =>
-    Effect.tap(planWrite(params), ({ before, target }) => Effect.sync(() => ShownFiles.show(workspace, target, before)))
+    Effect.tap(planWrite(params), ({ before, target }) => ShownFiles.show(workspace, target, before))
   )
 
 /**
@@ -234,14 +234,13 @@ const notFound = (shown: string, text: string, part: string): string => {
 }
 
 const unlessChanged = ({ before, target }: Change): Effect.Effect<void, string, WorkspaceRoot> =>
-  Effect.flatMap(WorkspaceRoot, (workspace) =>
-    ShownFiles.take(workspace, target, before)
-      ? Effect.void
-      : Effect.fail(
-          `${target.shown} was changed after a person was shown what would be replaced. Nothing was written. ` +
-            "Read it, and propose what is to be written now."
-        )
-  )
+  Effect.filterOrFail(
+    Effect.flatMap(WorkspaceRoot, (workspace) => ShownFiles.take(workspace, target, before)),
+    (isAsShown) => isAsShown,
+    () =>
+      `${target.shown} was changed after a person was shown what would be replaced. Nothing was written. ` +
+      "Read it, and propose what is to be written now."
+  ).pipe(Effect.asVoid)
 
 /** Plans and makes a change under the semaphore, so that the plan is still true when it is made. */
 const changing = (

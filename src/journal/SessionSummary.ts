@@ -6,6 +6,7 @@
  *
  * @since 0.1.0
  */
+import { isRecord } from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { CorrelationId, RequestId, SessionId } from "../core/Id.js"
 import type { EntryOf, Written } from "./JournalEntry.js"
@@ -180,9 +181,6 @@ export const byActivity = (
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
-
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 const isOpen = (value: unknown): value is SessionSummary["open"][number] =>
   isRecord(value) && typeof value["requestId"] === "string" && typeof value["kind"] === "string"

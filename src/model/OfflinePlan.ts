@@ -7,6 +7,7 @@
  *                                             └─► sent back: what the person says next decides
  * ```
  */
+import { isRecord } from "effect/Predicate"
 import type * as Prompt from "@effect/ai/Prompt"
 import * as OfflineReport from "./OfflineReport.js"
 import type * as OfflineRequest from "./OfflineRequest.js"
@@ -110,6 +111,3 @@ const code = (text: string): string => {
   const line = text.replace(/\s+/g, " ").trim()
   return line.includes("`") ? `\`\` ${line} \`\`` : `\`${line}\``
 }
-
-const isRecord = (value: unknown): value is { readonly [key: string]: unknown } =>
-  typeof value === "object" && value !== null && !Array.isArray(value)

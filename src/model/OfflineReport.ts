@@ -1,4 +1,5 @@
 /** Describes the result of a tool call in a few words for a person. */
+import { isRecord } from "effect/Predicate"
 import type * as Prompt from "@effect/ai/Prompt"
 
 /** One paragraph about one result: what happened, and at most {@link maxLines} lines of the result. */
@@ -49,9 +50,6 @@ const maxCharacters = 1500
 
 /** The beginnings of results of calls that a person, a rule or a timeout prevented. */
 const unrun = /^(?:Permission denied|Tool not executed|Permission check failed|cancelled|halted)/
-
-const isRecord = (value: unknown): value is { readonly [key: string]: unknown } =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 const withReason = (reason: unknown): string =>
   typeof reason === "string" && reason !== "" ? `: ${reason.replace(/\.$/, "")}` : ""

@@ -12,6 +12,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import { canonicalJson } from "../core/CanonicalJson.js"
+import * as Origin from "../core/Origin.js"
 import * as Redaction from "../core/Redaction.js"
 import * as Shortened from "../core/Shortened.js"
 import * as Interaction from "../interaction/Interaction.js"
@@ -19,6 +20,7 @@ import * as PermissionOption from "../interaction/PermissionOption.js"
 import type { ToolCall, ToolDisplay } from "../tool/ToolCall.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import type * as Guard from "./Guard.js"
+import * as Signature from "./Signature.js"
 
 /** The call that the form is about. */
 export interface Subject {
@@ -49,21 +51,18 @@ export const make = (
 ): Effect.Effect<Interaction.Approve> => {
   const { call, context, entry, own, params } = subject
   const { preview } = entry
-  const warnings = own === undefined ? subject.warnings : [...own.reasons, ...subject.warnings]
-  if (preview === undefined) {
-    return Effect.succeed(formOf(subject, key, withWarnings(plain(call, redactor), warnings), redactor))
-  }
-  const previewed = within(
-    Effect.suspend(() => preview(params)),
-    context ?? entry.context
-  )
-  return Effect.map(
-    Effect.catchAllCause(previewed, (cause) => {
+  const warnings = [...(own?.reasons ?? []), ...subject.warnings]
+  const shown = (display: ToolDisplay) => formOf(subject, key, withWarnings(display, warnings), redactor)
+  if (preview === undefined) return Effect.succeed(shown(plain(call, redactor)))
+  // The tool may remember what is shown, for when this call runs.
+  const previewed = within(Origin.inToolCall(call.id)(Effect.suspend(() => preview(params))), context ?? entry.context)
+  return Effect.matchCause(previewed, {
+    onSuccess: shown,
+    onFailure: (cause) => {
       const reason = Option.getOrElse(Cause.failureOption(cause), () => "it crashed")
-      return Effect.succeed(withWarnings(plain(call, redactor), [`No preview: ${reason}`]))
-    }),
-    (display) => formOf(subject, key, withWarnings(display, warnings), redactor)
-  )
+      return shown(withWarnings(plain(call, redactor), [`No preview: ${reason}`]))
+    }
+  })
 }
 
 /** All arguments of the call after an edit, not yet decoded; a left says why the edit cannot be used. */
@@ -72,7 +71,7 @@ export const edited = (
   changes: { readonly [name: string]: unknown },
   redactor: Redaction.Redactor
 ): Either.Either<{ readonly [name: string]: unknown }, string> => {
-  const before = isRecord(call.params) ? call.params : {}
+  const before = Signature.isRecord(call.params) ? call.params : {}
   const params: { [name: string]: unknown } = { ...before }
   for (const [name, value] of Object.entries(changes)) {
     if (entry.editable?.parameters.includes(name) !== true) return Either.left(`${name} cannot be edited`)
@@ -110,21 +109,19 @@ const formOf = (
   // A preview in words may leave out the arguments, so they are added.
   const display =
     preview.details === undefined && argumentsSummary.endsWith("…") ? { ...plain(call, redactor), ...preview } : preview
-  const onceOnly = own !== undefined || needs !== undefined || display.truncated === true
-  const fields = {
+  const onceOnly = Boolean(own ?? needs ?? display.truncated)
+  return Interaction.approve({
     toolCallId: call.id,
     tool: call.name,
     argumentsSummary,
     approvalKey: declared.text(key),
     options: PermissionOption.offered({ editable: editable !== undefined, onceOnly }),
     // Masking keeps the shape.
-    display: declared.value(display) as ToolDisplay
-  }
-  const whole =
-    editable === undefined ? fields : { ...fields, editable: editableOf(editable, declared.value(call.params)) }
-  const marked = onceOnly ? { ...whole, onceOnly } : whole
-  if (needs !== undefined) return Interaction.approve({ ...marked, needs })
-  return Interaction.approve(delegated === true ? { ...marked, delegated } : marked)
+    display: declared.value(display) as ToolDisplay,
+    ...(editable && { editable: editableOf(editable, declared.value(call.params)) }),
+    ...(onceOnly && { onceOnly }),
+    ...(needs ? { needs } : delegated && { delegated })
+  })
 }
 
 const plain = (call: ToolCall, redactor: Redaction.Redactor): ToolDisplay => {
@@ -141,10 +138,7 @@ const withWarnings = (display: ToolDisplay, warnings: ReadonlyArray<string>): To
 
 const editableOf = (editable: NonNullable<ToolRegistry.Entry["editable"]>, params: unknown) => ({
   ...editable,
-  current: isRecord(params)
+  current: Signature.isRecord(params)
     ? Object.fromEntries(editable.parameters.filter((name) => name in params).map((name) => [name, params[name]]))
     : {}
 })
-
-const isRecord = (value: unknown): value is { readonly [name: string]: unknown } =>
-  typeof value === "object" && value !== null && !Array.isArray(value)

@@ -3,6 +3,8 @@ import * as FileSystem from "@effect/platform/FileSystem"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import { ToolCallId } from "../../src/core/Id.js"
+import * as Origin from "../../src/core/Origin.js"
 import { inWorkspace } from "./workspaceFixture.js"
 
 describe("paths", () => {
@@ -252,26 +254,50 @@ describe("write_file", () => {
     )
   )
 
+  const asCall = (id: string) => Origin.inToolCall(ToolCallId.make(id))
+
   it.scopedLive(
     "replaces what a person was shown, and not what somebody else wrote while they were asked",
     inWorkspace(({ call, get, preview, put }) =>
       Effect.gen(function* () {
-        const write = (path: string) => call("write_file", { path, content: "model's" })
-        const ask = (path: string) => preview("write_file", { path, content: "model's" })
+        const write = (id: string, path: string) => asCall(id)(call("write_file", { path, content: "model's" }))
+        const ask = (id: string, path: string) => asCall(id)(preview("write_file", { path, content: "model's" }))
         yield* put("old", "shown")
         for (const path of ["old", "new"]) {
-          yield* ask(path)
+          yield* ask("c1", path)
           yield* put(path, "written meanwhile")
-          assert.match(yield* write(path), /^failed: (?:old|new) was changed after a person was shown .* Read it, and/)
+          assert.match(
+            yield* write("c1", path),
+            /^failed: (?:old|new) was changed after a person was shown .* Read it, and/
+          )
           assert.strictEqual(yield* get(path), "written meanwhile")
           // It is asked about anew.
-          yield* ask(path)
-          yield* write(path)
+          yield* ask("c2", path)
+          yield* write("c2", path)
           assert.strictEqual(yield* get(path), "model's")
-          // Nobody was asked about this one.
+          // Nobody is asked about the next one, and one that was asked about is denied.
+          yield* ask("c3", path)
           yield* put(path, "written meanwhile")
-          yield* write(path)
+          yield* write("c4", path)
+          assert.strictEqual(yield* get(path), "model's")
         }
+      })
+    )
+  )
+
+  it.scopedLive(
+    "writes nowhere else than where a person was shown, whatever became of a link",
+    inWorkspace(({ call, fileSystem, get, preview, put, root }) =>
+      Effect.gen(function* () {
+        yield* put("one/file", "same")
+        yield* put("two/file", "same")
+        yield* fileSystem.symlink(`${root}/one`, `${root}/link`)
+        const params = { path: "link/file", content: "new" }
+        yield* asCall("c1")(preview("write_file", params))
+        yield* fileSystem.remove(`${root}/link`)
+        yield* fileSystem.symlink(`${root}/two`, `${root}/link`)
+        assert.match(yield* asCall("c1")(call("write_file", params)), /^failed: .*Nothing was written/)
+        assert.deepStrictEqual([yield* get("one/file"), yield* get("two/file")], ["same", "same"])
       })
     )
   )
@@ -282,9 +308,9 @@ describe("write_file", () => {
       Effect.gen(function* () {
         yield* put("file", "one")
         const contents = ["two", "three"]
-        for (const content of contents) yield* preview("write_file", { path: "file", content })
-        yield* call("edit_file", { path: "file", old_text: "one", new_text: "1" })
-        for (const content of contents) yield* call("write_file", { path: "file", content })
+        for (const content of contents) yield* asCall(content)(preview("write_file", { path: "file", content }))
+        yield* asCall("c0")(call("edit_file", { path: "file", old_text: "one", new_text: "1" }))
+        for (const content of contents) yield* asCall(content)(call("write_file", { path: "file", content }))
         assert.strictEqual(yield* get("file"), "three")
       })
     )
