@@ -184,8 +184,11 @@ const soFar = (
   const teller = Replay.teller()
   const pieces: Array<Piece.Piece> = []
   for (const written of entries) {
-    const shown = teller(written).flatMap((event) => transcript.show(event, columns))
-    if (written.seq >= first && written.seq < end) pieces.push(...shown)
+    if (written.seq >= end) break
+    for (const event of teller(written)) {
+      if (written.seq >= first) pieces.push(...transcript.show(event, columns))
+      else transcript.outline.apply(event)
+    }
   }
   const text = Piece.joined(pieces).map((piece) => piece.text.replace(/\n+$/, ""))
   return text.length === 0 ? [] : lastRows(text.join("\n").replace(/^\n+/, "").split("\n"))

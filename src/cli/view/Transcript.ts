@@ -357,10 +357,11 @@ export const make = ({ sign, color, quiet = false, retold = false, isPastTold = 
     flush(node)
     if (node.depth > 0) return
     if (midLine) breakLine()
+    const told = lastError
+    lastError = undefined
     if (quiet || reason === "completed") return
     const why = detail === undefined ? "" : Display.oneLine(detail)
-    const because = why === "" || why === lastError ? "" : `: ${why}`
-    lastError = undefined
+    const because = why === "" || why === told ? "" : `: ${why}`
     const text =
       reason === "cancelled"
         ? style.dim(`— cancelled (${why === "" ? "user" : why}) —`)

@@ -215,8 +215,11 @@ describe("the transcript of one agent", () => {
 
   it("says once what went wrong", () => {
     const failed = main.event({ _tag: "TurnEnded", reason: "failed", steps: 1, detail: "The disk is full." })
-    const events = [main.event({ _tag: "AgentError", message: "The disk is full." }), failed, failed]
-    assert.deepStrictEqual(shown(events), ["✗ The disk is full.", "— failed —", "— failed: The disk is full. —"])
+    const error = main.event({ _tag: "AgentError", message: "The disk is full." })
+    const later = ["— failed: The disk is full. —"]
+    assert.deepStrictEqual(shown([error, failed, failed]), ["✗ The disk is full.", "— failed —", ...later])
+    const mended = main.event({ _tag: "TurnEnded", reason: "completed", steps: 1 })
+    assert.deepStrictEqual(shown([error, mended, failed]), ["✗ The disk is full.", ...later])
   })
 
   it("lets nothing a model or a tool wrote steer the terminal", () => {
