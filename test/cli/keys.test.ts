@@ -26,6 +26,21 @@ const hushed = Effect.sleep("700 millis")
 const typed = (screen: Pseudo.Pseudo, text: string, pause: number) =>
   Effect.forEach(text, (key) => Effect.delay(screen.type(key), pause), { discard: true })
 
+/** A chat that a shell has begun. */
+const chatInShell = Effect.gen(function* () {
+  const place = yield* Program.place
+  const shell = yield* Pseudo.startShell(place)
+  yield* shell.type(`${shell.program} chat\r`)
+  yield* shell.sees((text) => text.endsWith(".\n>"))
+  return shell
+})
+
+const suspend = (shell: Effect.Effect.Success<typeof chatInShell>) =>
+  Effect.zipRight(
+    shell.type("\x1a"),
+    shell.sees((text) => /Stopped[^\n]*\n(?:[^\n]*\n)?\$$/.test(text))
+  )
+
 describe("keys at a terminal", () => {
   for (const columns of sizes)
     it.live(`clear, search, fold and break lines, in ${columns} columns`, () =>
@@ -88,14 +103,10 @@ describe("keys at a terminal", () => {
   it.live("stop it as a job of a shell, whose terminal is sane, and fg goes on", () =>
     Effect.scoped(
       Effect.gen(function* () {
-        const place = yield* Program.place
-        const shell = yield* Pseudo.startShell(place)
-        yield* shell.type(`${shell.program} chat\r`)
-        yield* shell.sees((text) => text.endsWith(".\n>"))
+        const shell = yield* chatInShell
         yield* shell.type("half a thought")
         yield* shell.sees((text) => text.endsWith("> half a thought"))
-        yield* shell.type("\x1a")
-        yield* shell.sees((text) => /Stopped[^\n]*\n(?:[^\n]*\n)?\$$/.test(text))
+        yield* suspend(shell)
         yield* shell.type("stty -a | grep -c ' icanon'; stty -a | grep -c ' echo '\r")
         yield* shell.sees((text) => text.endsWith("\n1\n1\n$"))
         yield* shell.resize(50, 60)
@@ -113,16 +124,12 @@ describe("keys at a terminal", () => {
   it.live("stop it in the midst of a search, which goes on where it was", () =>
     Effect.scoped(
       Effect.gen(function* () {
-        const place = yield* Program.place
-        const shell = yield* Pseudo.startShell(place)
-        yield* shell.type(`${shell.program} chat\r`)
-        yield* shell.sees((text) => text.endsWith(".\n>"))
+        const shell = yield* chatInShell
         yield* shell.type("/cost\r")
         yield* shell.sees((text) => text.includes("> /cost"))
         yield* shell.type("a draft\x12co")
         yield* shell.sees((text) => text.endsWith('search "co"> /cost'))
-        yield* shell.type("\x1a")
-        yield* shell.sees((text) => /Stopped[^\n]*\n(?:[^\n]*\n)?\$$/.test(text))
+        yield* suspend(shell)
         yield* shell.type("fg\r")
         yield* shell.sees((text) => text.endsWith('search "co"> /cost'))
         // Of the keys that leave the terminal only this one is none of the search's own.

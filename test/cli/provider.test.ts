@@ -22,6 +22,13 @@ const setting = Effect.gen(function* () {
 const replies = (...reply: ReadonlyArray<Parameters<typeof chat.events>[0]>) =>
   reply.map((one) => ModelServer.eventStream(chat.events(one)))
 
+/** The next call of a model; what else is asked of a server is which models it has. */
+const nextCall = (server: ModelServer.ModelServer) =>
+  Effect.repeat(server.received, { until: ({ method }) => method === "POST" })
+
+const nextModel = (server: ModelServer.ModelServer) =>
+  Effect.map(nextCall(server), (request) => ModelServer.json(request).model)
+
 /** A gateway that tells what it was sent. */
 const tattling =
   (status: number, headers: Record<string, string> = {}) =>
@@ -172,9 +179,7 @@ describe.concurrent("a provider", () => {
       // A chat also asks which models there are, and makes nothing of this answer.
       const reply = replies({ text: ["Seen."] })
       yield* server.play(...Array.from({ length: 20 }, () => reply).flat())
-      const asked = Effect.repeat(server.received, { until: ({ method }) => method === "POST" }).pipe(
-        Effect.map((request) => ModelServer.json(request).model)
-      )
+      const asked = nextModel(server)
       const going = (words: ReadonlyArray<string>, stdin = "") =>
         Effect.map(at.call(words, { env, stdin }), ({ code, stderr }) => assert.strictEqual(code, 0, stderr))
       yield* going(["run", ...args, "first"])
@@ -207,9 +212,7 @@ describe.concurrent("a provider", () => {
         const { args, at, env, server } = yield* setting
         const reply = replies({ text: ["Seen."] })
         yield* server.play(...Array.from({ length: 20 }, () => reply).flat())
-        const asked = Effect.repeat(server.received, { until: ({ method }) => method === "POST" }).pipe(
-          Effect.map((request) => ModelServer.json(request).model)
-        )
+        const asked = nextModel(server)
         const going = (words: ReadonlyArray<string>, { code = 0, stdin = "" } = {}) =>
           Effect.map(at.call(words, { env, stdin }), (ended) => assert.strictEqual(ended.code, code, ended.stderr))
         yield* going(["run", ...args, "first"])
@@ -253,7 +256,7 @@ describe.concurrent("a provider", () => {
         Effect.gen(function* () {
           const { code, stderr } = yield* at.call(words, { env, stdin })
           assert.strictEqual(code, 0, stderr)
-          const request = yield* Effect.repeat(server.received, { until: ({ method }) => method === "POST" })
+          const request = yield* nextCall(server)
           return /Be (\w+)!/.exec(ModelServer.json(request).messages[0].content)?.[1]
         })
       const sessions = Effect.map(at.call(["sessions", "--json"]), ({ stdout }) =>

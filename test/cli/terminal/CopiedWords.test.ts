@@ -1,20 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Effect from "effect/Effect"
 import * as fc from "effect/FastCheck"
-import type { Service } from "../../../src/channel/ConsoleScreen.js"
 import * as CopiedWords from "../../../src/cli/terminal/CopiedWords.js"
 import * as Fitted from "../../../src/cli/terminal/Fitted.js"
-import * as Worded from "../../../src/cli/terminal/Worded.js"
-
-const printed = (text: string, columns: number): string => {
-  let out = ""
-  const screen = {
-    columns: Effect.succeed(columns),
-    printLine: (text: string) => Effect.sync(() => void (out = text))
-  } as unknown as Service
-  Effect.runSync(Worded.of(screen).printLine(text))
-  return out
-}
+import { printed } from "./wordedFixture.js"
 
 const bare = (text: string): string => text.replaceAll(/\x1b\[[\d;]*m/g, "")
 

@@ -1,19 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Effect from "effect/Effect"
 import * as fc from "effect/FastCheck"
-import type { Service } from "../../../src/channel/ConsoleScreen.js"
-import * as Worded from "../../../src/cli/terminal/Worded.js"
 import * as Display from "../../../src/terminal/Display.js"
-
-const printed = (text: string, columns: number): string => {
-  let out = ""
-  const screen = {
-    columns: Effect.succeed(columns),
-    printLine: (text: string) => Effect.sync(() => void (out = text))
-  } as unknown as Service
-  Effect.runSync(Worded.of(screen).printLine(text))
-  return out
-}
+import { printed } from "./wordedFixture.js"
 
 describe("sentences of our own", () => {
   it("are broken between words, below where they begin", () => {
