@@ -170,16 +170,12 @@ export const make = (
               : undefined
           )
         const isOne = <A>(found: A | undefined): found is A => found !== undefined
-        const files = yield* Effect.forEach(
-          barred,
-          ({ deep, file }) =>
-            Effect.match(fileSystem.readDirectory(file, { recursive: deep }), {
-              onFailure: () => [file],
-              onSuccess: (names) => names.map((name) => path.join(file, name))
-            }),
-          atOnce
-        )
-        const shared = (yield* Effect.forEach(files.flat(), identify, atOnce)).filter(isOne)
+        const ofDepth = (deep: boolean) => barred.filter((one) => one.deep === deep).map(({ file }) => file)
+        const files = [
+          ...(yield* search.sharedIn(ofDepth(true), undefined)),
+          ...(yield* search.sharedIn(ofDepth(false), 1))
+        ]
+        const shared = (yield* Effect.forEach(files, identify, atOnce)).filter(isOne)
         if (shared.length === 0) return []
         const names = yield* search.namesOf([...new Set(shared.map(({ ino }) => ino))])
         const found = (yield* Effect.forEach(names, identify, atOnce)).filter(isOne)
@@ -329,7 +325,7 @@ interface LaidOut {
   readonly held: ReadonlySet<string>
 }
 
-const atOnce = { concurrency: "unbounded" } as const
+const atOnce = { concurrency: 16 } as const
 
 const isThere = (fileSystem: FileSystem.FileSystem, file: string): Effect.Effect<boolean> =>
   Effect.orElseSucceed(fileSystem.exists(file), () => false)

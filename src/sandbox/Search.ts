@@ -9,6 +9,7 @@ import * as Command from "@effect/platform/Command"
 import type * as CommandExecutor from "@effect/platform/CommandExecutor"
 import type * as FileSystem from "@effect/platform/FileSystem"
 import type * as Path from "@effect/platform/Path"
+import * as Arr from "effect/Array"
 import * as Chunk from "effect/Chunk"
 import * as Effect from "effect/Effect"
 import * as ExecutionStrategy from "effect/ExecutionStrategy"
@@ -50,6 +51,11 @@ export interface Search {
   readonly find: Effect.Effect<Result, string>
   /** The names of these files below the roots, more than one of each where there are hard links. By their inodes. */
   readonly namesOf: (inodes: ReadonlyArray<number>) => Effect.Effect<ReadonlyArray<string>, string>
+  /** The files with more than one name among these places and in them, down to that depth. Follows no link. */
+  readonly sharedIn: (
+    places: ReadonlyArray<string>,
+    depth: number | undefined
+  ) => Effect.Effect<ReadonlyArray<string>, string>
 }
 
 export interface Platform {
@@ -122,15 +128,13 @@ export const make = (
         }
       )
     )
-    /** It happens so seldom that no shell waits for it. */
-    const namesOf = (inodes: ReadonlyArray<number>) =>
+    /** The paths that a search of its own prints. */
+    const printed = (words: ReadonlyArray<string>) =>
       Effect.gen(function* () {
-        const wanted = inodes.flatMap((inode, index) => [...(index === 0 ? [] : ["-o"]), "-inum", `${inode}`])
         const child = yield* executor.start(
-          Command.make(program.value, ...roots, "-type", "f", "(", ...wanted, ")", "-print0").pipe(
+          Command.make("/bin/sh", "-c", 'exec "$@" 2>/dev/null', "sh", program.value, ...words, "-print0").pipe(
             Command.workingDirectory("/"),
-            Command.env({ LC_ALL: "C" }, { extendEnv: false }),
-            Command.stderr("inherit")
+            Command.env({ LC_ALL: "C" }, { extendEnv: false })
           )
         )
         const text = yield* Stream.mkString(Stream.decodeText(child.stdout))
@@ -140,7 +144,21 @@ export const make = (
         Effect.scoped,
         Effect.mapError(() => failed)
       )
-    return { find: Effect.uninterruptible(turn.withPermits(1)(find)), namesOf }
+    const inParts = <A>(all: ReadonlyArray<A>, wordsOf: (some: ReadonlyArray<A>) => ReadonlyArray<string>) =>
+      Effect.map(
+        Effect.forEach(Arr.chunksOf(all, mostAtOnce), (some) => printed(wordsOf(some))),
+        Arr.flatten
+      )
+    const namesOf = (inodes: ReadonlyArray<number>) =>
+      inParts(inodes, (some) => {
+        const wanted = some.flatMap((inode, index) => [...(index === 0 ? [] : ["-o"]), "-inum", `${inode}`])
+        return [...roots, "-type", "f", "(", ...wanted, ")"]
+      })
+    const sharedIn = (places: ReadonlyArray<string>, depth: number | undefined) => {
+      const limit = depth === undefined ? [] : ["-maxdepth", `${depth}`]
+      return inParts(places, (some) => [...some, ...limit, "-type", "f", "-links", "+1"])
+    }
+    return { find: Effect.uninterruptible(turn.withPermits(1)(find)), namesOf, sharedIn }
   })
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -150,6 +168,8 @@ export const make = (
 const missing =
   "find is not installed, without which nobody can say what commands leave behind: apt-get install findutils."
 const failed = "the workspace could not be searched"
+/** Paths or inodes that one program is given: a system takes only so many bytes. */
+const mostAtOnce = 200
 
 const named = names.flatMap((name, index) => [...(index === 0 ? [] : ["-o"]), "-iname", name])
 const shown = "%D:%i %C@ %m %p\\0"
