@@ -2,7 +2,6 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
-import { execFileSync, spawnSync } from "node:child_process"
 import * as ModelServer from "../kit/ModelServer.js"
 import * as Program from "../kit/Program.js"
 import { chat } from "../kit/Wire.js"
@@ -46,114 +45,6 @@ describe("help", () => {
         }
         const { stderr } = yield* place.call(["frobnicate"])
         assert.notInclude(stderr, "Did you mean")
-      })
-    )
-  )
-})
-
-describe("completion", () => {
-  it.live("of bash knows commands, their words, flags and what flags take", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const place = yield* Program.place
-        const script = yield* place.write("complete.bash", (yield* place.call(["completion", "bash"])).stdout)
-        const ask = `source ${script}; COMP_WORDS=(assent "$@"); COMP_CWORD=$#; _assent; printf '%s\\n' "\${COMPREPLY[@]}"`
-        const completed = (...words: ReadonlyArray<string>) =>
-          execFileSync("bash", ["--norc", "-c", ask, "bash", ...words], { encoding: "utf8" })
-            .trim()
-            .split("\n")
-        assert.deepStrictEqual(completed(""), commands)
-        assert.deepStrictEqual(completed("se"), ["sessions"])
-        assert.deepStrictEqual(completed("sessions", "re"), ["replay"])
-        assert.deepStrictEqual(completed("--store", "x", "audit", "v"), ["verify"])
-        assert.deepStrictEqual(completed("run", "--mo"), ["--model", "--mode"])
-        assert.deepStrictEqual(completed("--sandbox", ""), ["auto", "require", "off"])
-        assert.deepStrictEqual(completed("--model", "off"), ["offline"])
-        assert.deepStrictEqual(completed("help", "do"), ["doctor"])
-        // Bash makes words of a sign and what stands around it.
-        assert.deepStrictEqual(completed("run", "--mode", "=", "a"), ["ask", "allow"])
-        assert.deepStrictEqual(completed("run", "--mode", "="), ["ask", "plan", "deny", "allow"])
-        // A name with a blank is one word.
-        yield* place.write("given/my file.txt", "")
-        fs.mkdirSync(place.path("given", "my dir"))
-        const given = place.path("given", "my")
-        assert.deepStrictEqual(completed("--workspace", given), [`${given} dir`])
-        assert.deepStrictEqual(completed("--file", given).toSorted(), [`${given} dir`, `${given} file.txt`])
-      })
-    )
-  )
-
-  it.live("asks the program for ids of sessions, where one comes next", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const place = yield* Program.place
-        for (const words of ['say "hi" to: all', "list"]) yield* place.call(["run", words])
-        const { stdout } = yield* place.call(["sessions", "--json"])
-        yield* place.write("listed.json", stdout)
-        const program = yield* place.write(
-          "bin/assent",
-          `#!/bin/sh\n[ "$*" = "sessions --json" ] && cat ${place.path(".", "listed.json")}\n`
-        )
-        fs.chmodSync(program, 0o755)
-        const ids = stdout
-          .trim()
-          .split("\n")
-          .map((line): string => JSON.parse(line).rootSessionId)
-        assert.strictEqual(ids.length, 2)
-        const scripts = new Map<string, string>()
-        for (const shell of ["bash", "fish"])
-          scripts.set(shell, yield* place.write(`complete.${shell}`, (yield* place.call(["completion", shell])).stdout))
-        const inBash = (...words: ReadonlyArray<string>) =>
-          execFileSync(
-            "bash",
-            [
-              "--norc",
-              "-uc",
-              `source ${scripts.get("bash")}; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _assent; printf '%s\n' "\${COMPREPLY[@]}"`,
-              "bash",
-              program,
-              ...words
-            ],
-            { encoding: "utf8" }
-          )
-            .trim()
-            .split("\n")
-        const before: ReadonlyArray<ReadonlyArray<string>> = [["--resume"], ["sessions", "show"], ["audit", "verify"]]
-        for (const words of before) {
-          assert.deepStrictEqual(inBash(...words, ""), ids)
-          assert.deepStrictEqual(inBash(...words, ids[0] ?? ""), ids.slice(0, 1))
-        }
-        assert.notInclude(inBash("sessions", ""), ids[0])
-        if (spawnSync("fish", ["--version"]).status !== 0) return
-        const inFish = (line: string) =>
-          execFileSync(
-            "fish",
-            ["--no-config", "-c", `source ${scripts.get("fish")}; complete -C ${JSON.stringify(line)}`],
-            { encoding: "utf8", env: { ...process.env, PATH: `${place.path("bin", ".")}:${process.env["PATH"]}` } }
-          )
-            .trim()
-            .split("\n")
-            .toSorted()
-        for (const words of before)
-          assert.deepStrictEqual(
-            inFish(`assent ${words.join(" ")} `),
-            [`${ids[0]}\tlist`, `${ids[1]}\tsay `].toSorted()
-          )
-      })
-    )
-  )
-
-  it.live("of the others names every command and flag, and there are no others", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const place = yield* Program.place
-        for (const shell of ["zsh", "fish"]) {
-          const { stdout } = yield* place.call(["completion", shell])
-          for (const command of commands) assert.include(stdout, command)
-          assert.match(stdout, /(?:--|-l )workspace/)
-        }
-        const { code, stderr } = yield* place.call(["completion", "tcsh"])
-        assert.deepStrictEqual([code, stderr], [2, "assent: assent completion takes bash, zsh, fish.\n"])
       })
     )
   )

@@ -59,6 +59,10 @@ export const startShell = (
     (shell) => ({ ...shell, program: `'${process.execPath}' '${binary}'` })
   )
 
+/** Starts zsh there, with its completion and nothing of anybody's own; its prompt is `$`. */
+export const startZsh = (place: Place, options: Options = {}): Effect.Effect<Pseudo, never, Scope.Scope> =>
+  spawn(place, "zsh", ["-f", "-i"], { ...options, env: { ...options.env, PS1: "$ " } })
+
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,159 @@
+/** The scripts that shells complete with, in the shells that are here. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as fs from "node:fs"
+import { execFileSync, spawnSync } from "node:child_process"
+import * as Program from "../kit/Program.js"
+import * as Pseudo from "../kit/Pseudo.js"
+
+const commands = "chat run permissions profiles sessions audit answer doctor completion help".split(" ")
+
+/** A program in whose place shells complete, and what it has. */
+const completing = Effect.gen(function* () {
+  const place = yield* Program.place
+  for (const words of ['say "hi" to: all', "list"]) yield* place.call(["run", words])
+  const listed = (yield* place.call(["sessions", "--json"])).stdout
+  yield* place.write("sessions.txt", listed)
+  yield* place.write("profiles.txt", (yield* place.call(["profiles"])).stdout)
+  const program = yield* place.write(
+    "bin/assent",
+    `#!/bin/sh\ncase "$*" in "sessions --json") cat ${place.path("sessions.txt")};; profiles) cat ${place.path("profiles.txt")};; esac\n`
+  )
+  fs.chmodSync(program, 0o755)
+  const ids = listed
+    .trim()
+    .split("\n")
+    .map((line): string => JSON.parse(line).rootSessionId)
+  assert.strictEqual(ids.length, 2)
+  const script = (shell: string) =>
+    Effect.flatMap(place.call(["completion", shell]), ({ stdout }) => place.write(`complete.${shell}`, stdout))
+  const env = { PATH: `${place.path("bin")}:${process.env["PATH"]}` }
+  const profiles = ["code_reviewer", "explore", "plan"]
+  /** A line up to the cursor, and what may come there. */
+  const cases: ReadonlyArray<readonly [line: string, words: ReadonlyArray<string>]> = [
+    ["assent ", commands],
+    ["assent se", ["sessions"]],
+    ["assent sessions re", ["replay"]],
+    ["assent --store x audit v", ["verify"]],
+    ["assent --mode=ask --plain audit v", ["verify"]],
+    ["assent --model script:x audit v", ["verify"]],
+    ["assent audit --key verify v", ["verify"]],
+    ["assent -m offline audit v", ["verify"]],
+    ["assent help do", ["doctor"]],
+    ["assent run do", []],
+    ["assent --mo", ["--mode", "--model"]],
+    ["assent sessions --s", ["--speed", "--store"]],
+    ["assent --workspace x doctor --s", ["--sandbox", "--store"]],
+    ["assent completion --s", []],
+    ["assent --sandbox ", ["auto", "off", "require"]],
+    ["assent run --mode=a", ["allow", "ask"]],
+    ["assent run --mode=", ["allow", "ask", "deny", "plan"]],
+    ["assent --model s", ["script:"]],
+    ["assent --channel w", ["webhook:"]],
+    ["assent --profile ", profiles],
+    ["assent --profile=e", ["explore"]],
+    ["assent --resume ", ids],
+    ["assent --plain sessions show ", ids],
+    ["assent sessions --plain --workspace x show ", ids],
+    ["assent audit verify ", ids],
+    [`assent sessions show ${ids[0]}`, ids.slice(0, 1)],
+    [`assent sessions show ${ids[0]} `, []],
+    ["assent run show ", []],
+    ["assent profiles show ", profiles],
+    ["assent profiles show plan ", []]
+  ]
+  return { place, script, env, cases: cases.map(([line, words]) => [line, words.toSorted()] as const) }
+})
+
+/** Whether a shell is here that a test can ask. */
+const isHere = (shell: string): boolean => spawnSync(shell, ["--version"]).status === 0
+
+describe("completion", () => {
+  it.live("of bash offers what can stand there, and nothing else", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { cases, env, place, script } = yield* completing
+        const source = yield* script("bash")
+        const ask = `source ${source}; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _assent; printf '%s\\n' "\${COMPREPLY[@]-}"`
+        const completed = (...words: ReadonlyArray<string>) =>
+          execFileSync("bash", ["--norc", "-uc", ask, "bash", ...words], { encoding: "utf8", env })
+            .split("\n")
+            .filter((word) => word !== "")
+            .toSorted()
+        for (const [line, words] of cases) {
+          // Bash makes words of a sign and a colon, and of what stands around them.
+          const parts = line.split(/ |([=:])/).filter((part) => part !== undefined)
+          assert.deepStrictEqual(completed(...(line.endsWith("=") ? parts.slice(0, -1) : parts)), words, line)
+        }
+        // A name with a blank is one word.
+        yield* place.write("given/my file.txt", "")
+        fs.mkdirSync(place.path("given", "my dir"))
+        const given = place.path("given", "my")
+        assert.deepStrictEqual(completed("assent", "--workspace", given), [`${given} dir`])
+        assert.deepStrictEqual(completed("assent", "profiles", "check", "x", given), [
+          `${given} dir`,
+          `${given} file.txt`
+        ])
+      })
+    )
+  )
+
+  it.live.runIf(isHere("fish"))("of fish offers the same", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { cases, env, script } = yield* completing
+        const source = yield* script("fish")
+        for (const [line, words] of cases) {
+          const ask = `source ${source}; complete -C ${JSON.stringify(line)}`
+          const offered = execFileSync("fish", ["--no-config", "-c", ask], {
+            encoding: "utf8",
+            env: { ...process.env, ...env }
+          })
+          const found = offered.split("\n").map((row) => row.replace(/\t.*|^--\w+=/g, ""))
+          // It takes flags apart itself, and offers them with their sign where they take a value.
+          assert.deepStrictEqual([...new Set(found)].filter((word) => word !== "").toSorted(), words, line)
+        }
+      })
+    )
+  )
+
+  it.live.runIf(isHere("zsh"))("of zsh offers the same", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { cases, env, place, script } = yield* completing
+        const source = yield* script("zsh")
+        const shell = yield* Pseudo.startZsh(place, { env, columns: 200, rows: 40 })
+        const listed = (screen: string) => {
+          const rows = screen
+            .slice(screen.lastIndexOf("\n$ ") + 1)
+            .split("\n")
+            .slice(1)
+          const words = rows.flatMap((row) => row.split(" -- ")[0]?.trim().split(/\s+/) ?? [])
+          return words.filter((word) => word !== "").toSorted()
+        }
+        yield* shell.type(`autoload -U compinit; compinit -u -D; source ${source}; unsetopt beep listbeep\r`)
+        for (const [line, words] of cases) {
+          yield* shell.type("\x0c")
+          yield* shell.sees((screen) => screen === "$")
+          yield* shell.type(`${line}\x04`)
+          if (words.length === 0) {
+            yield* shell.type("END")
+            const screen = yield* shell.sees((screen) => screen.startsWith(`$ ${line}END`))
+            assert.deepStrictEqual(listed(screen), [], line)
+          } else yield* shell.sees((screen) => JSON.stringify(listed(screen)) === JSON.stringify(words))
+          yield* shell.type("\x15")
+        }
+      })
+    )
+  )
+
+  it.live("takes the shells that there are", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const place = yield* Program.place
+        const { code, stderr } = yield* place.call(["completion", "tcsh"])
+        assert.deepStrictEqual([code, stderr], [2, "assent: assent completion takes bash, zsh, fish.\n"])
+      })
+    )
+  )
+})
