@@ -124,14 +124,15 @@ export const summarize = (value: unknown, redactor: Pick<Masking, "text"> = shap
 // -----------------------------------------------------------------------------------------------------------------
 
 // Published shapes: OpenAI and Anthropic (sk-…), GitHub (ghp_, gho_, ghs_, ghu_, ghr_, github_pat_), Google (AIza…),
-// Slack (xox?-), AWS access key ids (AKIA…), GitLab (glpat-), bearer headers and JSON web tokens.
+// Slack (xox?-), AWS access key ids (AKIA…), GitLab (glpat-), bearer headers and JSON web tokens; and the password in an
+// address, unless it is a placeholder or the user's name again.
 const tokenShapes =
-  /\bsk-[A-Za-z0-9_-]{16,}|\bgh[pousr]_[A-Za-z0-9]{20,}|\bgithub_pat_[A-Za-z0-9_]{20,}|\bAIza[A-Za-z0-9_-]{20,}|\bxox[abprs]-[A-Za-z0-9-]{10,}|\bAKIA[A-Z0-9]{16}\b|\bglpat-[A-Za-z0-9_-]{16,}|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}|(?<=\bBearer\s)[A-Za-z0-9._~+/=-]{12,}/g
+  /(?<=:\/\/([^\s/?#:@]*):)(?!(?:\1|password|PASSWORD|x+|\.+)@|[${*]|\d+,)[^\s/?#[<>"'`\\]{4,}(?=@)|\bsk-[A-Za-z0-9_-]{16,}|\bgh[pousr]_[A-Za-z0-9]{20,}|\bgithub_pat_[A-Za-z0-9_]{20,}|\bAIza[A-Za-z0-9_-]{20,}|\bxox[abprs]-[A-Za-z0-9-]{10,}|\bAKIA[A-Z0-9]{16}\b|\bglpat-[A-Za-z0-9_-]{16,}|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}|(?<=\bBearer\s)[A-Za-z0-9._~+/=-]{12,}/g
 
-const tokenHint = /sk-|gh[pousr]_|github_pat_|AIza|xox|AKIA|glpat-|eyJ|Bearer/
+const tokenHint = /:\/\/[^\s/?#]*@|sk-|gh[pousr]_|github_pat_|AIza|xox|AKIA|glpat-|eyJ|Bearer/
 
-/** Length of the shortest text that one of the shapes matches: `xoxb-` and ten more. */
-const shortestToken = 15
+/** Length of the shortest text that one of the shapes matches, an address: `://:` and four more with their `@`. */
+const shortestToken = 9
 
 /** The ways in which a longer text may write the secret. */
 const spellings = (secret: string): ReadonlyArray<string> => {
@@ -212,12 +213,12 @@ const inRun = 1
 const inHint = 2
 
 /**
- * The token parts that an ASCII character may belong to. Each hint has one of `- _ z K J B`, or is followed by one;
+ * The token parts that an ASCII character may belong to. Each hint has one of `- _ z K J B :`, or is followed by one;
  * most texts have few of them.
  */
 const roles = Uint8Array.from({ length: 128 }, (_, code) => {
   const character = String.fromCharCode(code)
-  return (/[\w.~+/=-]/.test(character) ? inRun : 0) | (/[-_zKJB]/.test(character) ? inHint : 0)
+  return (/[\w.~+/=:-]/.test(character) ? inRun : 0) | (/[-_zKJB:]/.test(character) ? inHint : 0)
 })
 
 const isIn = (text: string, at: number, role: number): boolean => {
@@ -237,6 +238,12 @@ const runBefore = (text: string, end: number): number => {
   let at = end
   while (at > 0 && isIn(text, at - 1, inRun)) at--
   return at
+}
+
+/** Where the text ends with who is let in at an address, of whom a password may come; the text's length when nowhere. */
+const authorityAt = (text: string): number => {
+  const at = text.lastIndexOf("://") + 3
+  return at > 2 && !/[\s/?#"'`\\]/.test(text.slice(at)) ? at : text.length
 }
 
 const mayHint = (text: string): boolean => {
@@ -264,8 +271,10 @@ class MaskedFlow implements Flow {
     }
     this.held += piece
     const all = this.shown + this.held
-    const run = this.held.length > longestToken ? all.length : runAt(all)
-    let cut = tokenHint.test(all.slice(run)) ? run : all.length
+    const isEndless = this.held.length > longestToken
+    const run = isEndless ? all.length : runAt(all)
+    let cut = isEndless ? all.length : authorityAt(all)
+    if (tokenHint.test(all.slice(run))) cut = Math.min(cut, run)
     for (const secret of this.known) cut = Math.min(cut, openAt(all, secret))
     // A complete secret is not split by the beginning of another one.
     for (const secret of this.known) {
@@ -284,7 +293,7 @@ class MaskedFlow implements Flow {
     const { known, shown } = this
     if (known.size === 0 && !mayHint(piece) && !mayHint(shown)) return true
     const all = shown + piece
-    if (tokenHint.test(all)) return false
+    if (tokenHint.test(all) || authorityAt(all) < all.length) return false
     for (const secret of known) if (openAt(all, secret) < all.length || all.includes(secret)) return false
     return true
   }

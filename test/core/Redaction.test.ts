@@ -14,6 +14,28 @@ const tokens = [
   `glpat-${"a1_2".repeat(6)}`,
   "eyJhbGciOiJIUzI1.eyJzdWIiOiIxMjM0.SflKxwRJSMeKKF2QT4"
 ]
+/** Addresses with a password, and without one that somebody has to keep. */
+const addresses = [
+  "postgres://app:s3cr3t-pa55@db.example/app",
+  "https://deploy:a1B2@git.example:8443/x?y#z",
+  "redis://:hunter-3@localhost",
+  "amqp://me:p@ss:w%40rd!$@[::1]:5672"
+]
+const open = [
+  "https://example.com/a:b@c",
+  "https://me@example.com",
+  "http://localhost:3000",
+  "https://user:${TOKEN}@example.com",
+  "https://user:<password>@example.com",
+  "postgres://postgres:postgres@localhost/app",
+  "postgres://me:password@localhost/app",
+  "https://a:b@c",
+  '{"url":"http://localhost:3000","mail":"me@example.com"}',
+  "['http://localhost:3000','me@example.com']",
+  "http://localhost:3000,me@example.com",
+  "<http://localhost:3000><me@example.com>",
+  "at 12:30@noon, see user:pass@host"
+]
 const redactor = () => Redaction.make([Redacted.make(declared), "hunter2"])
 
 /** The parts of a secret that give it away. */
@@ -136,6 +158,19 @@ describe("Redaction", () => {
     assert.strictEqual(self.text("Authorization: Bearer abcdefghijklmnop"), "Authorization: Bearer [REDACTED]")
   })
 
+  it("masks the password of an address, and no other part", () => {
+    const shown = addresses.map((address) => redactor().text(`see ${address}, now`))
+    assert.deepStrictEqual(shown, [
+      "see postgres://app:[REDACTED]@db.example/app, now",
+      "see https://deploy:[REDACTED]@git.example:8443/x?y#z, now",
+      "see redis://:[REDACTED]@localhost, now",
+      "see amqp://me:[REDACTED]@[::1]:5672, now"
+    ])
+    for (const text of [...open, ...shown]) assert.strictEqual(redactor().text(text), text)
+    assert.strictEqual(redactor().text("://:abcd@"), "://:[REDACTED]@")
+    for (const address of addresses) assert.strictEqual(redactor().declared.text(address), address)
+  })
+
   it("gives back the very value in which nothing was masked", () => {
     const value = { a: ["b", 1, null, true], c: undefined }
     assert.strictEqual(redactor().value(value), value)
@@ -200,7 +235,10 @@ describe("Redaction", () => {
     fc.assert(
       fc.property(
         fc.array(
-          fc.constantFrom(...plain, ...hints, ...tokens, ...shortest, " ", " ", declared, `Bearer ${"a1b2".repeat(5)}`)
+          fc.constantFrom(
+            ...[...plain, ...hints, ...tokens, ...shortest, " ", " ", declared, `Bearer ${"a1b2".repeat(5)}`],
+            ...[...addresses, ...open, "://", ":", "/", "@", "http:", "//me:pass"]
+          )
         ),
         sizes,
         (pieces, sizes) => {
