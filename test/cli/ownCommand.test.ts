@@ -49,7 +49,9 @@ describe("a command with ! before it", () => {
       Effect.gen(function* () {
         const { screen } = yield* settingWith()
         yield* screen.type("!sleep 60\r")
-        yield* screen.sees((text) => text.endsWith("> !sleep 60\n  nothing printed yet · Ctrl-C stops it\n>"))
+        yield* screen.sees((text) => text.endsWith("> !sleep 60\n  nothing printed yet · Esc stops it\n>"))
+        yield* screen.sees((text) => text.endsWith("> !sleep 60\n  nothing printed yet · 1 s · Esc stops it\n>"))
+        yield* screen.sees((text) => text.endsWith(" · 2 s · Esc stops it\n>"))
         yield* screen.type("\x03")
         yield* screen.sees((text) => text.endsWith("> !sleep 60\n  ✗ stopped\n>"))
       })
@@ -139,7 +141,7 @@ describe("a command with ! before it", () => {
         const { at, got, says, screen } = yield* setting
         for (const key of ["\x03", "\x1b"]) {
           yield* screen.type(`!sleep 600 & echo $! > pid; echo begun ${key.length}; sleep 600\r`)
-          yield* screen.sees((text) => text.includes("\n  begun 1\n>"))
+          yield* screen.sees((text) => /\n {2}begun 1\n(?: {2}\d+ s · Esc stops it\n)?>/.test(text))
           const pid = Number(readFileSync(at.path("workspace/pid"), "utf8"))
           yield* screen.type("!ls\r")
           yield* screen.sees((text) => text.includes("A command of yours still runs. Ctrl-C stops it."))
@@ -170,7 +172,7 @@ describe("a command with ! before it", () => {
       Effect.gen(function* () {
         const { screen } = yield* setting
         yield* screen.type("!seq 10000; sleep 600\r")
-        const live = yield* screen.sees((text) => text.includes("\n  10000\n>"))
+        const live = yield* screen.sees((text) => /\n {2}10000\n {2}\d+ s · Esc stops it\n>$/.test(text))
         assert.include(live, "> !seq 10000; sleep 600\n  9989\n")
         yield* screen.type("\x03")
         yield* screen.sees((text) =>

@@ -117,7 +117,16 @@ export const make = ({ afterwards, drawing, files, run, screen, told }: Options)
   const inRows = ({ draw, printed }: Effect.Effect.Success<NonNullable<typeof drawing>>, command: string): Shown => {
     const id = printed.beginOwn(command)
     return {
-      begun: Effect.delay(draw, "300 millis"),
+      begun: Effect.gen(function* () {
+        const begunAt = yield* Clock.currentTimeMillis
+        yield* Effect.sleep("300 millis")
+        while (true) {
+          const ran = (yield* Clock.currentTimeMillis) - begunAt
+          printed.ran(id, Math.floor(ran / 1_000))
+          yield* draw
+          yield* Effect.sleep(1_000 - (ran % 1_000))
+        }
+      }),
       take: (text) => {
         printed.take(id, text)
         return draw
@@ -200,7 +209,7 @@ export const commandIn = (line: string): string | undefined => (line.startsWith(
 
 /** What shows one. Text is raw. */
 interface Shown {
-  /** Shows that it runs, unless it ends at once. */
+  /** Shows that it runs, and for how long, unless it ends at once. */
   readonly begun: Effect.Effect<void>
   readonly take: (text: string) => Effect.Effect<void>
   readonly end: (hasFailed: boolean) => Effect.Effect<void>

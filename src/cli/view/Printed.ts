@@ -10,6 +10,8 @@ export interface Printed {
   /** A command of the person's own, who wants to read it: more of it is shown, and as it is. Yields what it is called here. */
   readonly beginOwn: (command: string) => ToolCallId
   readonly take: (id: ToolCallId, text: string) => void
+  /** A command of the person's own has run for so many seconds. */
+  readonly ran: (id: ToolCallId, seconds: number) => void
   /** The last lines of a call that has ended, for the transcript. */
   readonly end: (id: ToolCallId, columns: number, hasFailed: boolean) => ReadonlyArray<string>
   /** The last lines of the calls that run. */
@@ -33,7 +35,14 @@ export const make = (options: { readonly color: boolean; readonly opens?: boolea
     )
   let own = 0
   const begin = (id: ToolCallId, call: Pick<Call, "title" | "isShown" | "isOwn">): void => {
-    calls.set(id, { ...call, pieces: [], styles: PrintedStyles.make(options.color), last: makeLast(), runs: true })
+    calls.set(id, {
+      ...call,
+      pieces: [],
+      styles: PrintedStyles.make(options.color),
+      last: makeLast(),
+      runs: true,
+      seconds: 0
+    })
     for (const [old, call] of calls) {
       if (calls.size <= kept) return
       if (!call.runs) calls.delete(old)
@@ -53,6 +62,10 @@ export const make = (options: { readonly color: boolean; readonly opens?: boolea
       if (said === "") return
       call.pieces.push(said)
       call.last.take(said)
+    },
+    ran: (id, seconds) => {
+      const call = calls.get(id)
+      if (call !== undefined) call.seconds = seconds
     },
     end: (id, columns, hasFailed) => {
       const call = calls.get(id)
@@ -76,8 +89,12 @@ export const make = (options: { readonly color: boolean; readonly opens?: boolea
       const each = Math.max(1, Math.floor(height / Math.max(1, running.length)) - 1)
       const rows = running.flatMap((call) => [
         ...(running.length > 1 ? [rowOf(call.title, columns, call)] : []),
-        ...(call.pieces.length === 0 ? [rowOf(silent, columns, call, dim)] : []),
-        ...call.last.lines(Math.min(each, call.isOwn ? longTail : tail)).lines.map((line) => rowOf(line, columns, call))
+        ...call.last
+          .lines(Math.min(each - (call.isOwn ? 1 : 0), call.isOwn ? longTail : tail))
+          .lines.map((line) => rowOf(line, columns, call)),
+        ...(call.isOwn && (call.pieces.length === 0 || call.seconds > 0)
+          ? [rowOf(stillRuns(call), columns, call, dim)]
+          : [])
       ])
       return rows.slice(-height)
     },
@@ -110,6 +127,7 @@ interface Call {
   readonly isShown: boolean
   readonly isOwn: boolean
   runs: boolean
+  seconds: number
 }
 
 /** The last lines of a text that comes in pieces, without blank ones at its end. */
@@ -172,8 +190,13 @@ const longTail = 12
 /** Characters of a line that can be seen. A bar of progress may never end its line. */
 const widest = 2_000
 
-/** Of a command of the person's own, whose end is all that would be seen of it. */
-const silent = "nothing printed yet · Ctrl-C stops it"
+/** Below a command of the person's own, whose end is all that would be seen of some. */
+const stillRuns = ({ pieces, seconds }: Call): string =>
+  [
+    ...(pieces.length === 0 ? ["nothing printed yet"] : []),
+    ...(seconds === 0 ? [] : [`${seconds} s`]),
+    "Esc stops it"
+  ].join(" · ")
 
 const indent = "    "
 const ownIndent = "  "
