@@ -3,8 +3,10 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as fc from "effect/FastCheck"
+import { rmSync } from "node:fs"
 import * as StoreAddress from "../../src/local/StoreAddress.js"
 import * as Program from "../kit/Program.js"
+import * as Pseudo from "../kit/Pseudo.js"
 
 describe("the address of a database", () => {
   it("is told from a file, and shown without what is secret in it", () => {
@@ -80,5 +82,24 @@ describe("assent with a store that is a database", () => {
       const nothing = yield* at.call(["sessions", "waiting"], { env })
       assert.include(nothing.stderr, "nobody waits")
     })
+  )
+
+  it.scopedLive(
+    "that is removed under a chat is told of, and so is what became of a message, which is at the prompt again",
+    () =>
+      Effect.gen(function* () {
+        const at = yield* Program.place
+        const file = at.path("kept.db")
+        const screen = yield* Pseudo.start(at, ["chat", "--store", file], { columns: 100, rows: 60 })
+        yield* screen.sees((text) => text.endsWith("\n>"))
+        for (const suffix of ["", "-wal", "-shm"]) rmSync(`${file}${suffix}`, { force: true })
+        yield* screen.type("these words\r")
+        const seen = yield* screen.sees((text) => /— failed —\n+> these words$/.test(text))
+        const joined = seen.replace(/\n */g, " ")
+        assert.include(
+          joined,
+          "was removed or replaced while it was open, and what is written would be lost. Open the session again. The agent may have begun with your words; they are not kept."
+        )
+      })
   )
 })
