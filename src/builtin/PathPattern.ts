@@ -13,9 +13,9 @@ export type PathPattern = (path: string) => boolean
  * shell. Without a `/` it is matched against the last name, else against the whole path. A left says what is wrong.
  */
 export const glob = (pattern: string): Either.Either<PathPattern, string> => {
-  const trimmed = pattern.replace(/^\.?\//, "")
-  const whole = trimmed.includes("/") || trimmed === "**"
-  return Either.mapBoth(matcherOf(trimmed, true), {
+  const wanted = pattern.replace(/^\.?\//, "")
+  const whole = wanted.includes("/") || wanted === "**"
+  return Either.mapBoth(matcherOf(wanted, true), {
     onLeft: () => `The glob ${JSON.stringify(pattern)} cannot be understood.`,
     onRight: (matches) => (whole ? matches : (path) => matches(nameOf(path)))
   })
@@ -32,9 +32,10 @@ export interface IgnoreRules {
 
 /** Reads a `.gitignore`: comments, `!`, directory-only and anchored rules, and globs. Invalid rules are skipped. */
 export const ignoreRules = (text: string): IgnoreRules => {
-  const rules = text.split("\n").flatMap((line) => ruleOf(line.replace(/\r$/, "").replace(/(?<!\\) +$/, "")))
+  const rules = text.split("\n").flatMap((line) => ruleOf(trimmed(line)))
   return {
-    verdict: (path, directory) => {
+    verdict: (whole, directory) => {
+      const path = bytesOf(whole)
       const name = nameOf(path)
       for (let i = rules.length - 1; i >= 0; i--) {
         const rule = rules[i]
@@ -61,7 +62,7 @@ interface Rule {
 const ruleOf = (line: string): ReadonlyArray<Rule> => {
   if (line === "" || line.startsWith("#")) return []
   const ignored = !line.startsWith("!")
-  const body = ignored ? line : line.slice(1)
+  const body = bytesOf(ignored ? line : line.slice(1))
   const directoryOnly = body.endsWith("/")
   const path = directoryOnly ? body.slice(0, -1) : body
   const anchored = path.includes("/")
@@ -75,6 +76,22 @@ const ruleOf = (line: string): ReadonlyArray<Rule> => {
   })
 }
 
+/** Without the end of the line, and without the blanks before it but for one that is escaped. */
+const trimmed = (line: string): string => {
+  const text = line.replace(/\r$/, "")
+  let end = text.length
+  while (text[end - 1] === " ") end--
+  let signs = end
+  while (text[signs - 1] === "\\") signs--
+  return text.slice(0, (end - signs) % 2 === 1 ? end + 1 : end)
+}
+
+/** Git compares bytes: `?` and a class are one byte of a letter that has several, and so no letter. One character is a byte. */
+const bytesOf = (text: string): string =>
+  /[^\0-\x7f]/.test(text)
+    ? Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte)).join("")
+    : text
+
 /** Stars cross directories only where they are a whole name. */
 const withinName = (part: string): string =>
   /^\*{2,}$/.test(part) ? "**" : part.replace(/\\[^]|\*{2,}/g, (found) => (found.startsWith("*") ? "*" : found))
@@ -82,22 +99,38 @@ const withinName = (part: string): string =>
 const nameOf = (path: string): string => path.slice(path.lastIndexOf("/") + 1)
 
 /** A path, or how a name ends, is nearly all that there is in ignore files: it is compared, which takes no automaton. */
-const matcherOf = (pattern: string, braces: boolean): Either.Either<PathPattern, string> => {
+const matcherOf = (pattern: string, isShell: boolean): Either.Either<PathPattern, string> => {
   const [, star, plain] = /^(\*?)([^*?[\]{}\\]+)$/.exec(pattern) ?? []
   if (plain === undefined || (star !== "" && plain.includes("/"))) {
-    return Either.map(LinePattern.make(`^${translate(pattern, braces)}$`), ({ test }) => test)
+    const source = translate(pattern, isShell)
+    return source === undefined
+      ? Either.left("A class has no end.")
+      : Either.map(LinePattern.make(`^${source}$`), ({ test }) => test)
   }
   return Either.right(star === "" ? (path) => path === plain : (path) => path.endsWith(plain) && !path.includes("/"))
 }
 
-const token = /\*\*\/|\/\*\*$|\*+|\?|\[(?:[!^]?\]?[^\]]*)\]|\\[^]|[{},]|[^]/g
+const token = /\*\*\/|\/\*\*$|\*+|\?|\\[^]|[{},]|[^]/y
 
-/** A glob as the source of a regular expression; `{a,b}` is understood only where braces are part of the language. */
-const translate = (pattern: string, braces: boolean): string => {
-  const closable = braces ? (pattern.match(/\}/g) ?? []).length : 0
+/**
+ * A glob as the source of a regular expression. Of a shell there are `{a,b}`, and a `[` without an end means itself; of
+ * git there are none, and nothing matches where a `[` has no end.
+ */
+const translate = (pattern: string, isShell: boolean): string | undefined => {
+  const closable = isShell ? (pattern.match(/\}/g) ?? []).length : 0
   let source = ""
   let open = 0
-  for (const part of pattern.match(token) ?? []) {
+  for (let at = 0; at < pattern.length;) {
+    const found = pattern[at] === "[" ? classAt(pattern, at) : undefined
+    if (found !== undefined) {
+      source += found.source
+      at = found.end
+      continue
+    }
+    if (pattern[at] === "[" && !isShell) return undefined
+    token.lastIndex = at
+    const part = token.exec(pattern)?.[0] ?? ""
+    at += part.length
     if (part === "{" && open < closable) {
       open++
       source += "(?:"
@@ -116,11 +149,74 @@ const translated = (part: string): string => {
   if (part.startsWith("**")) return ".*"
   if (part === "*") return "[^/]*"
   if (part === "?") return "[^/]"
-  if (part.length > 1 && part.startsWith("[")) {
-    const members = part.slice(1, -1)
-    const negated = /^[!^]/.test(members)
-    // No class matches `/`, a negated one least of all.
-    return `[${negated ? "^/" : ""}${members.slice(negated ? 1 : 0).replace(/\\(?=$)|[[\]]/g, "\\$&")}]`
-  }
   return LinePattern.escape(part.length === 2 ? part.slice(1) : part)
+}
+
+/** Code points, the first and the last one. */
+type Range = readonly [first: number, last: number]
+
+/** Names of classes in a class, with their ASCII characters: `[[:digit:]x]`. */
+const named: { readonly [name: string]: string } = {
+  alnum: "azAZ09",
+  alpha: "azAZ",
+  blank: "  \t\t",
+  cntrl: "\0\x1f\x7f\x7f",
+  digit: "09",
+  graph: "!~",
+  lower: "az",
+  print: " ~",
+  punct: "!/:@[`{~",
+  space: "\t\r  ",
+  upper: "AZ",
+  xdigit: "09afAF"
+}
+
+const rangesOf = (pairs: string): ReadonlyArray<Range> =>
+  Array.from({ length: pairs.length / 2 }, (_, at) => [pairs.charCodeAt(2 * at), pairs.charCodeAt(2 * at + 1)])
+
+/** The class that begins there, as a regular expression has it, and where it ends; undefined when it has no end. */
+const classAt = (pattern: string, from: number): { readonly source: string; readonly end: number } | undefined => {
+  const negated = /[!^]/.test(pattern.charAt(from + 1))
+  const begin = from + (negated ? 2 : 1)
+  const ranges: Array<Range> = []
+  let at = begin
+  /** What a range can begin with. */
+  let before: number | undefined
+  while (at === begin || pattern[at] !== "]") {
+    const name = /^\[:([^\]]*):\]/.exec(pattern.slice(at, at + 16))
+    if (name !== null) {
+      const members = named[name[1] ?? ""]
+      if (members === undefined) return undefined
+      ranges.push(...rangesOf(members))
+      before = undefined
+      at += name[0].length
+      continue
+    }
+    const first = pattern[at] === "-" && /^[^\]]/.test(pattern.slice(at + 1)) ? before : undefined
+    if (first !== undefined) at++
+    if (pattern[at] === "\\") at++
+    const code = pattern.codePointAt(at)
+    if (code === undefined) return undefined
+    ranges.push([first ?? code, code])
+    before = first === undefined ? code : undefined
+    at += String.fromCodePoint(code).length
+  }
+  return { source: `[${negated ? "^\\x2f" : ""}${ranges.flatMap(withoutSlash).map(written).join("")}]`, end: at + 1 }
+}
+
+/** No class matches `/`. */
+const slash = 0x2f
+const withoutSlash = ([first, last]: Range): ReadonlyArray<Range> =>
+  (first <= slash && slash <= last
+    ? ([
+        [first, slash - 1],
+        [slash + 1, last]
+      ] as const)
+    : [[first, last] as const]
+  ).filter(([first, last]) => first <= last)
+
+const written = ([first, last]: Range): string => {
+  const code = (point: number) =>
+    point < 0x100 ? `\\x${point.toString(16).padStart(2, "0")}` : `\\u{${point.toString(16)}}`
+  return first === last ? code(first) : `${code(first)}-${code(last)}`
 }

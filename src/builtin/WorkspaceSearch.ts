@@ -2,8 +2,8 @@
  * Listing and searching the workspace. Where the system offers `DirectFiles`, a hundred thousand files take about a second;
  * what is found is the same without them.
  *
- * Left out everywhere: `.git`, `node_modules`, protected paths, and what the `.gitignore` files from the workspace down
- * to each directory say (not: git's global and per-clone exclude files). Symbolic links are listed and never followed.
+ * Left out everywhere: `.git`, `node_modules`, protected paths, and what git leaves out. Symbolic links are listed and
+ * never followed.
  * A directory below such a one is shown when it is named as `path`. Memory is bounded by the results and by the names
  * in the directories on the path; time by {@link patience}.
  */
@@ -12,9 +12,9 @@ import type * as FileSystem from "@effect/platform/FileSystem"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import * as RegularFile from "../core/RegularFile.js"
 import * as EventLoop from "../internal/EventLoop.js"
 import type * as DirectFiles from "./DirectFiles.js"
+import * as IgnoreFiles from "./IgnoreFiles.js"
 import * as LinePattern from "./LinePattern.js"
 import * as LineReader from "./LineReader.js"
 import * as PathPattern from "./PathPattern.js"
@@ -134,7 +134,6 @@ const maxMatches = 300
 /** Characters of a line that are searched, and that are shown. */
 const searchedLength = 20_000
 const shownLength = 300
-const maxIgnoreFile = 262_144
 
 const suffixes = { directory: "/", link: "@", file: "", other: "" }
 
@@ -193,12 +192,6 @@ const startOf = (workspace: Service, params: SearchParams) => {
   )
 }
 
-/** The rules of one directory's ignore file, and how the paths below that directory begin. */
-interface Ignoring {
-  readonly prefix: string
-  readonly rules: PathPattern.IgnoreRules
-}
-
 /**
  * Visits what is below a directory, depth first and sorted, until a visit returns false (`stopped`) or the time is up
  * (`late`). Directories that cannot be read are skipped, except the first.
@@ -216,34 +209,20 @@ const walk = (
     const deadline = clock.unsafeCurrentTimeMillis() + patience
     const isLate = () => clock.unsafeCurrentTimeMillis() >= deadline
     const breath = { ...EventLoop.fresh }
-    const toSlashes = (text: string) => (path.sep === "/" ? text : text.replaceAll(path.sep, "/"))
     const prefixOf = (directory: string) => (directory.endsWith(path.sep) ? directory : directory + path.sep)
 
-    const ignoringAt = (directory: string): Effect.Effect<ReadonlyArray<Ignoring>> =>
-      RegularFile.read(fileSystem, path.join(directory, ignoreFile), maxIgnoreFile).pipe(
-        Effect.map((text) => [{ prefix: prefixOf(directory), rules: PathPattern.ignoreRules(text) }]),
-        Effect.orElseSucceed(() => [])
-      )
-
-    const isIgnored = (above: ReadonlyArray<Ignoring>, absolute: string, directory: boolean): boolean => {
-      for (let i = above.length - 1; i >= 0; i--) {
-        const one = above[i]
-        const verdict = one?.rules.verdict(toSlashes(absolute.slice(one.prefix.length)), directory)
-        if (verdict !== undefined) return verdict
-      }
-      return false
-    }
+    const ignoreFiles = IgnoreFiles.make(workspace)
 
     /** Rules of the parent directories; none when they would ignore the start itself, because it was requested. */
     const above = Effect.gen(function* () {
       const isAbove = (root: string) => start === root || start.startsWith(prefixOf(root))
       let current = workspace.roots.find(isAbove) ?? workspace.root
       const below = path.relative(current, start)
-      let found: ReadonlyArray<Ignoring> = []
+      let found = yield* ignoreFiles.above(current)
       for (const name of below === "" ? [] : below.split(path.sep)) {
-        found = [...found, ...(yield* ignoringAt(current))]
+        found = [...found, ...(yield* ignoreFiles.in(current))]
         current = path.join(current, name)
-        if (leftOut.has(name) || isIgnored(found, current, true)) return []
+        if (leftOut.has(name) || ignoreFiles.leaveOut(found, current, true)) return []
       }
       return found
     })
@@ -279,10 +258,10 @@ const walk = (
       relativePrefix: string,
       inside: ReadonlyArray<Named>,
       level: number,
-      inherited: ReadonlyArray<Ignoring>
+      inherited: ReadonlyArray<IgnoreFiles.Ignoring>
     ): Effect.Effect<"end" | "stopped" | "late"> =>
       Effect.gen(function* () {
-        const own = inside.some(([name]) => name === ignoreFile) ? yield* ignoringAt(directory) : []
+        const own = inside.some(([name]) => name === IgnoreFiles.name) ? yield* ignoreFiles.in(directory) : []
         const ignoring = [...inherited, ...own]
         const prefix = prefixOf(directory)
         const shownPrefix = shownPrefixOf(directory)
@@ -295,7 +274,7 @@ const walk = (
           for (const [name, kind] of entries) {
             if (EventLoop.isDue(breath, clock)) yield* EventLoop.give
             const absolute = prefix + name
-            if (isIgnored(ignoring, absolute, kind === "directory")) continue
+            if (ignoreFiles.leaveOut(ignoring, absolute, kind === "directory")) continue
             if (isLate()) return "late"
             const shown = absolute === workspace.root ? "." : shownPrefix + name
             const relative = relativePrefix + name
@@ -321,7 +300,6 @@ type Classified = readonly [name: string, kind: DirectFiles.Kind]
 const isClassified = (named: Named): named is Classified => named[1] !== undefined
 
 const leftOut: ReadonlySet<string> = new Set([".git", "node_modules"])
-const ignoreFile = ".gitignore"
 const batch = 64
 
 const kindOf = (info: FileSystem.File.Info): Entry["kind"] =>

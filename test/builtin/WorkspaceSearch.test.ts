@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as path from "node:path"
 import { inWorkspace, type Fixture } from "./workspaceFixture.js"
 
 const putAll = (put: Fixture["put"], files: Record<string, string>) =>
@@ -53,6 +54,43 @@ describe("list_files", () => {
         assert.strictEqual(yield* call("list_files", { path: "pkg/sub", pattern: "**" }), "No files match.")
         assert.strictEqual(yield* call("list_files", { path: "node_modules/m" }), "node_modules/m/index.js")
         assert.strictEqual(yield* call("list_files", { path: "dist" }), "dist/out.js")
+      })
+    )
+  )
+
+  it.scopedLive(
+    "leaves out what the repository around the workspace does, and the exclude file of its clone, in a worktree too",
+    inWorkspace(({ call, fileSystem, put, root }) =>
+      Effect.gen(function* () {
+        const above = path.dirname(root)
+        const write = (file: string, text: string) =>
+          Effect.zipRight(
+            fileSystem.makeDirectory(path.dirname(path.join(above, file)), { recursive: true }),
+            fileSystem.writeFileString(path.join(above, file), text)
+          )
+        yield* putAll(put, { "a.log": "", "a.txt": "", "b.own": "", "deep/gen/x": "", "deep/gen/kept.own": "" })
+        const seen = Effect.map(call("list_files", { pattern: "**" }), (text) => text.split("\n"))
+        const all = ["a.log", "a.txt", "b.own", "deep/", "deep/gen/", "deep/gen/kept.own", "deep/gen/x"]
+        yield* write(".gitignore", "*.log\n/ws/deep/gen/x\n")
+        assert.deepStrictEqual(yield* seen, all)
+        const kept = all.filter((name) => name !== "a.log" && name !== "deep/gen/x")
+        yield* fileSystem.makeDirectory(path.join(above, ".git"))
+        assert.deepStrictEqual(yield* seen, kept)
+        yield* write(".git/info/exclude", "*.own\n*.txt\n")
+        // What is nearer decides.
+        yield* put("deep/.gitignore", "!kept.own\n")
+        const left = ["deep/", "deep/.gitignore", "deep/gen/", "deep/gen/kept.own"]
+        assert.deepStrictEqual(yield* seen, left)
+        yield* fileSystem.rename(path.join(above, ".git"), path.join(above, "main"))
+        yield* write("main/worktrees/one/commondir", "../..\n")
+        yield* write(".git", "gitdir: main/worktrees/one\n")
+        assert.deepStrictEqual(yield* seen, left)
+        // It was asked for, though the repository leaves it out.
+        yield* write(".gitignore", "ws\n")
+        assert.deepStrictEqual(
+          yield* seen,
+          all.flatMap((name) => (name === "deep/" ? ["deep/", "deep/.gitignore"] : [name]))
+        )
       })
     )
   )

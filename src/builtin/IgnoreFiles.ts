@@ -1,0 +1,93 @@
+/**
+ * What git leaves out of a directory: by the `.gitignore` files from its repository down, and by the exclude file of this
+ * clone. Git's exclude file of all repositories does not count. No program is run for it.
+ */
+import type * as FileSystem from "@effect/platform/FileSystem"
+import type * as Path from "@effect/platform/Path"
+import * as Effect from "effect/Effect"
+import * as RegularFile from "../core/RegularFile.js"
+import * as PathPattern from "./PathPattern.js"
+
+/** The rules of one file, and how the paths begin that they are about. */
+export interface Ignoring {
+  readonly prefix: string
+  readonly rules: PathPattern.IgnoreRules
+}
+
+export interface IgnoreFiles {
+  /** The rules of the file in a directory; none where there is no such file. */
+  readonly in: (directory: string) => Effect.Effect<ReadonlyArray<Ignoring>>
+  /** The rules above a root, from its repository down; none where the root lies in none, or where they leave it out itself. */
+  readonly above: (root: string) => Effect.Effect<ReadonlyArray<Ignoring>>
+  /** Whether the last rule that matches leaves a path out. */
+  readonly leaveOut: (all: ReadonlyArray<Ignoring>, absolute: string, isDirectory: boolean) => boolean
+}
+
+/** The name of the file with the rules of a directory. */
+export const name = ".gitignore"
+
+export const make = ({
+  fileSystem,
+  path
+}: {
+  readonly fileSystem: FileSystem.FileSystem
+  readonly path: Path.Path
+}): IgnoreFiles => {
+  const toSlashes = (text: string) => (path.sep === "/" ? text : text.replaceAll(path.sep, "/"))
+  const prefixOf = (directory: string) => (directory.endsWith(path.sep) ? directory : directory + path.sep)
+  const textOf = (file: string) =>
+    Effect.orElseSucceed(RegularFile.read(fileSystem, file, longest), (): string | undefined => undefined)
+  const rulesOf = (file: string, directory: string): Effect.Effect<ReadonlyArray<Ignoring>> =>
+    Effect.map(textOf(file), (text) =>
+      text === undefined ? [] : [{ prefix: prefixOf(directory), rules: PathPattern.ignoreRules(text) }]
+    )
+  const rulesIn = (directory: string) => rulesOf(path.join(directory, name), directory)
+
+  const leaveOut: IgnoreFiles["leaveOut"] = (all, absolute, isDirectory) => {
+    for (let i = all.length - 1; i >= 0; i--) {
+      const one = all[i]
+      const verdict = one?.rules.verdict(toSlashes(absolute.slice(one.prefix.length)), isDirectory)
+      if (verdict !== undefined) return verdict
+    }
+    return false
+  }
+
+  /** In a worktree and in a submodule `.git` is a file that names the directory, and the clone has one for all of them. */
+  const excludedBy = (repository: string) =>
+    Effect.gen(function* () {
+      const git = path.join(repository, ".git")
+      const [, elsewhere] = /^gitdir: ([^\0\n]+)\n?$/.exec((yield* textOf(git)) ?? "") ?? []
+      const own = elsewhere === undefined ? git : path.resolve(repository, elsewhere)
+      const [, shared] = /^([^\0\n]+)\n?$/.exec((yield* textOf(path.join(own, "commondir"))) ?? "") ?? []
+      const directory = shared === undefined ? own : path.resolve(own, shared)
+      return yield* rulesOf(path.join(directory, "info", "exclude"), repository)
+    })
+
+  const above = (root: string) =>
+    Effect.gen(function* () {
+      /** From the repository down to the root, without it. */
+      const directories: Array<string> = []
+      let repository = root
+      while (!(yield* Effect.orElseSucceed(fileSystem.exists(path.join(repository, ".git")), () => false))) {
+        const parent = path.dirname(repository)
+        if (parent === repository) return []
+        directories.unshift(parent)
+        repository = parent
+      }
+      let all = yield* excludedBy(repository)
+      for (const [at, directory] of directories.entries()) {
+        all = [...all, ...(yield* rulesIn(directory))]
+        if (leaveOut(all, directories[at + 1] ?? root, true)) return []
+      }
+      return all
+    })
+
+  return { in: rulesIn, above, leaveOut }
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Bytes of a file with rules. Nothing counts of a longer one. */
+const longest = 262_144
