@@ -318,7 +318,7 @@ const decoder = (schema: Schema.Schema.All, context: Context.Context<never>): En
   const decode = ParseResult.decodeUnknown(schema as Schema.Schema<unknown>, { errors: "all" })
   return (params) =>
     Either.mapLeft(atOnce(decode(params ?? {}), context), (issue) =>
-      told(ParseResult.TreeFormatter.formatIssueSync(issue))
+      told(ParseResult.ArrayFormatter.formatIssueSync(issue))
     )
 }
 
@@ -343,9 +343,9 @@ const atOnce = <A, E>(parse: Effect.Effect<A, E>, context: Context.Context<never
 const isDecided = <A, E>(effect: Effect.Effect<A, E>): effect is Effect.Effect<A, E> & Either.Either<A, E> =>
   Either.isEither(effect)
 
-/** Enough text to correct every argument; the given value is quoted in it, however long it is. */
-const told = (problems: string): string => {
-  const lines = problems.split("\n", 51)
-  const most = lines.slice(0, 50).map((line) => ForeignJson.echo(line))
-  return (lines.length > most.length ? [...most, "…"] : most).join("\n")
-}
+/** Enough text to correct every argument, in one line; the given value is quoted in it, however long it is. */
+const told = (issues: ReadonlyArray<ParseResult.ArrayFormatterIssue>): string =>
+  issues
+    .slice(0, 50)
+    .map(({ message, path }) => ForeignJson.echo([path.join("."), message].filter(Boolean).join(": ")))
+    .join("; ")

@@ -149,10 +149,19 @@ describe("what the model is told of", () => {
 
   it.scoped("arguments that do not fit, each with where", () =>
     Effect.gen(function* () {
-      for (const params of [{}, { name: 7 }, "{", null, [], 7]) {
+      const said = new Map<unknown, RegExp>([
+        [{}, /^name: is missing$/],
+        [{ name: 7 }, /^name: Expected string, actual 7$/],
+        ["{", /^Expected \{ readonly name: string.* \}, actual "\{"$/],
+        [null, /^name: is missing$/],
+        [[], /^Expected \{ readonly name: string \}, actual \[\]$/],
+        [7, /^Expected \{ readonly name: string.* \}, actual 7$/]
+      ])
+      for (const [params, says] of said) {
         const { outcomes, results } = yield* resultsOf({ tools: [{ name: "work", params }] })
         assert.deepStrictEqual(outcomes, ["invalid"])
-        assert.match(String(results[0]), /^Invalid arguments for work: /)
+        const [, problem = ""] = /^Invalid arguments for work: (.*)$/.exec(String(results[0])) ?? []
+        assert.match(problem, says)
       }
     })
   )
