@@ -89,8 +89,7 @@ export const isMeant = ({ cwd, program, words }: Ran): boolean => {
       const rest = words[0] === "--no-pager" ? words.slice(1) : words
       if (rest.length === 0) return true
       if (!gitReaders.has(rest[0] ?? "")) return false
-      if (rest.some((word) => /^--(?:out|ext|text|no-index|exec|upl|conf|git-dir|work)|^-[cC]./.test(word)))
-        return false
+      if (rest.some((word) => /^--(?:out|ext|text|no-index|exec|upl|conf|git-dir|work)/.test(word))) return false
       if (rest[0] === "grep" && dashed.some((word) => /^(?:-[a-z]*O|--op)/.test(word))) return false
       if (rest[0] === "stash") return rest[1] === "list" || rest[1] === "show"
       return rest[0] !== "branch" || rest.slice(1).every((word) => /^(?:-[arv]+|--)$/.test(word))
