@@ -19,6 +19,8 @@ export interface IgnoreFiles {
   readonly in: (directory: string) => Effect.Effect<ReadonlyArray<Ignoring>>
   /** The rules above a root, from its repository down; none where the root lies in none, or where they leave it out itself. */
   readonly above: (root: string) => Effect.Effect<ReadonlyArray<Ignoring>>
+  /** The rules of the clone's own, where a repository begins in this directory: no others count in it. */
+  readonly begun: (directory: string) => Effect.Effect<ReadonlyArray<Ignoring> | undefined>
   /** Whether the last rule that matches leaves a path out. */
   readonly leaveOut: (all: ReadonlyArray<Ignoring>, absolute: string, isDirectory: boolean) => boolean
 }
@@ -63,18 +65,25 @@ export const make = ({
       return yield* rulesOf(path.join(directory, "info", "exclude"), repository)
     })
 
+  const begun = (directory: string) =>
+    Effect.flatMap(
+      Effect.orElseSucceed(fileSystem.exists(path.join(directory, ".git")), () => false),
+      (isThere) => (isThere ? excludedBy(directory) : Effect.succeed(undefined))
+    )
+
   const above = (root: string) =>
     Effect.gen(function* () {
       /** From the repository down to the root, without it. */
       const directories: Array<string> = []
       let repository = root
-      while (!(yield* Effect.orElseSucceed(fileSystem.exists(path.join(repository, ".git")), () => false))) {
+      let all = yield* begun(repository)
+      while (all === undefined) {
         const parent = path.dirname(repository)
         if (parent === repository) return []
         directories.unshift(parent)
         repository = parent
+        all = yield* begun(repository)
       }
-      let all = yield* excludedBy(repository)
       for (const [at, directory] of directories.entries()) {
         all = [...all, ...(yield* rulesIn(directory))]
         if (leaveOut(all, directories[at + 1] ?? root, true)) return []
@@ -82,7 +91,7 @@ export const make = ({
       return all
     })
 
-  return { in: rulesIn, above, leaveOut }
+  return { in: rulesIn, above, begun, leaveOut }
 }
 
 // -----------------------------------------------------------------------------------------------------------------

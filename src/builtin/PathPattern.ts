@@ -14,7 +14,8 @@ export type PathPattern = (path: string) => boolean
  */
 export const glob = (pattern: string): Either.Either<PathPattern, string> => {
   const wanted = pattern.replace(/^\.?\//, "")
-  const whole = wanted.includes("/") || wanted === "**"
+  // `./*.md` names a place, as in a shell.
+  const whole = pattern.includes("/") || wanted === "**"
   return Either.mapBoth(matcherOf(wanted, true), {
     onLeft: () => `The glob ${JSON.stringify(pattern)} cannot be understood.`,
     onRight: (matches) => (whole ? matches : (path) => matches(nameOf(path)))

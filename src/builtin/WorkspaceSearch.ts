@@ -223,6 +223,7 @@ const walk = (
         found = [...found, ...(yield* ignoreFiles.in(current))]
         current = path.join(current, name)
         if (leftOut.has(name) || ignoreFiles.leaveOut(found, current, true)) return []
+        found = (yield* ignoreFiles.begun(current)) ?? found
       }
       return found
     })
@@ -262,7 +263,8 @@ const walk = (
     ): Effect.Effect<"end" | "stopped" | "late"> =>
       Effect.gen(function* () {
         const own = inside.some(([name]) => name === IgnoreFiles.name) ? yield* ignoreFiles.in(directory) : []
-        const ignoring = [...inherited, ...own]
+        const begun = inside.some(([name]) => name === ".git") ? yield* ignoreFiles.begun(directory) : undefined
+        const ignoring = [...(begun ?? inherited), ...own]
         const prefix = prefixOf(directory)
         const shownPrefix = shownPrefixOf(directory)
         const wanted = inside.filter(([name]) => !leftOut.has(name) && !isProtected(prefix + name))

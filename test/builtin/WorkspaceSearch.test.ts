@@ -96,6 +96,34 @@ describe("list_files", () => {
   )
 
   it.scopedLive(
+    "lets no rule from outside count in a repository of its own, a submodule too",
+    inWorkspace(({ call, fileSystem, put, root }) =>
+      Effect.gen(function* () {
+        const files = {
+          ".gitignore": "dist/\n*.log\n",
+          "lib/dist/a.js": "",
+          "lib/x.log": "",
+          "lib/y.own": "",
+          "x.log": ""
+        }
+        yield* putAll(put, { ...files, "lib/.gitignore": "", "lib/sub/x.log": "" })
+        const seen = (params: object) =>
+          Effect.map(call("list_files", { pattern: "*.{js,log,own}", ...params }), (text) => text.split("\n"))
+        assert.deepStrictEqual(yield* seen({}), ["lib/y.own"])
+        yield* put("lib/.git", "gitdir: ../.git/modules/lib\n")
+        const all = ["lib/dist/a.js", "lib/sub/x.log", "lib/x.log", "lib/y.own"]
+        assert.deepStrictEqual(yield* seen({}), all)
+        assert.deepStrictEqual(yield* seen({ path: "lib/sub" }), ["lib/sub/x.log"])
+        yield* fileSystem.remove(`${root}/lib/.git`)
+        yield* fileSystem.makeDirectory(`${root}/lib/.git/info`, { recursive: true })
+        yield* fileSystem.writeFileString(`${root}/lib/.git/info/exclude`, "*.own\n")
+        assert.deepStrictEqual(yield* seen({}), all.slice(0, -1))
+        assert.deepStrictEqual(yield* seen({ path: "lib" }), all.slice(0, -1))
+      })
+    )
+  )
+
+  it.scopedLive(
     "cuts long lists and says so",
     inWorkspace(({ call, run }) =>
       Effect.gen(function* () {
