@@ -17,6 +17,7 @@ import * as Schema from "effect/Schema"
 import * as WebAddress from "../core/WebAddress.js"
 import * as ToolTrait from "../tool/ToolTrait.js"
 import * as HtmlText from "./HtmlText.js"
+import * as LineReader from "./LineReader.js"
 
 /**
  * What a server sent.
@@ -146,18 +147,20 @@ const textOf = (url: URL, { body, isCut, status, type }: Response): Effect.Effec
   Effect.gen(function* () {
     const [media = ""] = type.toLowerCase().split(";")
     const kind = media.trim()
+    // What the server writes there is no place for its words.
+    const named = /^[\w.+-]{1,40}\/[\w.+-]{1,60}$/.test(kind) ? kind : "something else"
     if (status === 204 || (body.length === 0 && status < 400)) return foreign(url, "The page is empty.")
     if (kind !== "" && !readable.test(kind)) {
-      return yield* Effect.fail(`${url.host} sent ${kind}; only text can be read.`)
+      return yield* Effect.fail(`${url.host} sent ${named}; only text can be read.`)
     }
     const decoded = decode(body, /charset\s*=\s*"?([\w:.-]+)/i.exec(type)?.[1])
     const isHtml = kind === "text/html" || kind === "application/xhtml+xml" || (kind === "" && /^\s*</.test(decoded))
     const page = isHtml ? yield* HtmlText.read(decoded, url, maxLength) : { text: decoded, isCut: false }
     const text = clean(page.text)
     if (status >= 400)
-      return yield* Effect.fail(`${url.host} answered with ${status}. ${foreign(url, text.slice(0, 500))}`)
+      return yield* Effect.fail(`${url.host} answered with ${status}. ${foreign(url, LineReader.clip(text, 500))}`)
     const cut = text.length > maxLength || page.isCut || isCut
-    return foreign(url, cut ? `${text.slice(0, maxLength)}\n[The page goes on.]` : text)
+    return foreign(url, cut ? `${LineReader.clip(text, maxLength)}\n[The page goes on.]` : text)
   })
 
 const readable =

@@ -91,11 +91,15 @@ const received = (url: URL, response: http.IncomingMessage): Effect.Effect<Respo
   const { location, "content-encoding": encoding = "identity", "content-type": type = "" } = response.headers
   const status = response.statusCode ?? 0
   if (location !== undefined && status >= 300 && status < 400) {
-    return Effect.succeed({ status, location, type, body: new Uint8Array(), isCut: false })
+    // Node reads a byte as a character.
+    const whole = Buffer.from(location, "latin1").toString("utf8")
+    return Effect.succeed({ status, location: whole, type, body: new Uint8Array(), isCut: false })
   }
   const packing = encoding.toLowerCase()
   if (!["identity", "gzip", "x-gzip"].includes(packing)) {
-    return Effect.fail(`${url.host} sent its page compressed as ${encoding}, which was not asked for.`)
+    return Effect.fail(
+      `${url.host} sent its page compressed${/^[\w-]{1,20}$/.test(encoding) ? ` as ${encoding}` : ""}, which was not asked for.`
+    )
   }
   return Effect.tryPromise({
     try: async () => {
