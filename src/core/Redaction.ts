@@ -127,7 +127,7 @@ export const summarize = (value: unknown, redactor: Pick<Masking, "text"> = shap
 // Slack (xox?-), AWS access key ids (AKIA…), GitLab (glpat-), bearer headers and JSON web tokens; and the password in an
 // address, unless it is a placeholder or the user's name again.
 const tokenShapes =
-  /(?<=:\/\/([^\s/?#:@]*):)(?!(?:\1|password|PASSWORD|x+|\.+)@|[${*]|\d+,)[^\s/?#[<>"'`\\]{4,}(?=@)|\bsk-[A-Za-z0-9_-]{16,}|\bgh[pousr]_[A-Za-z0-9]{20,}|\bgithub_pat_[A-Za-z0-9_]{20,}|\bAIza[A-Za-z0-9_-]{20,}|\bxox[abprs]-[A-Za-z0-9-]{10,}|\bAKIA[A-Z0-9]{16}\b|\bglpat-[A-Za-z0-9_-]{16,}|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}|(?<=\bBearer\s)[A-Za-z0-9._~+/=-]{12,}/g
+  /(?<=:\/\/([^\s/?#:]*):)(?!(?:\1|password|PASSWORD|[x.*]+|\$?\{[^}@]*\}+|\$[A-Z_]+)@|\d+,)[^\s/?#[<>"'`\\]{4,}(?=@)|\bsk-[A-Za-z0-9_-]{16,}|\bgh[pousr]_[A-Za-z0-9]{20,}|\bgithub_pat_[A-Za-z0-9_]{20,}|\bAIza[A-Za-z0-9_-]{20,}|\bxox[abprs]-[A-Za-z0-9-]{10,}|\bAKIA[A-Z0-9]{16}\b|\bglpat-[A-Za-z0-9_-]{16,}|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}|(?<=\bBearer\s)[A-Za-z0-9._~+/=-]{12,}/g
 
 const tokenHint = /:\/\/[^\s/?#]*@|sk-|gh[pousr]_|github_pat_|AIza|xox|AKIA|glpat-|eyJ|Bearer/
 

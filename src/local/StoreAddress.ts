@@ -22,7 +22,11 @@ export const isOne = (text: string): boolean => /^postgres(ql)?:/i.test(text)
 
 /** Nothing where the text names a file. A left says what is wrong, and does not repeat the text. */
 export const parse = (text: string): Either.Either<Database | undefined, string> => {
-  if (!isOne(text)) return Either.right(undefined)
+  if (!isOne(text)) {
+    return isOther(text)
+      ? Either.left("Sessions are kept in a file or in PostgreSQL: give a path, or postgres://user@host:5432/database.")
+      : Either.right(undefined)
+  }
   const address = read(text)
   return address === undefined
     ? Either.left(
@@ -33,7 +37,10 @@ export const parse = (text: string): Either.Either<Database | undefined, string>
 }
 
 /** As it can be shown, and given again by whoever knows the password: an address without it. */
-export const shown = (text: string): string => (isOne(text) ? (read(text)?.shown ?? "postgres://…") : text)
+export const shown = (text: string): string => {
+  if (isOne(text)) return read(text)?.shown ?? "postgres://…"
+  return isOther(text) ? text.replace(/:\/\/.*$/s, "://…") : text
+}
 
 /** The password in it, which is masked wherever it might be told. */
 export const passwordIn = (text: string): string | undefined => (isOne(text) ? read(text)?.password : undefined)
@@ -41,6 +48,9 @@ export const passwordIn = (text: string): string | undefined => (isOne(text) ? r
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** An address of something else, which may hold a password: it is neither a file's name nor shown. */
+const isOther = (text: string): boolean => /^[a-z][a-z0-9+.-]*:\/\//i.test(text)
 
 interface Address {
   readonly password: string | undefined

@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Stream from "effect/Stream"
 import * as JsonExecutor from "../../src/cli/executor/JsonExecutor.js"
+import * as Redaction from "../../src/core/Redaction.js"
 import * as Agent from "../../src/runtime/Agent.js"
 import * as Agents from "../kit/agents.js"
 import * as Program from "../kit/Program.js"
@@ -73,7 +74,14 @@ const flooded = (line: string) =>
         writer,
         task: undefined,
         halted: Effect.never,
-        peer: { channel, interactor: channel.interactor, lines, alone: true, authorOf: () => undefined }
+        peer: {
+          channel,
+          interactor: channel.interactor,
+          lines,
+          alone: true,
+          authorOf: () => undefined,
+          masking: Redaction.shapesOnly.declared
+        }
       })
     )
     // Before the agent ends: one that fails must not wait for who never reads.

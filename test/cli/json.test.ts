@@ -140,6 +140,20 @@ describe.concurrent("assent run --jsonl", () => {
     })
   )
 
+  it.scopedLive("shows in no question what it was given in secret", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      const key = "sup3rS3cret-99"
+      const asking = { tools: [{ name: "ask_user", params: { prompt: `is ${key} right?` } }] }
+      const model = yield* at.script(asking, { text: "ok" })
+      const env = { OPENAI_COMPATIBLE_API_KEY: key }
+      const program = yield* at.start(["run", "--jsonl", "--model", model, "go"], { env })
+      const asked = yield* program.json("InteractionRequest")
+      assert.strictEqual(asked.request.interaction.prompt, "is [REDACTED] right?")
+      assert.notInclude(JSON.stringify(asked), key)
+    })
+  )
+
   it.scopedLive("rejects what is no answer to its sender, and keeps the request open", () =>
     Effect.gen(function* () {
       const at = yield* Program.place

@@ -22,7 +22,8 @@ describe("the address of a database", () => {
         "postgres://ann@h/a?options=-c+search_path%3Dx",
       "postgres://ann:hidden%zz@h/a": "postgres://…",
       "postgres://ann:hidden@h:99999/a": "postgres://…",
-      "postgres:ann:hidden": "postgres://…"
+      "postgres:ann:hidden": "postgres://…",
+      "mysql://ann:hidden@h/a": "mysql://…"
     }
     for (const [text, expected] of Object.entries(shown)) assert.strictEqual(StoreAddress.shown(text), expected)
   })
@@ -50,6 +51,11 @@ describe("assent with a store that is a database", () => {
       /no server answers at that address\. Check that/
     ],
     "it cannot be read": [`postgres://ann:${secret}%zz@h/agents`, /cannot be read\. Give one such as postgres:/],
+    "it is of another kind": [
+      `mysql://ann:${secret}@h/agents`,
+      /in a file or in PostgreSQL: give a path, or postgres:/
+    ],
+    "its kind is misspelt": [`postgress://ann:${secret}@h/agents`, /in a file or in PostgreSQL: give a path/],
     "it has one slash": [`postgres:/ann:${secret}@h/agents`, /cannot be read\. Give one such as postgres:/]
   }
   for (const [name, [address, says]] of Object.entries(refused)) {

@@ -19,6 +19,10 @@ const addresses = [
   "postgres://app:s3cr3t-pa55@db.example/app",
   "https://deploy:a1B2@git.example:8443/x?y#z",
   "redis://:hunter-3@localhost",
+  "https://me@corp.example:hazel-22@host/x",
+  "https://bob:$ecret99@host",
+  "https://bob:{brace9@host",
+  "https://bob:*star99@host",
   "amqp://me:p@ss:w%40rd!$@[::1]:5672"
 ]
 const open = [
@@ -26,6 +30,9 @@ const open = [
   "https://me@example.com",
   "http://localhost:3000",
   "https://user:${TOKEN}@example.com",
+  "https://user:{{ token }}@example.com".replaceAll(" ", ""),
+  "https://user:$TOKEN@example.com",
+  "https://user:****@example.com",
   "https://user:<password>@example.com",
   "postgres://postgres:postgres@localhost/app",
   "postgres://me:password@localhost/app",
@@ -164,6 +171,10 @@ describe("Redaction", () => {
       "see postgres://app:[REDACTED]@db.example/app, now",
       "see https://deploy:[REDACTED]@git.example:8443/x?y#z, now",
       "see redis://:[REDACTED]@localhost, now",
+      "see https://me@corp.example:[REDACTED]@host/x, now",
+      "see https://bob:[REDACTED]@host, now",
+      "see https://bob:[REDACTED]@host, now",
+      "see https://bob:[REDACTED]@host, now",
       "see amqp://me:[REDACTED]@[::1]:5672, now"
     ])
     for (const text of [...open, ...shown]) assert.strictEqual(redactor().text(text), text)

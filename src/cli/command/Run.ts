@@ -4,6 +4,7 @@ import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import type { Service as Screen } from "../../channel/ConsoleScreen.js"
+import * as Redaction from "../../core/Redaction.js"
 import type * as Interactor from "../../interaction/Interactor.js"
 import * as Arguments from "../config/Arguments.js"
 import * as Piped from "../terminal/Piped.js"
@@ -95,6 +96,7 @@ export const run = (invocation: Arguments.Invocation) =>
           interactor: review(channel.interactor),
           lines: InputLines.linesUpTo(JsonCommand.maxLine),
           alone: opened.interactors.length === 0,
+          masking: Redaction.make(Settings.secretsOf(settings)).declared,
           authorOf: (said: string | undefined) => (vouching.has("json") ? (said ?? "json") : person)
         }))
         return Effect.succeed(

@@ -18,6 +18,7 @@ import type { Halted } from "../../channel/HaltChannel.js"
 import * as HaltChannel from "../../channel/HaltChannel.js"
 import * as QueueChannel from "../../channel/QueueChannel.js"
 import * as ForeignJson from "../../core/ForeignJson.js"
+import type * as Redaction from "../../core/Redaction.js"
 import * as Input from "../../inbox/Input.js"
 import type { Message } from "../../inbox/Message.js"
 import type * as Field from "../../interaction/Field.js"
@@ -52,6 +53,8 @@ export interface Peer {
   readonly authorOf: (said: string | undefined) => string | undefined
   /** True when nobody but the peer can answer: once it is gone, requests halt. */
   readonly alone: boolean
+  /** Masks what the program was given in secret, in what is asked. */
+  readonly masking: Redaction.Masking
 }
 
 /** The peer as an interactor: its requests have no timeout, unless the environment sets one. */
@@ -107,12 +110,12 @@ export const run = ({ agent, writer, task, halted, peer }: Options): Effect.Effe
 /** Serves the peer until it is gone; yields an effect that tells whether its absence halted the agent. */
 const converse = (
   agent: Agent.Agent,
-  { channel, interactor, lines, alone, authorOf }: Peer
+  { channel, interactor, lines, alone, authorOf, masking }: Peer
 ): Effect.Effect<Effect.Effect<Option.Option<Halted>>, never, Scope.Scope> =>
   Effect.gen(function* () {
     const attached = yield* Scope.make()
     yield* Scope.extend(agent.broker.attach(interactor), attached)
-    yield* Effect.forkScoped(Stream.runForEach(channel.stream, writeDialog))
+    yield* Effect.forkScoped(Stream.runForEach(channel.stream, (dialog) => writeDialog(dialog, masking)))
     yield* lines.pipe(
       Stream.chunks,
       Stream.takeUntilEffect(hearing(agent, channel, authorOf)),
@@ -128,14 +131,14 @@ const converse = (
     return yield* haltedBy(Deferred.await(halt.halted))
   })
 
-const writeDialog = (dialog: QueueChannel.Dialog): Effect.Effect<void> =>
+const writeDialog = (dialog: QueueChannel.Dialog, masking: Redaction.Masking): Effect.Effect<void> =>
   Output.writeJson(
     "stdout",
     QueueChannel.match(dialog, {
       Opened: ({ request }) => ({
         _tag: "InteractionRequest",
-        request: InteractionRequest.encode(request),
-        form: Form.of(request.interaction)
+        request: masking.value(InteractionRequest.encode(request)),
+        form: masking.value(Form.of(request.interaction))
       }),
       Closed: (closed) => ({ ...closed, _tag: "InteractionClosed" })
     })
