@@ -54,20 +54,22 @@ const inWorkspace = (use: (guards: { readonly git: Measure; readonly paths: Meas
   }).pipe(Effect.scoped, Effect.provide(NodeContext.layer), Effect.orDie)
 
 /**
- * As in `Growth.test.ts`: eight times the text may take twenty-four times as long, but not sixty-four times. The longest
- * command is twelve times as long as the large one here.
+ * As in `Growth.test.ts`: what grows with the square takes four times as long for twice the text, at more than one step of
+ * three.
+ * The longest command is twelve times as long as the largest one here.
  */
 const growth = (measure: Measure, shape: LongCommands.Shape) =>
   Effect.gen(function* () {
-    const [small, large] = [LongCommands.filled(shape, 1_000), LongCommands.filled(shape, 8_000)]
-    let few = yield* measure(small)
-    let many = Number.POSITIVE_INFINITY
-    for (let round = 0; round < 10; round++) {
-      few = Math.min(few, yield* measure(small))
-      many = Math.min(many, yield* measure(large))
-      if (many < 24 * few || many < 5) return undefined
+    const texts = [1_000, 2_000, 4_000, 8_000].map((length) => LongCommands.filled(shape, length))
+    let least: ReadonlyArray<number> = texts.map(() => Number.POSITIVE_INFINITY)
+    for (let round = 0; round < 11; round++) {
+      const times = yield* Effect.forEach(texts, measure)
+      least = least.map((time, at) => Math.min(time, times[at] ?? time))
+      const steps = least.slice(1).map((time, step) => time / (least[step] ?? time))
+      const [few = 0, many = 0] = [least[0], least.at(-1)]
+      if (many < 5 || many < 24 * few || (steps.toSorted((one, other) => one - other)[1] ?? 0) < 2.5) return undefined
     }
-    return `${shape.join("…")}: ${few.toFixed(1)} ms and ${many.toFixed(1)} ms`
+    return `${shape.join("…")}: ${least.map((time) => `${time.toFixed(1)} ms`).join(", ")}`
   })
 
 describe("the time that guards take", () => {
