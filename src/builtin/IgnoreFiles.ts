@@ -37,6 +37,7 @@ export const make = ({
 }): IgnoreFiles => {
   const toSlashes = (text: string) => (path.sep === "/" ? text : text.replaceAll(path.sep, "/"))
   const prefixOf = (directory: string) => (directory.endsWith(path.sep) ? directory : directory + path.sep)
+  const isThere = (file: string) => Effect.orElseSucceed(fileSystem.exists(file), () => false)
   const textOf = (file: string) =>
     Effect.orElseSucceed(RegularFile.read(fileSystem, file, longest), (): string | undefined => undefined)
   const rulesOf = (file: string, directory: string): Effect.Effect<ReadonlyArray<Ignoring>> =>
@@ -55,21 +56,18 @@ export const make = ({
   }
 
   /** In a worktree and in a submodule `.git` is a file that names the directory, and the clone has one for all of them. */
-  const excludedBy = (repository: string) =>
+  const begun = (repository: string) =>
     Effect.gen(function* () {
       const git = path.join(repository, ".git")
       const [, elsewhere] = /^gitdir: ([^\0\n]+)\n?$/.exec((yield* textOf(git)) ?? "") ?? []
       const own = elsewhere === undefined ? git : path.resolve(repository, elsewhere)
+      // To git, a directory of that name is nothing by itself.
+      const isOne = elsewhere !== undefined || (yield* isThere(path.join(own, "HEAD")))
+      if (!isOne) return undefined
       const [, shared] = /^([^\0\n]+)\n?$/.exec((yield* textOf(path.join(own, "commondir"))) ?? "") ?? []
       const directory = shared === undefined ? own : path.resolve(own, shared)
       return yield* rulesOf(path.join(directory, "info", "exclude"), repository)
     })
-
-  const begun = (directory: string) =>
-    Effect.flatMap(
-      Effect.orElseSucceed(fileSystem.exists(path.join(directory, ".git")), () => false),
-      (isThere) => (isThere ? excludedBy(directory) : Effect.succeed(undefined))
-    )
 
   const above = (root: string) =>
     Effect.gen(function* () {

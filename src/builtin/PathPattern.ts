@@ -103,13 +103,16 @@ const nameOf = (path: string): string => path.slice(path.lastIndexOf("/") + 1)
 const matcherOf = (pattern: string, isShell: boolean): Either.Either<PathPattern, string> => {
   const [, star, plain] = /^(\*?)([^*?[\]{}\\]+)$/.exec(pattern) ?? []
   if (plain === undefined || (star !== "" && plain.includes("/"))) {
-    const source = translate(pattern, isShell)
+    const source = pattern.length > longest ? undefined : translate(pattern, isShell)
     return source === undefined
-      ? Either.left("A class has no end.")
+      ? Either.left("It is too long, or a class has no end.")
       : Either.map(LinePattern.make(`^${source}$`), ({ test }) => test)
   }
   return Either.right(star === "" ? (path) => path === plain : (path) => path.endsWith(plain) && !path.includes("/"))
 }
+
+/** Characters. Each `[` may be looked for its end to the end of the pattern. */
+const longest = 2_000
 
 const token = /\*\*\/|\/\*\*$|\*+|\?|\\[^]|[{},]|[^]/y
 

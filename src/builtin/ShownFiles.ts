@@ -17,24 +17,26 @@ export const show = (workspace: Service, target: Target, before: Content): Effec
     const shown = shownIn(workspace)
     const call = callOf(origin)
     shown.delete(call)
-    shown.set(call, { path: target.absolute, contents: [keyOf(target, before)] })
+    shown.set(call, { path: target.absolute, shown: keyOf(target, before), written: undefined })
     for (const oldest of shown.keys()) if (shown.size > most) shown.delete(oldest)
   })
 
-/** Whether the current call is to replace what somebody saw, or what tools wrote since. True where nobody was asked. */
+/** Whether the current call is to replace what somebody saw, or what a tool wrote last since. True where nobody was asked. */
 export const take = (workspace: Service, target: Target, before: Content): Effect.Effect<boolean> =>
   Effect.map(Origin.current, (origin) => {
     const shown = shownIn(workspace)
     const call = callOf(origin)
     const asked = shown.get(call)
     shown.delete(call)
-    return asked === undefined || (asked.path === target.absolute && asked.contents.includes(keyOf(target, before)))
+    if (asked === undefined) return true
+    const now = keyOf(target, before)
+    return asked.path === target.absolute && (now === asked.shown || now === asked.written)
   })
 
 /** A tool has written a file, which other calls may be to replace. */
 export const wrote = (workspace: Service, target: Target, after: string): void => {
   for (const asked of shownIn(workspace).values()) {
-    if (asked.path === target.absolute) asked.contents.push(Digest.sha256(after))
+    if (asked.path === target.absolute) asked.written = Digest.sha256(after)
   }
 }
 
@@ -44,7 +46,9 @@ export const wrote = (workspace: Service, target: Target, after: string): void =
 
 interface Asked {
   readonly path: string
-  readonly contents: Array<string>
+  readonly shown: string
+  /** What a tool has written there last. */
+  written: string | undefined
 }
 
 /** Calls of one workspace that are remembered. Those that were denied never run, and are pushed out by others. */

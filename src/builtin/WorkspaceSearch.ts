@@ -2,10 +2,9 @@
  * Listing and searching the workspace. Where the system offers `DirectFiles`, a hundred thousand files take about a second;
  * what is found is the same without them.
  *
- * Left out everywhere: `.git`, `node_modules`, protected paths, and what git leaves out. Symbolic links are listed and
- * never followed.
- * A directory below such a one is shown when it is named as `path`. Memory is bounded by the results and by the names
- * in the directories on the path; time by {@link patience}.
+ * Left out everywhere: `.git`, `node_modules`, protected paths, and what git leaves out. A directory below such a one is
+ * shown when it is named as `path`. Symbolic links are listed and never followed. Memory is bounded by the results and by
+ * the names in the directories on the path; time by {@link patience}.
  */
 import type { PlatformError } from "@effect/platform/Error"
 import type * as FileSystem from "@effect/platform/FileSystem"

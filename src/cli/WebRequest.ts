@@ -1,5 +1,6 @@
 /** One request to the public web: see `NodeWeb`. */
 import * as Effect from "effect/Effect"
+import { isUtf8 } from "node:buffer"
 import * as dns from "node:dns"
 import * as http from "node:http"
 import * as https from "node:https"
@@ -91,9 +92,10 @@ const received = (url: URL, response: http.IncomingMessage): Effect.Effect<Respo
   const { location, "content-encoding": encoding = "identity", "content-type": type = "" } = response.headers
   const status = response.statusCode ?? 0
   if (location !== undefined && status >= 300 && status < 400) {
-    // Node reads a byte as a character.
-    const whole = Buffer.from(location, "latin1").toString("utf8")
-    return Effect.succeed({ status, location: whole, type, body: new Uint8Array(), isCut: false })
+    // Node reads each byte as a character; addresses are written in UTF-8.
+    const bytes = Buffer.from(location, "latin1")
+    const written = isUtf8(bytes) ? bytes.toString() : location
+    return Effect.succeed({ status, location: written, type, body: new Uint8Array(), isCut: false })
   }
   const packing = encoding.toLowerCase()
   if (!["identity", "gzip", "x-gzip"].includes(packing)) {

@@ -2,7 +2,7 @@
  * Keeps secrets out of everything that is shown, logged or written.
  *
  * Two nets: values the program declared as secret (API keys, passwords), in plain form and as addresses, JSON and
- * base64 write them; and the shapes of well-known tokens.
+ * base64 write them; and the shapes of well-known tokens, and of passwords in addresses.
  *
  * @since 0.1.0
  */

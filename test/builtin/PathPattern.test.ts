@@ -54,6 +54,7 @@ describe("PathPattern.glob", () => {
 
   it("answers at once for a glob that would make others backtrack", () => {
     assert.isFalse(glob(`${"a*".repeat(40)}b`, "a".repeat(250)))
+    assert.isTrue(Either.isLeft(PathPattern.glob(`${"[".repeat(200_000)}]`)))
   })
 })
 

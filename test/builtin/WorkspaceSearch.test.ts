@@ -74,7 +74,10 @@ describe("list_files", () => {
         yield* write(".gitignore", "*.log\n/ws/deep/gen/x\n")
         assert.deepStrictEqual(yield* seen, all)
         const kept = all.filter((name) => name !== "a.log" && name !== "deep/gen/x")
+        // To git, a directory of that name is no repository by itself.
         yield* fileSystem.makeDirectory(path.join(above, ".git"))
+        assert.deepStrictEqual(yield* seen, all)
+        yield* write(".git/HEAD", "ref: refs/heads/main\n")
         assert.deepStrictEqual(yield* seen, kept)
         yield* write(".git/info/exclude", "*.own\n*.txt\n")
         // What is nearer decides.
@@ -116,6 +119,8 @@ describe("list_files", () => {
         assert.deepStrictEqual(yield* seen({ path: "lib/sub" }), ["lib/sub/x.log"])
         yield* fileSystem.remove(`${root}/lib/.git`)
         yield* fileSystem.makeDirectory(`${root}/lib/.git/info`, { recursive: true })
+        assert.deepStrictEqual(yield* seen({}), ["lib/y.own"])
+        yield* put("lib/.git/HEAD", "ref: refs/heads/main\n")
         yield* fileSystem.writeFileString(`${root}/lib/.git/info/exclude`, "*.own\n")
         assert.deepStrictEqual(yield* seen({}), all.slice(0, -1))
         assert.deepStrictEqual(yield* seen({ path: "lib" }), all.slice(0, -1))

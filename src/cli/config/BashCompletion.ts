@@ -1,3 +1,4 @@
+/** What Bash is to run. It makes words of `=` and `:`, and may be as old as on a Mac: 3.2 has no `compopt`. */
 import * as Table from "./CompletionTable.js"
 
 export const script = (): string => {

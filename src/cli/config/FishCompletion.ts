@@ -1,3 +1,4 @@
+/** What fish is to run: a line for each thing that can be completed, with where it can. */
 import * as Table from "./CompletionTable.js"
 
 export const script = (): string => {

@@ -1,3 +1,4 @@
+/** What zsh is to run. `_arguments` knows the flags; what stands between them is counted here. */
 import * as Table from "./CompletionTable.js"
 
 export const script = (): string => {
