@@ -170,11 +170,13 @@ export const dialogRows = (
   const rows = content(style, dialog, size.columns)
   const room = Math.max(1, size.rows - reserved)
   if (rows.length <= room) return rows
-  const title = rows.slice(0, dialog.title === undefined || room < 4 ? 0 : 1)
-  const rest = rows.slice(title.length)
-  const kept = rest.slice(Math.max(0, rest.length - (room - title.length - 1)))
+  // What it is about stands first: a title, and the file or the beginning of the command.
+  const begun = room < 4 ? 0 : room < 12 ? 1 : 3
+  const first = rows.slice(0, dialog.title === undefined ? 0 : begun)
+  const rest = rows.slice(first.length)
+  const kept = rest.slice(Math.max(0, rest.length - (room - first.length - 1)))
   const more = Display.truncate(`… ${rest.length - kept.length} more rows above`, size.columns - 1)
-  return [...title, style.dim(more), ...kept]
+  return [...first, style.dim(more), ...kept]
 }
 
 /** What a key waits for that would answer by itself at another time, and why. */

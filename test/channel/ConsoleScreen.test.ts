@@ -582,6 +582,22 @@ describe("a dialog", () => {
     })
   )
 
+  it.scoped("that is too high keeps in sight what it is about, where there is room", () =>
+    Effect.gen(function* () {
+      const { terminal, screen } = yield* setup({ columns: 40, rows: 20 })
+      const lines = ["create big.ts", ...Array.from({ length: 30 }, (_, index) => `row ${index + 1}`)]
+      yield* ask(screen, "Allow it?", { lines })
+      const shown = terminal.screen()
+      assert.deepStrictEqual(shown.slice(shown.lastIndexOf("Allow it?")).slice(0, 5), [
+        "Allow it?",
+        "│ create big.ts",
+        "│ row 1",
+        "… 19 more rows above",
+        "│ row 21"
+      ])
+    })
+  )
+
   it.scoped("hands its turn on when whoever waits is interrupted in that very moment", () =>
     Effect.gen(function* () {
       const { screen, terminal } = yield* setup()
