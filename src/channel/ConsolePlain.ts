@@ -179,7 +179,11 @@ export const make = (options: Options): Effect.Effect<ConsoleScreen.Service, nev
       page: ({ rows, title }) => Effect.forEach([title, ...rows(Infinity)], writeLine, { discard: true }),
       next: inbox.take("next"),
       draft: Effect.succeed(""),
-      setDraft: () => Effect.void,
+      // Nobody else edits the line, so it can only be told.
+      setDraft: (text) =>
+        text === "" || !options.echoes
+          ? Effect.void
+          : writeWords(style.dim(`(Not sent: ${TerminalText.reveal(text)})`)),
       setPrompt: () => Effect.void,
       setCompletion: () => Effect.void,
       setCommands: (next) =>

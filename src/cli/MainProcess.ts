@@ -4,6 +4,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Cli from "./Cli.js"
 import * as ExitCode from "./ExitCode.js"
+import * as Interrupts from "./terminal/Interrupts.js"
 import * as Output from "./terminal/Output.js"
 
 export const run = (argv: ReadonlyArray<string>): void => {
@@ -15,7 +16,9 @@ export const run = (argv: ReadonlyArray<string>): void => {
     if (++signals > 2) process.exit(ExitCode.cancelled)
     Effect.runFork(Fiber.interruptFork(fiber))
   }
-  process.on("SIGINT", stop)
+  process.on("SIGINT", () => {
+    if (!Interrupts.pressed()) stop()
+  })
   process.on("SIGTERM", stop)
   process.on("SIGHUP", stop)
   // Our code never throws outside the fiber. What a package throws there is reported like every failure, not by Node.

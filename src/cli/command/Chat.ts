@@ -29,6 +29,7 @@ import * as Display from "../../terminal/Display.js"
 import * as ExitCode from "../ExitCode.js"
 import * as SessionSelection from "../config/SessionSelection.js"
 import * as Launch from "../Launch.js"
+import * as Interrupts from "../terminal/Interrupts.js"
 import * as Output from "../terminal/Output.js"
 import * as Screen from "../terminal/Screen.js"
 import * as Worded from "../terminal/Worded.js"
@@ -124,9 +125,12 @@ export const run = (invocation: Arguments.Invocation) =>
             const outcome = cutOff === undefined ? undefined : yield* Effect.either(undoing(cutOff))
             if (outcome !== undefined) yield* screen.printLine(UndoReport.finished(outcome).join("\n"))
           }
+          // A screen reads the key itself.
+          const pressed = attended && !interactive ? yield* Interrupts.listen : undefined
           const ended = yield* ChatExecutor.run({
             agent,
             files: chatFiles,
+            interrupted: pressed && Effect.zipRight(pressed, screen.print("\n")),
             interactive,
             drawn: interactive,
             sessions,

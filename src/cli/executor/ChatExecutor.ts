@@ -13,7 +13,7 @@ import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Queue from "effect/Queue"
 import type * as Scope from "effect/Scope"
-import { ConsoleScreen, type Service as Screen } from "../../channel/ConsoleScreen.js"
+import { ConsoleScreen, Interrupt, type Service as Screen } from "../../channel/ConsoleScreen.js"
 import type * as PathRank from "../../core/PathRank.js"
 import * as Display from "../../terminal/Display.js"
 import type * as Model from "../../model/Model.js"
@@ -39,8 +39,10 @@ export interface Options {
   readonly agent: Agent.Agent
   /** Resolves `/model PROVIDER/MODEL`. */
   readonly resolveModel: (ref: string) => Effect.Effect<Model.Service, ConfigurationInvalid>
-  /** False for piped input: one line at a time, each after the turn before it. */
+  /** Whether there is a screen, which keeps what is typed apart from what is printed. */
   readonly interactive: boolean
+  /** Waits for a Ctrl-C that no screen hears. Default: a screen hears it. */
+  readonly interrupted?: Effect.Effect<void> | undefined
   /** Whether words are drawn as Markdown, on a terminal that can draw. Default: false. */
   readonly drawn?: boolean | undefined
   /** The sessions that are kept. Default: none are. */
@@ -141,8 +143,7 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
                 : undefined,
             afterwards: Effect.zipRight(Effect.sync(status.touched), status.show)
           })
-    // Written by the transcript, once a turn; read by the loop only when input is a pipe. A person who types does not
-    // wait for turns.
+    // Written by the transcript, once a turn; read by the loop only when input is a pipe.
     const turnShown = yield* Queue.sliding<void>(1)
     // Held while words are sent: what is said of them comes before what becomes of them.
     const sending = yield* Effect.makeSemaphore(1)
@@ -214,15 +215,19 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
     // The scope ends the agent as it stands, and nothing that happens then is shown.
     const leave = (to: Next) => Effect.as(tellStopped(screen, options.jobs?.jobs.list(agent.id) ?? []), to)
     const stop = Effect.suspend((): Effect.Effect<number | Next> => (next === undefined ? quit : leave(next)))
+    // Of what is piped, a line may refer to the turn before it. A person does not wait for turns.
+    const waits = screen.source === "pipe"
+    const listening = Effect.raceFirst(screen.next, Effect.as(options.interrupted ?? Effect.never, Interrupt()))
     const orQuit = <A>(waiting: Effect.Effect<A>) =>
       Effect.raceFirst(Effect.map(waiting, Option.some), Effect.as(Deferred.await(quitting), Option.none<A>()))
     for (;;) {
-      const heard = yield* orQuit(screen.next)
+      const heard = yield* orQuit(listening)
       if (Option.isNone(heard)) return yield* stop
       const submitted = heard.value
+      if (submitted._tag !== "Interrupt") lastInterrupt = -Infinity
       switch (submitted._tag) {
         case "EndOfInput":
-          if (!interactive) yield* agent.awaitIdle
+          if (waits) yield* agent.awaitIdle
           return yield* quit
         case "Interrupt": {
           if (own !== undefined && (yield* own.stop)) break
@@ -257,7 +262,7 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
           const command = OwnCommand.commandIn(submitted.text)
           if (own !== undefined && command !== undefined) {
             const running = yield* own.start(command)
-            if (!interactive && running !== undefined) yield* Fiber.await(running)
+            if (waits && running !== undefined) yield* Fiber.await(running)
             break
           }
           const isCommand = !/^\s/.test(submitted.text) && ChatCommand.nameIn(text) !== undefined
@@ -267,7 +272,7 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
           if (isCommand && message === undefined) {
             const running = ChatCommand.run(text.slice(1), commands)
             // They may take a while, in which somebody may want to type, or to stop.
-            yield* interactive && /^\/(?:cancel|compact)\b/.test(text) ? Effect.forkScoped(running) : running
+            yield* !waits && /^\/(?:cancel|compact)\b/.test(text) ? Effect.forkScoped(running) : running
             // Nothing more is written to the old session.
             if (next !== undefined) return yield* leave(next)
             status.touched()
@@ -276,7 +281,7 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
           }
           const sent = yield* tell(message ?? { text: submitted.text, plans: false })
           yield* prompt
-          if (!interactive && sent) {
+          if (waits && sent) {
             const ended = yield* orQuit(agent.awaitIdle)
             if (Option.isNone(ended)) return yield* stop
             const end = ended.value
