@@ -50,6 +50,12 @@ export const note = (part: Prompt.FilePart, more = ""): string => {
   return `[Attached: ${file === undefined ? (part.fileName ?? part.mediaType) : Attachment.describe(file)}${more}]`
 }
 
+/** Names of files, for people: `a.png, b.png and 3 more`. */
+export const named = (files: ReadonlyArray<Prompt.FilePart>): string => {
+  const names = files.slice(0, 3).map(({ fileName, mediaType }) => fileName ?? mediaType)
+  return `${names.join(", ")}${files.length > names.length ? ` and ${files.length - names.length} more` : ""}`
+}
+
 /** What is said in place of a file that the store has lost. */
 export const lost = (file: Attachment.Attachment): string =>
   `[Attached: ${Attachment.describe(file)}; its content is not in the store any more]`
@@ -69,6 +75,12 @@ export const missingIn = (messages: Messages): ReadonlyArray<string> => {
     }
   }
   return [...found]
+}
+
+/** The same message without those of these files that it has: the model is told that its provider refused them. */
+export const without = (message: Prompt.Message, refused: ReadonlySet<Prompt.FilePart>): Prompt.Message => {
+  const why = refused.size > 1 ? "; the provider refused it, or a file beside it" : "; the provider refused it"
+  return replaced(message, (part) => (refused.has(part) ? PromptMessage.text(note(part, why)) : part))
 }
 
 /** As a journal has it: no bytes that are kept by their content. */
@@ -91,17 +103,20 @@ export const loaded = (message: Prompt.Message, contents: Contents): Prompt.Mess
   })
 
 /**
- * The prompt for a model that takes these types only, such as one that was chosen later: it is told what there was. The
- * same prompt where it takes all of them.
+ * The prompt for a model that takes these types only, such as one that was chosen later, and without files that it is
+ * not to be given: it is told what there was. The same prompt where it is given all of them.
  */
 export const readable = (
   prompt: Prompt.Prompt,
-  { inputs }: { readonly inputs?: ReadonlyArray<string> | undefined }
+  { inputs }: { readonly inputs?: ReadonlyArray<string> | undefined },
+  withheld: ReadonlySet<Prompt.FilePart> | undefined
 ) => {
-  if (inputs === undefined) return prompt
-  const takes = ({ mediaType }: Prompt.FilePart) => inputs.some((input) => MediaType.covers(input, mediaType))
+  if (inputs === undefined && withheld === undefined) return prompt
+  const takes = ({ mediaType }: Prompt.FilePart) => inputs?.some((input) => MediaType.covers(input, mediaType)) ?? true
   const content = prompt.content.map((message) =>
-    replaced(message, (part) => (takes(part) ? part : PromptMessage.text(note(part, "; this model cannot read it"))))
+    replaced(withheld === undefined ? message : without(message, withheld), (part) =>
+      takes(part) ? part : PromptMessage.text(note(part, "; this model cannot read it"))
+    )
   )
   return content.every((message, at) => message === prompt.content[at]) ? prompt : PromptMessage.prompt(content)
 }

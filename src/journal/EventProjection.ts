@@ -336,6 +336,8 @@ export class EventProjection {
   }
 
   private shorten({ messages, reason }: EntryOf<"HistoryReplaced">): void {
+    // What was refused is noted in its place: nothing was made shorter.
+    if (reason === "files_refused") return
     const kept = messages.filter((message) => History.metadata(message).summary !== true).length
     const removed = Math.max(0, this.messages - kept)
     this.messages = messages.length

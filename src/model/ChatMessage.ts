@@ -9,6 +9,7 @@ import * as Either from "effect/Either"
 import * as FileData from "./FileData.js"
 import type { Request, ToolChoice } from "./ModelPort.js"
 import * as OfferedTool from "./OfferedTool.js"
+import * as SentJson from "./SentJson.js"
 
 export type ChatMessage =
   | { readonly role: "system"; readonly content: string }
@@ -119,7 +120,7 @@ const functionCall = (part: Prompt.ToolCallPart): FunctionCall => ({
   type: "function",
   function: {
     name: part.name,
-    arguments: JSON.stringify(OfferedTool.sentArguments(part.params))
+    arguments: SentJson.stringify(OfferedTool.sentArguments(part.params))
   }
 })
 

@@ -27,6 +27,7 @@ import * as WebAddress from "../core/WebAddress.js"
 import { Answer } from "./Answer.js"
 import type * as Model from "./Model.js"
 import * as ProviderError from "./ProviderError.js"
+import * as SentJson from "./SentJson.js"
 
 /**
  * Which server and model, with which key. `contextWindow` and `maxOutputTokens` are in tokens.
@@ -170,7 +171,7 @@ const requestOf = (
         catch: () => notJson
       })
     )
-    const body = yield* Effect.mapError(HttpBody.json(asked.body), () => notJson)
+    const body = yield* Effect.try({ try: () => SentJson.stringify(asked.body), catch: () => notJson })
     return HttpClientRequest.post(addressOf(base, asked.path)).pipe(
       HttpClientRequest.setHeaders(asked.headers ?? {}),
       HttpClientRequest.setHeaders(options.headers ?? {}),
@@ -179,7 +180,7 @@ const requestOf = (
         options.apiKey === undefined
           ? request
           : HttpClientRequest.setHeader(request, ...protocol.keyHeader(Redacted.value(options.apiKey))),
-      HttpClientRequest.setBody(body)
+      HttpClientRequest.setBody(HttpBody.text(body, "application/json"))
     )
   }).pipe(Effect.mapError((detail) => ProviderError.refused(source, detail)))
 

@@ -20,6 +20,7 @@ import * as ForeignField from "./ForeignField.js"
 import * as FileData from "./FileData.js"
 import * as Model from "./Model.js"
 import * as OfferedTool from "./OfferedTool.js"
+import * as SentJson from "./SentJson.js"
 import { ofVendor, type Options } from "./ProviderAddress.js"
 import * as OpenAiReply from "./OpenAiReply.js"
 
@@ -197,7 +198,7 @@ const assistantItems = (
       case "tool-call": {
         if (part.providerExecuted) break
         const { name, params } = part
-        const args = JSON.stringify(OfferedTool.sentArguments(params))
+        const args = SentJson.stringify(OfferedTool.sentArguments(params))
         const called = { call_id: part.id, name: OfferedTool.named(tools, name), arguments: args }
         items.push({ ...named, type: "function_call", ...called })
         break

@@ -4,6 +4,7 @@
  * A transient failure is retried after a delay that doubles, or that the provider named. Interrupting the generation
  * keeps the text that had arrived.
  */
+import type * as Prompt from "@effect/ai/Prompt"
 import * as Cause from "effect/Cause"
 import * as Channel from "effect/Channel"
 import type * as Chunk from "effect/Chunk"
@@ -42,7 +43,9 @@ export class Generation implements SilenceWatch.Host {
     readonly model: Model.Service,
     private readonly newCallId: () => string,
     private readonly turnFiber: Pick<TurnFiber, "interruptSection" | "abandon">,
-    output: TypedOutput | undefined
+    output: TypedOutput | undefined,
+    /** Files that the model is not given. */
+    private readonly withheld: ReadonlySet<Prompt.FilePart> | undefined
   ) {
     this.asked = output?.asked(model, session.tools.tools)
     this.collector = this.newCollector()
@@ -110,7 +113,7 @@ export class Generation implements SilenceWatch.Host {
     setStatus(session, "thinking")
     const { agent, sessionId } = session.origin
     const { history } = session
-    const prompt = history.hasFiles() ? AttachedFile.readable(history.prompt, model) : history.prompt
+    const prompt = history.hasFiles() ? AttachedFile.readable(history.prompt, model, this.withheld) : history.prompt
     const { tools } = session.tools
     const request: Model.Request =
       asked === undefined

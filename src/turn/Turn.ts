@@ -15,6 +15,7 @@
  * A turn that waits for a person holds this one generator and nothing nested: a generator for each step would cost 0.4 µs a
  * step and 0.65 KB for every waiting agent. The model call has one of its own, which is gone by then.
  */
+import type * as Prompt from "@effect/ai/Prompt"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -40,6 +41,7 @@ import * as SessionSpan from "./SessionSpan.js"
 import * as TokenBudget from "./TokenBudget.js"
 import type { TypedOutput } from "./TypedOutput.js"
 import * as ToolBatch from "./ToolBatch.js"
+import * as RefusedFiles from "./RefusedFiles.js"
 import { RepetitionLimit } from "./RepetitionLimit.js"
 import { Cancelled, Completed, Failed, Halted, TurnLimit, type TurnEnd } from "../event/TurnEnd.js"
 
@@ -93,6 +95,8 @@ export class Turn {
   private recoveries = 0
   /** What the last model call took of the context window. */
   private context: AgentEvent.ContextUse | undefined
+  /** Why the model was asked again without these files. */
+  private refused: { readonly cause: Cause.Cause<ModelError>; readonly files: Files } | undefined
   private readonly repetition: RepetitionLimit
   crash: Cause.Cause<never> | undefined
   /** Interrupts the model's answer. */
@@ -150,10 +154,11 @@ export class Turn {
           const shorter = this.isToBeShortened(reply.cause)
             ? yield* Effect.interruptible(compaction.recover(++this.recoveries, () => this.readSteering()))
             : false
-          if (shorter) continue
-          yield* this.modelFailed(reply.cause)
+          if (shorter || this.isForFiles(reply.cause)) continue
+          yield* this.modelFailed(this.refused?.cause ?? reply.cause)
           return
         }
+        if (this.refused !== undefined) this.leaveOut(this.refused.files, reply.value)
         this.recoveries = 0
         compaction.reported(this.context?.tokens ?? 0)
         if (reply.value.calls.length === 0) {
@@ -277,7 +282,7 @@ export class Turn {
     setStatus(session, "thinking")
     emit(session, { _tag: "ModelCallStarted", model: model.id, step: this.count })
     state.cut = this.cut
-    return new Generation(session, model, newCallId, this.fiber, output)
+    return new Generation(session, model, newCallId, this.fiber, output, this.refused?.files)
   }
 
   /** Whether the model was silent for too long, and neither a stop nor an interjection is pending. */
@@ -340,6 +345,23 @@ export class Turn {
   private isToBeShortened(cause: Cause.Cause<ModelError>): boolean {
     const isTooLong = Option.exists(Cause.failureOption(cause), ({ _tag }) => _tag === "ContextTooLong")
     return isTooLong && this.recoveries < Compaction.maxRecoveries
+  }
+
+  /** Whether files in the history may be why it failed. Then the model is asked again without them, once. */
+  private isForFiles(cause: Cause.Cause<ModelError>): boolean {
+    const { session } = this.options
+    const failure = Option.getOrUndefined(Cause.failureOption(cause))
+    if (this.refused !== undefined || failure === undefined || !session.history.hasFiles()) return false
+    const files = RefusedFiles.suspected(session, failure)
+    if (files.size > 0) this.refused = { cause, files }
+    return files.size > 0
+  }
+
+  private leaveOut(files: Files, { content, finishReason }: Generated): void {
+    // Words that cut it off at once say nothing of the files.
+    if (finishReason === interrupted && content.length === 0) return
+    this.refused = undefined
+    RefusedFiles.leaveOut(this.options.session, files)
   }
 
   private proposed({ calls, content }: Generated): ToolBatch.ToolBatch {
@@ -427,6 +449,8 @@ export class Turn {
 // -----------------------------------------------------------------------------------------------------------------
 
 const interrupted = "interrupted"
+
+type Files = ReadonlySet<Prompt.FilePart>
 
 const stopped = ({ reason }: StopSignal, steps: number): TurnEnd =>
   reason !== undefined && "halt" in reason

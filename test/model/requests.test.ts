@@ -5,6 +5,7 @@ import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as FastCheck from "effect/FastCheck"
 import * as Redacted from "effect/Redacted"
 import * as LanguageModel from "@effect/ai/LanguageModel"
 import * as Stream from "effect/Stream"
@@ -12,6 +13,7 @@ import * as LanguageModelAdapter from "../../src/model/LanguageModelAdapter.js"
 import type * as Model from "../../src/model/Model.js"
 import * as ThinkingSetting from "../../src/model/ThinkingSetting.js"
 import * as ModelRegistry from "../../src/model/ModelRegistry.js"
+import * as SentJson from "../../src/model/SentJson.js"
 import { ask, asker, collect, failureOf, key, tools } from "../kit/ModelSample.js"
 import * as ModelServer from "../kit/ModelServer.js"
 import type { Wire } from "../kit/Wire.js"
@@ -241,6 +243,61 @@ for (const wire of wires) {
 }
 
 const wireOf = (provider: Provider): Wire => wires.find((wire) => wire.provider === provider) ?? assert.fail(provider)
+
+describe("words with half a surrogate pair", () => {
+  const asText = (text: string) => Buffer.from(text).toString()
+  const isWhole = (value: unknown): boolean =>
+    typeof value === "string"
+      ? value === asText(value)
+      : typeof value !== "object" || value === null || Object.values(value).every(isWhole)
+  const prompt = Prompt.make([
+    { role: "system", content: "Be \udc00brief." },
+    { role: "user", content: [{ type: "text", text: "a\ud83d, \\ud83d and \u{1f600}?" }] },
+    {
+      role: "assistant",
+      content: [
+        { type: "text", text: "I look\ud800." },
+        { type: "tool-call", id: "call_1", name: "read_file", params: { path: "x\udfff" }, providerExecuted: false }
+      ]
+    },
+    {
+      role: "tool",
+      content: [
+        {
+          type: "tool-result",
+          id: "call_1",
+          name: "read_file",
+          isFailure: false,
+          providerExecuted: false,
+          result: "y\ud800"
+        }
+      ]
+    }
+  ])
+
+  for (const wire of wires) {
+    it.live(`are sent as text to ${wire.provider}`, () =>
+      Effect.gen(function* () {
+        const body = yield* sent(wire, { prompt })
+        assert.isTrue(isWhole(body))
+        const text = JSON.stringify(body)
+        assert.include(text, JSON.stringify("a\ufffd, \\ud83d and \u{1f600}?"))
+        // The arguments may be JSON in JSON.
+        assert.include(text.replaceAll('\\"', '"'), '{"path":"x\ufffd"}')
+        assert.notInclude(text, "udfff")
+      })
+    )
+  }
+
+  it("are written as JSON that is text", () => {
+    const unit = FastCheck.constantFrom("\ud83d", "\ude00", "\\", "u", "d", "8", "3", '"', "\n", "é")
+    FastCheck.assert(
+      FastCheck.property(FastCheck.array(FastCheck.string({ unit, maxLength: 12 })), (strings) => {
+        assert.deepStrictEqual(JSON.parse(SentJson.stringify(strings)), strings.map(asText))
+      })
+    )
+  })
+})
 
 describe("what only one provider knows", () => {
   it.live("anthropic keeps what it has read up to the marks, the last four of them", () =>
