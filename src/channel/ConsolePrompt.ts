@@ -10,6 +10,7 @@ import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as ForeignJson from "../core/ForeignJson.js"
 import * as Origin from "../core/Origin.js"
+import * as Redaction from "../core/Redaction.js"
 import * as Field from "../interaction/Field.js"
 import type { Answer, Approve, ApproveAnswer, ApproveOption, Interaction } from "../interaction/Interaction.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
@@ -273,7 +274,10 @@ const projectOption: ApproveOption = {
 const helpOption: ApproveOption = { short: "m", full: "more", description: "all options" }
 
 const isForProject = ({ approvalKey, options }: Approve, { project }: Pick<Options, "project">): boolean =>
-  project === true && approvalKey !== "" && options.some(({ full }) => full === "always")
+  project === true && approvalKey !== "" && isPublic(approvalKey) && options.some(({ full }) => full === "always")
+
+/** A rule that is kept holds no secret, and no mask: that would make it another rule. */
+const isPublic = (key: string): boolean => !Redaction.isMasked(key) && Redaction.shapesOnly.text(key) === key
 
 const optionsOf = (interaction: Approve, options: Pick<Options, "project">): ReadonlyArray<ApproveOption> =>
   isForProject(interaction, options)

@@ -119,6 +119,14 @@ export const summarize = (value: unknown, redactor: Pick<Masking, "text"> = shap
   return text.length <= limit ? text : `${text.slice(0, limit - 1)}…`
 }
 
+/**
+ * Whether something was masked in a JSON-like value: it is not what was written, so it must not run.
+ *
+ * @since 0.1.0
+ * @category predicates
+ */
+export const isMasked = (value: unknown): boolean => JSON.stringify(value)?.includes(mask) === true
+
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------

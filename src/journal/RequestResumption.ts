@@ -1,6 +1,7 @@
 /** Open questions of another process, reused with their ids until the resumed turn has caught up with that process. */
 import { canonicalJson } from "../core/CanonicalJson.js"
 import type { ToolCallId } from "../core/Id.js"
+import * as Redaction from "../core/Redaction.js"
 import type * as Interaction from "../interaction/Interaction.js"
 import * as InteractionRequest from "../interaction/InteractionRequest.js"
 import type { Service } from "../interaction/ResumedRequests.js"
@@ -46,6 +47,10 @@ const isAsked = (
   toolCallId: ToolCallId | undefined
 ): boolean => {
   const { interaction } = before
-  if (interaction._tag === "Approve") return now._tag === "Approve" && interaction.toolCallId === toolCallId
+  if (interaction._tag === "Approve") {
+    // With a secret, an edit is not kept: the call asks as it was before, and no answer to the edited one is about that.
+    const isEditLost = Redaction.isMasked(interaction.editable?.current)
+    return now._tag === "Approve" && interaction.toolCallId === toolCallId && !isEditLost
+  }
   return InteractionRequest.callOf(before) === toolCallId && canonicalJson(interaction) === asked
 }

@@ -18,6 +18,7 @@ import type { InteractionJournal } from "../broker/InteractionJournal.js"
 import * as InteractionRequest from "../interaction/InteractionRequest.js"
 import type { Resolution } from "../permission/PermissionGate.js"
 import type { Snapshot } from "../permission/PermissionState.js"
+import * as SessionRule from "../permission/SessionRule.js"
 import type { ToolCall, ToolResult } from "../tool/ToolCall.js"
 import * as AttachedFile from "../conversation/AttachedFile.js"
 import * as History from "../conversation/History.js"
@@ -162,11 +163,12 @@ export class SessionRecorder {
       this.begun = permissions
       return
     }
-    const { default: fallback, plan, told, ...rest } = permissions
+    const { allow, default: fallback, deny, plan, told, ...rest } = permissions
     this.journal.note({
       _tag: "PermissionsChanged",
       permissions: {
         ...rest,
+        ...SessionRule.kept({ allow, deny }, this.redactor),
         ...(fallback === undefined ? {} : { default: fallback }),
         ...(plan === undefined ? {} : { plan }),
         ...(told === undefined ? {} : { told })
@@ -228,7 +230,8 @@ export const interactions = (
             requestId,
             by,
             ...(roles && { roles }),
-            answer,
+            // Masking keeps the shape.
+            answer: redactor.value(answer) as typeof answer,
             digest: interaction.needs.digest
           })
         : Effect.void,
@@ -245,7 +248,9 @@ export const interactions = (
           _tag: "InteractionSettled",
           requestId,
           status: "answered",
-          ...(Interaction.isSecret(interaction._tag) ? {} : { answer: Interaction.encodeAnswer(interaction, answer) }),
+          ...(Interaction.isSecret(interaction._tag)
+            ? {}
+            : { answer: redactor.value(Interaction.encodeAnswer(interaction, answer)) }),
           by,
           ...(how === "timeout" || how === "yolo" ? { how } : {})
         })

@@ -7,8 +7,9 @@
  * @since 0.1.0
  */
 import type * as Prompt from "@effect/ai/Prompt"
+import * as Predicate from "effect/Predicate"
 import type { MessageId, RequestId, SessionId } from "../core/Id.js"
-import type * as Redaction from "../core/Redaction.js"
+import * as Redaction from "../core/Redaction.js"
 import * as Todo from "../core/Todo.js"
 import type { Usage } from "../event/AgentEvent.js"
 import type { TurnEnd } from "../event/TurnEnd.js"
@@ -308,6 +309,10 @@ const verbatim: Redaction.Redactor = {
   flow: () => ({ push: (piece) => piece, end: () => "" })
 }
 
+/** What was masked in an answer would run otherwise than it was decided. Words beside a decision may be masked. */
+const isWhole = (answer: unknown): boolean =>
+  !Redaction.isMasked(Predicate.isRecord(answer) && "decision" in answer ? { ...answer, comment: "" } : answer)
+
 const noResult = "The program ended while this call was under way. Whether it took effect is not known."
 
 /** One session while it is folded. The snapshot that it is made from is not changed. */
@@ -401,7 +406,7 @@ class SnapshotFold {
       case "InteractionSettled":
         return this.settle(fact)
       case "VoteGiven":
-        this.votes = [...this.votes, fact.entry]
+        if (isWhole(fact.entry.answer)) this.votes = [...this.votes, fact.entry]
         return
       case "HistoryReplaced":
         this.history = History.make(fact.entry.messages, verbatim)
@@ -440,8 +445,8 @@ class SnapshotFold {
 
   private settle({ entry, request }: FactOf<"InteractionSettled">): void {
     const { answer, by, how, status } = entry
-    // An open request is asked again, and so is a secret, whose answer is never stored.
-    const isDecided = status === "cancelled" || (status === "answered" && answer !== undefined)
+    // An open request is asked again, and so is a secret, whose answer is never stored, and what was masked in one.
+    const isDecided = status === "cancelled" || (status === "answered" && answer !== undefined && isWhole(answer))
     if (request === undefined || this.reading.turn === undefined || by === undefined || !isDecided) return
     this.answered = [
       ...this.answered,

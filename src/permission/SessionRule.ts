@@ -2,7 +2,9 @@
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import * as Nearest from "../core/Nearest.js"
+import * as Redaction from "../core/Redaction.js"
 import * as CommandText from "../shell/CommandText.js"
+import * as Remembered from "../shell/Remembered.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 
 /**
@@ -27,6 +29,8 @@ export const of = (
 ): Either.Either<string, PatternRefused> => {
   const text = CommandText.trim(pattern)
   const refused = (message: string) => Either.left(new PatternRefused({ pattern, message }))
+  if (Redaction.isMasked(text))
+    return refused(`${Redaction.mask} stands for a secret, and would be a class of letters here. Write * in its place.`)
   if (text === "") return refused("What is allowed or denied is a tool's name, a pattern or a command.")
   const entry = /["'\\]/.test(text) ? text : text.replace(/[ \t]+/g, " ")
   if (verb === "allow" && CommandText.namesNothing(entry))
@@ -35,9 +39,37 @@ export const of = (
   return missing === undefined ? Either.right(entry) : refused(missing)
 }
 
+/**
+ * The entries of a session's lists as a journal keeps them, without secrets. A mask in an entry would make it cover other
+ * calls: what is allowed with a secret in it holds in this process only, and what is denied is denied more widely.
+ */
+export const kept = (
+  { allow, deny }: { readonly allow: ReadonlyArray<string>; readonly deny: ReadonlyArray<string> },
+  redactor: Pick<Redaction.Masking, "text">
+) => ({
+  allow: allow.filter((entry) => redactor.text(entry) === entry),
+  deny: deny.map((entry) => {
+    const masked = redactor.text(entry)
+    return masked === entry ? entry : wider(masked)
+  })
+})
+
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** A pattern over everything that an entry covered before secrets in it were masked. */
+const wider = (masked: string): string => {
+  const text = masked.replaceAll(Redaction.mask, gap)
+  if (!Remembered.is(text)) return text.replaceAll(gap, "*")
+  const remembered = Remembered.parse(text)
+  if (remembered._tag === "Program") return `${remembered.program} *`
+  // What quotes, blanks and wildcards of the command mean in a pattern is left open too.
+  return `*${remembered.command}*`.replace(/[^\w./:@%+=~-]+/g, "*")
+}
+
+/** A letter that no command has. */
+const gap = "\uffff"
 
 /** A call by its tool and arguments; `f() …` begins a function of a shell. */
 const call = /^([\w-]+)\((?!\)\s)/

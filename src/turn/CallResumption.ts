@@ -4,7 +4,6 @@
  */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import { canonicalJson } from "../core/CanonicalJson.js"
 import * as Redaction from "../core/Redaction.js"
 import type { ToolOutcome } from "../core/ToolOutcome.js"
 import type { Denied, Verdict } from "../permission/PermissionGate.js"
@@ -84,7 +83,7 @@ const of = (
     return denied({ granted, method, reason })
   }
   const encoded = started?.params ?? decided?.params ?? call.params
-  const isMasked = canonicalJson(encoded).includes(Redaction.mask)
+  const isMasked = Redaction.isMasked(encoded)
   // Nobody is asked about what would not be the same call.
   if (SessionSnapshot.stateOf(past) === "proposed") return isMasked ? lost : undefined
   const params = entry?.decode(encoded)

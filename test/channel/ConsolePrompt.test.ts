@@ -54,6 +54,18 @@ describe("render", () => {
     })
   )
 
+  it.effect("offers to keep a rule for the project, but none with a secret in it", () =>
+    Effect.gen(function* () {
+      const offered = (approvalKey: string) =>
+        Effect.map(InteractionSample.request(approve({ approvalKey })), (request) =>
+          ConsolePrompt.render(request, { ...look, project: true }).help.some((line) => line.includes("[p]roject"))
+        )
+      assert.isTrue(yield* offered("ls -l"))
+      for (const key of ["curl [REDACTED] u", "psql postgres://app:letmein@db/x", ""])
+        assert.isFalse(yield* offered(key), key)
+    })
+  )
+
   it.effect("colours a diff, and says what is missing and what to beware of", () =>
     Effect.gen(function* () {
       const display = {

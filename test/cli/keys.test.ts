@@ -120,7 +120,7 @@ describe("keys at a terminal", () => {
             yield* screen.type("more words\r")
             yield* ends("from you: more words")
             yield* screen.type(stop)
-            yield* screen.sees((text) => /cancelled \(user\) —$/.test(text))
+            yield* screen.sees((text) => text.endsWith("cancelled (user) —"))
             yield* screen.type("/status\r")
             yield* screen.sees((text) => /Mode: [^\n]*\nContext: [^\n]*$/.test(text))
           }
