@@ -70,8 +70,6 @@ export class Job {
   readonly command: string
   /** What it printed, secrets masked. */
   readonly printed = new PrintedTail(capacity)
-  /** What its agent has seen of that. */
-  private seen = 0
   ended: Ended | undefined
   /** The sentence of a command that never began. */
   failure: string | undefined
@@ -119,8 +117,8 @@ export class Job {
     const { printed } = this
     const quiet = Effect.gen(this, function* () {
       yield* this.spoke
-      for (let length = -1; length !== printed.length;) {
-        length = printed.length
+      for (let heard = -1; heard !== printed.heard;) {
+        heard = printed.heard
         yield* Effect.sleep(pause)
       }
     })
@@ -138,8 +136,7 @@ export class Job {
 
   /** What its agent has not seen yet, which it has seen then. */
   look(): string {
-    const { leftOut, text } = this.printed.since(this.seen, this.options.maxShown)
-    this.seen = this.printed.length
+    const { leftOut, text } = this.printed.unseen(this.options.maxShown)
     if (this.ended !== undefined) this.takeBack?.()
     return leftOut === 0 ? text : `[… ${leftOut} characters left out]\n${text}`
   }

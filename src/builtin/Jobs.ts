@@ -278,7 +278,7 @@ class AllJobs implements Service {
 
   tail(root: SessionId, id: string, limit = Infinity): Effect.Effect<Tail, JobUnknown> {
     return Effect.map(this.job(root, id, false), (job) => {
-      const { leftOut, text } = job.printed.since(0, limit)
+      const { leftOut, text } = job.printed.last(limit)
       return { ...listed(job), text, leftOut }
     })
   }

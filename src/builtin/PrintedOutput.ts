@@ -8,6 +8,7 @@ import type * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as Directory from "../core/Directory.js"
+import { PrintedRows } from "../tool/PrintedRows.js"
 
 export interface PrintedOutput {
   /** Takes the next bytes and returns them for live output, as {@link reader} does. Never fails. */
@@ -38,6 +39,7 @@ export const make = (options: Options): PrintedOutput => {
   const headLength = Math.floor((options.maxLength * 2) / 3)
   const tailLength = options.maxLength - headLength
   const bytesReader = reader()
+  const rows = new PrintedRows()
   let head = ""
   let tail = ""
   let length = 0
@@ -83,10 +85,10 @@ export const make = (options: Options): PrintedOutput => {
     push: (bytes) =>
       Effect.suspend(() => {
         const styled = bytesReader.push(bytes)
-        return Effect.as(take(bare(styled)), styled)
+        return Effect.as(take(rows.push(bare(styled))), styled)
       }),
     finish: Effect.gen(function* () {
-      yield* take(bare(bytesReader.end()))
+      yield* take(rows.push(bare(bytesReader.end())) + rows.end())
       if (length <= options.maxLength) return { text: head + tail }
       const end = tail.slice(-tailLength)
       const left = length - head.length - end.length
@@ -105,13 +107,17 @@ export const make = (options: Options): PrintedOutput => {
   }
 }
 
-/** Text without escape sequences and control characters; carriage returns end a line. */
+/** Text without escape sequences and control characters, as it stands in the end: see `PrintedRows`. */
 export const readable = (text: string): string => {
   const cleaner = makeCleaner()
-  return bare(cleaner.push(text) + cleaner.end())
+  const rows = new PrintedRows()
+  return rows.push(bare(cleaner.push(text) + cleaner.end())) + rows.end()
 }
 
-/** The same for bytes that arrive in pieces, but with the colours and weights that they were printed with. */
+/**
+ * For bytes that arrive in pieces: text without escape sequences, but with the colours and weights that it was printed
+ * with, and without control characters, but with carriage returns that do not end a line.
+ */
 export const reader = () => {
   const decoder = new TextDecoder("utf-8")
   const cleaner = makeCleaner()
@@ -139,7 +145,7 @@ const sequence =
 const control = /[\0-\x08\x0b-\x1f\x7f-\x9f]/
 const controls = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]/g
 /** A carriage return and a line end may have styles in between. */
-const returns = /\r((?:\x1b\[[\d;:]*m)*)\n?/g
+const returns = /\r((?:\x1b\[[\d;:]*m)*)(\n?)/g
 const lastReturn = /\r(?:\x1b\[[\d;:]*m)*$/
 /** An unfinished sequence longer than this is not one. */
 const maxSequence = 4_096
@@ -147,7 +153,8 @@ const maxSequence = 4_096
 /** Takes text in pieces; a sequence that may continue in the next piece is held back. */
 const makeCleaner = () => {
   let held = ""
-  const withLines = (text: string): string => text.replace(returns, "$1\n")
+  const withLines = (text: string): string =>
+    text.replace(returns, (_, styles: string, end: string) => styles + (end === "" ? "\r" : end))
   return {
     push: (piece: string): string => {
       const text = held + piece

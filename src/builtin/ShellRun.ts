@@ -6,9 +6,10 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
+import * as Scope from "effect/Scope"
 import { IdGenerator } from "../core/Id.js"
 import * as Sandbox from "../sandbox/Sandbox.js"
-import * as ToolOutput from "../tool/ToolOutput.js"
+import * as LiveOutput from "./LiveOutput.js"
 import * as PrintedOutput from "./PrintedOutput.js"
 import * as ShellProcess from "./ShellProcess.js"
 import { WorkspaceRoot, type Target } from "./WorkspaceRoot.js"
@@ -58,8 +59,8 @@ export const check = (params: Params): Effect.Effect<Target, string, WorkspaceRo
   })
 
 /**
- * Runs a command to its end. What it prints goes to the call's `ToolOutput` as it arrives, the first million characters of
- * it. Fails with a sentence when it cannot be started, and, with what was printed so far, when its time is up.
+ * Runs a command to its end. What it prints goes to the call's `ToolOutput` as it arrives: see `LiveOutput`. Fails with a
+ * sentence when it cannot be started, and, with what was printed so far, when its time is up.
  */
 export const run =
   (
@@ -123,20 +124,15 @@ export const run =
 const defaultTimeout = "120 seconds"
 const maxTimeout = 86_400
 const lastWords = "500 millis"
-/** Characters that are shown while they arrive. */
-const maxLive = 1_000_000
 
-const collect = (child: ShellProcess.ShellProcess, printed: PrintedOutput.PrintedOutput) => {
-  let live = 0
-  return ShellProcess.read(child, (bytes) =>
-    Effect.flatMap(printed.push(bytes), (styled) => {
-      const text = PrintedOutput.bare(styled)
-      if (styled === "" || live >= maxLive) return Effect.void
-      // Styles count too: a command may print nothing else.
-      live += styled.length
-      const notice = live >= maxLive ? "\n[more output follows and is not shown while it arrives]\n" : ""
-      const styles = styled === text ? {} : { styled: styled + notice }
-      return ToolOutput.emit({ stream: "stdout", text: text + notice, ...styles })
-    })
-  )
-}
+const collect = (child: ShellProcess.ShellProcess, printed: PrintedOutput.PrintedOutput) =>
+  // Reading has a scope of its own, which ends before the last row is written.
+  Effect.flatMap(Effect.scope, (scope) => {
+    const live = LiveOutput.make()
+    const take = (bytes: Uint8Array) => Scope.extend(Effect.flatMap(printed.push(bytes), live.push), scope)
+    return Effect.either(ShellProcess.read(child, take)).pipe(
+      Effect.tap(live.end),
+      Effect.onInterrupt(() => Effect.timeoutOption(Effect.interruptible(live.end), lastWords)),
+      Effect.flatten
+    )
+  })

@@ -205,6 +205,7 @@ export const AgentEvent = /* @__PURE__ */ Lazy.schema(() =>
     event("ToolOutput", {
       toolCallId: ToolCallId,
       stream: Schema.Literal("stdout", "stderr"),
+      /** A carriage return goes back to the beginning of the row, as bars of progress do. */
       text: Schema.String,
       /** The same with its colours and weights, as a terminal takes them (SGR). Absent where it has none of its own. */
       styled: Schema.optional(Schema.String)

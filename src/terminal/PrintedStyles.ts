@@ -9,7 +9,10 @@ import * as TerminalText from "./TerminalText.js"
 
 /** Reads what one command prints, piece by piece. */
 export interface PrintedStyles {
-  /** The next piece, made harmless; each of its lines opens and closes its own styles. */
+  /**
+   * The next piece, made harmless; each of its lines opens and closes its own styles. A carriage return stays where it
+   * goes back to the beginning of a line: see `PrintedRows`.
+   */
   readonly take: (piece: string) => string
 }
 
@@ -26,7 +29,7 @@ export const make = (color: boolean): PrintedStyles => {
       let out = ""
       for (const [index, part] of text.split(graphics).entries()) {
         if (index % 2 === 1) look = changed(look, part)
-        else out += styled(TerminalText.sanitize(part), color ? styleOf(look) : 0)
+        else out += styled(sanitized(part), color ? styleOf(look) : 0)
       }
       return out
     }
@@ -69,7 +72,10 @@ const unended = /(?:\r|(?:\x1b|(?:\x1b\[|\x9b)[\d;:]*))$/
 const longestSequence = 64
 
 const styled = (text: string, style: number): string =>
-  style === 0 || text === "" ? text : text.replace(/[^\n]+/g, (line) => StyledText.line([{ text: line, style }]))
+  style === 0 || text === "" ? text : text.replace(/[^\n\r]+/g, (line) => StyledText.line([{ text: line, style }]))
+
+const sanitized = (text: string): string =>
+  text.replaceAll("\r\n", "\n").split("\r").map(TerminalText.sanitize).join("\r")
 
 /** Only a hue can be a background: it is drawn as the inverse of letters, which are then seen on any terminal. */
 const styleOf = ({ background, color, isInverse, weight }: Look): number =>

@@ -11,15 +11,33 @@
 
 /** Foreign text made harmless: newlines stay, tabs become spaces, every other control or escape sequence is removed. */
 export const sanitize = (text: string): string =>
-  isPlain(text)
-    ? text
-    : text
-        .replace(lineBreaks, "\n")
-        .replaceAll("\t", tab)
-        .replace(stringSequences, "")
-        .replace(controlSequences, "")
-        .replace(controls, "")
-        .replace(hidden, "")
+  isPlain(text) ? text : text.replace(lineBreaks, "\n").replace(sequences, "").replaceAll("\t", tab).replace(hidden, "")
+
+/** {@link sanitize} for a text that arrives in pieces. */
+export interface Sanitizer {
+  /** Takes the next piece; returns what can be shown now. A sequence that may go on in the next piece is held back. */
+  readonly push: (piece: string) => string
+  /** Returns what was held back. */
+  readonly end: () => string
+}
+
+export const sanitizer = (): Sanitizer => {
+  let held = ""
+  return {
+    push: (piece) => {
+      if (held === "" && isPlain(piece)) return piece
+      const text = held + piece
+      held = unfinished.exec(text.slice(-longestString))?.[0] ?? ""
+      return sanitize(held === "" ? text : text.slice(0, -held.length))
+    },
+    end: () => {
+      // What is no string that lost its end says nothing.
+      const rest = opensString.test(held) ? sanitize(held) : ""
+      held = ""
+      return rest
+    }
+  }
+}
 
 /**
  * Foreign text on which a person decides: characters that a terminal would swallow are shown as `␛`, `␀` or `⟨U+202E⟩`.
@@ -93,14 +111,22 @@ export const isPlain = (text: string): boolean => /^[\n\x20-\x7e]*$/.test(text)
 const isPrintable = (text: string): boolean => /^[\n\t\x20-\x7e]*$/.test(text)
 
 const lineBreaks = /\r\n?|[\u2028\u2029\x85]/g
-// Operating system commands and similar sequences. Their payload stays: a sequence without an end must not swallow the
-// rest.
-const stringSequences = /\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f]|\x1b\\/g
-const controlSequences = /(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b[ -/]*[0-~]/g
+/**
+ * In one pass, so that nothing that is left becomes a sequence: operating system commands and similar, with their payload;
+ * the beginning of one that has no end on its line, which must not swallow the rest; other sequences; other characters.
+ */
+const sequences =
+  /(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])(?:[^\x07\x1b\x90\x98\x9c-\x9f\n]{0,4000}(?:\x07|\x9c|\x1b\\))?|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b[ -/]*[0-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]/g
 const controls = /[\x00-\x09\x0b-\x1f\x7f-\x9f]/g
 // Invisible and direction-changing characters, except the joiner and the selectors used in emoji.
 const hidden =
   /(?![\u200d\ufe0e\ufe0f])[\p{Default_Ignorable_Code_Point}\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]/gu
+/** The beginning of a sequence, of a line end or of a character, at the end of a text. */
+const unfinished =
+  /(?:(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x90\x98\x9c-\x9f\n]{0,4000}\x1b?|(?:\x1b\[|\x9b)[0-?]*[ -/]*|\x1b[ -/]*|\r|[\ud800-\udbff])$/
+const opensString = /^(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])/
+/** Characters of the longest text that is held back, and one more. */
+const longestString = 4_100
 /** Characters in JSON that a terminal would not show. `JSON.stringify` itself escapes lone surrogates. */
 const unseen = /[\x00-\x08\x0b-\x1f\x7f-\x9f\p{Cf}\p{Default_Ignorable_Code_Point}\u2028\u2029]/gu
 export const styles = /(\x1b\[[0-9;]*m)/

@@ -14,6 +14,7 @@ import * as Effect from "effect/Effect"
  */
 export interface Chunk {
   readonly stream: "stdout" | "stderr"
+  /** A carriage return goes back to the beginning of the row, as bars of progress do. */
   readonly text: string
   /** The same with its colours and weights, as a terminal takes them (SGR). Absent where it has none of its own. */
   readonly styled?: string | undefined

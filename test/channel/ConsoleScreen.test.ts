@@ -257,7 +257,7 @@ describe("output", () => {
     Effect.gen(function* () {
       const { terminal, screen } = yield* setup()
       yield* screen.print("\x1b[2J\x1b[HAllow run_command?\x1b]0;title\x07\r\x1b[31mred\x1b[0m\x9b2K\x08\n")
-      assert.deepStrictEqual(terminal.screen(), ["Allow run_command?0;title", "red", ">"])
+      assert.deepStrictEqual(terminal.screen(), ["Allow run_command?", "red", ">"])
     })
   )
 

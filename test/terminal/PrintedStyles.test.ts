@@ -40,7 +40,7 @@ describe("PrintedStyles", () => {
     assert.strictEqual(told("\x1b[8mhidden"), "hidden")
     assert.strictEqual(told("\x1b[30;40mblack on black\x1b[37;47mwhite on white"), "black on blackwhite on white")
     assert.strictEqual(told("\x1b[38;5;0mblack"), "black")
-    assert.strictEqual(told("a\x1b[2Jb\x1b]0;title\x07c\x1b[1Ad\x1b[?1049he"), "ab0;titlecde")
+    assert.strictEqual(told("a\x1b[2Jb\x1b]0;title\x07c\x1b[1Ad\x1b[?1049he"), "abcde")
   })
 
   it("reads the same however it comes in pieces, and lets only our own styles pass", () => {

@@ -4,6 +4,10 @@ import * as PlanMode from "../../permission/PlanMode.js"
 import * as Display from "../../terminal/Display.js"
 import type * as AgentOutline from "./AgentOutline.js"
 
+/** How it ended, where that is not as it should be. */
+export const outcome = ({ fault = "", outcome }: EventOf<"ToolCallEnded">): string =>
+  outcome === "succeeded" ? fault : (wordFor[outcome] ?? outcome)
+
 /** Why a call was denied is said once, and what else its model could do is not for people. */
 export const said = ({ outcome, summary, tool }: EventOf<"ToolCallEnded">): string => {
   // What it says then is for the model, too.
@@ -38,6 +42,9 @@ export const count = (amount: number, what: string): string =>
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** Outcomes that a person would call otherwise. */
+const wordFor: { readonly [outcome: string]: string } = { invalid: "not run" }
 
 /** The tool that proposes a plan. */
 const proposer = "propose_plan"

@@ -1,9 +1,11 @@
 /** What running commands print: the last lines of each while it runs and behind it, and the whole of the last ones on demand. */
+import { PrintedTail } from "../../builtin/PrintedTail.js"
 import type { Text } from "../../channel/ConsoleScreen.js"
 import { ToolCallId } from "../../core/Id.js"
 import * as Display from "../../terminal/Display.js"
 import * as PrintedStyles from "../../terminal/PrintedStyles.js"
 import * as StyledText from "../../terminal/StyledText.js"
+import { PrintedRows } from "../../tool/PrintedRows.js"
 
 export interface Printed {
   readonly begin: (id: ToolCallId, title: string, isShown: boolean) => void
@@ -37,7 +39,7 @@ export const make = (options: { readonly color: boolean; readonly opens?: boolea
   const begin = (id: ToolCallId, call: Pick<Call, "title" | "isShown" | "isOwn">): void => {
     calls.set(id, {
       ...call,
-      pieces: [],
+      text: new KeptText(),
       styles: PrintedStyles.make(options.color),
       last: makeLast(),
       runs: true,
@@ -58,10 +60,8 @@ export const make = (options: { readonly color: boolean; readonly opens?: boolea
     take: (id, text) => {
       const call = calls.get(id)
       if (call === undefined || text === "") return
-      const said = call.styles.take(text)
-      if (said === "") return
-      call.pieces.push(said)
-      call.last.take(said)
+      const rows = call.text.take(call.styles.take(text))
+      call.last.take(rows, call.text.open)
     },
     ran: (id, seconds) => {
       const call = calls.get(id)
@@ -71,7 +71,7 @@ export const make = (options: { readonly color: boolean; readonly opens?: boolea
       const call = calls.get(id)
       if (call === undefined) return []
       call.runs = false
-      if (call.pieces.length === 0) calls.delete(id)
+      if (call.text.isEmpty) calls.delete(id)
       if (!call.isShown) return []
       const isLong = hasFailed || call.isOwn
       const { above, lines } = call.last.lines(isLong ? longTail : tail)
@@ -84,7 +84,7 @@ export const make = (options: { readonly color: boolean; readonly opens?: boolea
     },
     live: (columns, height) => {
       const running = [...calls.values()].filter(
-        ({ isOwn, isShown, pieces, runs }) => isShown && runs && (isOwn || pieces.length > 0)
+        ({ isOwn, isShown, runs, text }) => isShown && runs && (isOwn || !text.isEmpty)
       )
       const each = Math.max(1, Math.floor(height / Math.max(1, running.length)) - 1)
       const rows = running.flatMap((call) => [
@@ -92,21 +92,18 @@ export const make = (options: { readonly color: boolean; readonly opens?: boolea
         ...call.last
           .lines(Math.min(each - (call.isOwn ? 1 : 0), call.isOwn ? longTail : tail))
           .lines.map((line) => rowOf(line, columns, call)),
-        ...(call.isOwn && (call.pieces.length === 0 || call.seconds > 0)
-          ? [rowOf(stillRuns(call), columns, call, dim)]
-          : [])
+        ...(call.isOwn && (call.text.isEmpty || call.seconds > 0) ? [rowOf(stillRuns(call), columns, call, dim)] : [])
       ])
       return rows.slice(-height)
     },
     whole: () => {
-      const call = [...calls.values()].findLast(({ pieces }) => pieces.length > 0)
+      const call = [...calls.values()].findLast(({ text }) => !text.isEmpty)
       if (call === undefined) return undefined
-      const { pieces, title } = call
+      const { text, title } = call
       return {
         title: Display.oneLine(title, 60),
         rows: (columns) =>
-          pieces
-            .join("")
+          text.whole
             .replace(/\n$/, "")
             .split("\n")
             .flatMap((line) => StyledText.rows(PrintedStyles.runs(line), columns, { exact: true }))
@@ -121,7 +118,7 @@ export const make = (options: { readonly color: boolean; readonly opens?: boolea
 
 interface Call {
   readonly title: string
-  readonly pieces: Array<string>
+  readonly text: KeptText
   readonly styles: PrintedStyles.PrintedStyles
   readonly last: Last
   readonly isShown: boolean
@@ -130,9 +127,45 @@ interface Call {
   seconds: number
 }
 
+/** What a call printed: its beginning and its end where it is very much. */
+class KeptText {
+  private readonly rows = new PrintedRows()
+  private readonly first: Array<string> = []
+  private room = mostKept
+  private readonly rest = new PrintedTail(mostKept)
+
+  /** Takes the next piece; yields the rows that have ended with it. */
+  take(piece: string): string {
+    const ended = this.rows.push(piece)
+    if (ended === "") return ended
+    if (this.room > 0) {
+      this.room -= ended.length
+      this.first.push(ended)
+    } else this.rest.push(ended)
+    return ended
+  }
+
+  /** The row that has no end yet. */
+  get open(): string {
+    return this.rows.open
+  }
+
+  get isEmpty(): boolean {
+    return this.first.length === 0 && this.open === ""
+  }
+
+  get whole(): string {
+    const { leftOut, text } = this.rest.last(Infinity)
+    const gap = leftOut === 0 ? "" : `[… ${leftOut} characters are not kept here]\n`
+    // The end of a row that was cut says little, and may be half of a style.
+    return this.first.join("") + gap + (leftOut === 0 ? text : text.slice(text.indexOf("\n") + 1)) + this.open
+  }
+}
+
 /** The last lines of a text that comes in pieces, without blank ones at its end. */
 interface Last {
-  readonly take: (piece: string) => void
+  /** Rows that have ended, and the one that has not. */
+  readonly take: (rows: string, open: string) => void
   /** As many as wanted, and how many there are above them. */
   readonly lines: (most: number) => { readonly lines: ReadonlyArray<string>; readonly above: number }
 }
@@ -146,31 +179,30 @@ const makeLast = (): Last => {
   let count = 0
   /** Blank lines behind those. */
   let blank = 0
-  /** The beginning of the line that has no end yet. */
+  /** The row that has no end yet, and what was given away of it. */
   let open = ""
+  let begun = ""
   const upTo = (line: string): ReadonlyArray<string> => [
     ...ended,
     ...Array.from({ length: Math.min(blank, longTail) }, () => ""),
     line
   ]
-  const addOpen = (text: string): void => {
-    if (open.length < widest) open += text.slice(0, widest - open.length)
-  }
   return {
-    take: (piece) => {
+    take: (rows, rest) => {
       let from = 0
-      for (let end = piece.indexOf("\n"); end >= 0; end = piece.indexOf("\n", from)) {
-        addOpen(piece.slice(from, end))
-        if (isBlank(open)) blank++
+      for (let end = rows.indexOf("\n"); end >= 0; end = rows.indexOf("\n", from)) {
+        const row = (begun + rows.slice(from, end)).slice(0, widest)
+        begun = ""
+        from = end + 1
+        if (isBlank(row)) blank++
         else {
-          ended = upTo(open).slice(-longTail)
+          ended = upTo(row).slice(-longTail)
           count += blank + 1
           blank = 0
         }
-        open = ""
-        from = end + 1
       }
-      addOpen(piece.slice(from))
+      begun = (begun + rows.slice(from)).slice(0, widest)
+      open = (begun + rest).slice(0, widest)
     },
     lines: (most) => {
       const isOpen = !isBlank(open)
@@ -180,23 +212,22 @@ const makeLast = (): Last => {
   }
 }
 
-/** Calls whose output can still be looked at. */
+/** Calls whose output can still be looked at, and characters that are kept of its beginning, and of its end. */
 const kept = 8
+const mostKept = 1_000_000
 
 /** Lines under a call; the long one of what failed, and of what somebody wants to read. */
 const tail = 5
 const longTail = 12
 
-/** Characters of a line that can be seen. A bar of progress may never end its line. */
+/** Characters of a line that can be seen. */
 const widest = 2_000
 
 /** Below a command of the person's own, whose end is all that would be seen of some. */
-const stillRuns = ({ pieces, seconds }: Call): string =>
-  [
-    ...(pieces.length === 0 ? ["nothing printed yet"] : []),
-    ...(seconds === 0 ? [] : [`${seconds} s`]),
-    "Esc stops it"
-  ].join(" · ")
+const stillRuns = ({ seconds, text }: Call): string =>
+  [...(text.isEmpty ? ["nothing printed yet"] : []), ...(seconds === 0 ? [] : [`${seconds} s`]), "Esc stops it"].join(
+    " · "
+  )
 
 const indent = "    "
 const ownIndent = "  "

@@ -26,6 +26,7 @@ import type { AgentEvent, EventOf } from "../../event/AgentEvent.js"
 import type * as EventBus from "../../event/EventBus.js"
 import * as Activity from "./Activity.js"
 import * as CallEnd from "./CallEnd.js"
+import * as Cleaned from "./Cleaned.js"
 import * as TodoLines from "./TodoLines.js"
 import * as Gutter from "./Gutter.js"
 import * as JobReport from "./JobReport.js"
@@ -94,6 +95,7 @@ export const make = ({ sign, color, quiet = false, retold = false, isPastTold = 
   const outline = AgentOutline.make()
   const strands = new Map<SessionId, Strand>()
   const retries = Retries.make()
+  const cleaned = Cleaned.make()
   const todos = new Map<SessionId, ReadonlyArray<Todo.Todo>>()
   const suspensions = new Map<SessionId, string | undefined>()
   /** Whether the main agent's words on the screen end in the middle of a line. */
@@ -222,7 +224,7 @@ export const make = ({ sign, color, quiet = false, retold = false, isPastTold = 
     const named = lastCall === event.toolCallId ? "" : `${event.tool} ${clip(summary, 60)}`
     const what = !succeeded && named === "" ? event.tool : named.trimEnd()
     const mark = succeeded ? Gutter.marks.succeeded : Gutter.marks.failed
-    const outcome = event.outcome === "succeeded" ? (event.fault ?? "") : (wordFor[event.outcome] ?? event.outcome)
+    const outcome = CallEnd.outcome(event)
     const who =
       child === undefined
         ? succeeded
@@ -243,9 +245,9 @@ export const make = ({ sign, color, quiet = false, retold = false, isPastTold = 
     const isMain = node.depth === 0
     switch (event._tag) {
       case "TextDelta":
-        return isMain && quiet ? undefined : say(node, Display.sanitize(event.text))
+        return isMain && quiet ? undefined : say(node, event.text)
       case "ThinkingDelta":
-        return isMain && !quiet ? speech?.think(Display.sanitize(event.text), event.at) : undefined
+        return isMain && !quiet ? speech?.think(event.text, event.at) : undefined
       case "BlockEnded":
         if (isMain && midLine) breakLine()
         if (isMain) thought(event.at)
@@ -387,7 +389,7 @@ export const make = ({ sign, color, quiet = false, retold = false, isPastTold = 
     status: (columns) => Activity.withSign(outline, columns, sign?.()),
     show: (event, width) => {
       columns = width
-      read(event)
+      for (const one of cleaned(event)) read(one)
       const shown = pieces
       pieces = []
       return shown
@@ -469,9 +471,6 @@ interface Strand {
 }
 
 type Words = Omit<Gutter.Line, "changes">
-
-/** Outcomes that a person would call otherwise. */
-const wordFor: { readonly [outcome: string]: string } = { invalid: "not run" }
 
 const refused = "The model refused to say more, or its provider stopped the answer."
 

@@ -28,6 +28,36 @@ describe("Printed", () => {
     )
   })
 
+  it("shows a bar of progress as it stands", () => {
+    assert.deepStrictEqual(tailOf(["begun\n", "10 %\r", "20 %", "\r\x1b[32m30 %\x1b[0m"]), ["begun", "30 %"])
+    assert.deepStrictEqual(tailOf(["10 %\r100 %\r\nover\r\n"]), ["100 %", "over"])
+  })
+
+  it("shows the beginning of a long row", () => {
+    for (const size of [5_000, 20_000]) {
+      assert.deepStrictEqual(tailOf(["a\nb", "x".repeat(size), "y".repeat(size), "\nc"])[1]?.slice(0, 5), "bxxxx")
+      assert.deepStrictEqual(tailOf(["a\nb", "x".repeat(size), "y"])[1]?.slice(0, 5), "bxxxx")
+    }
+  })
+
+  it("keeps the beginning and the end of very much, and says what is missing between", () => {
+    const printed = Printed.make({ color: false, opens: true })
+    printed.begin(id, "run_command x", true)
+    const row = `${"0123456789".repeat(9)}\n`
+    for (let count = 0; count < 100; count++) printed.take(id, `${count}\n${row.repeat(1_000)}`)
+    printed.take(id, "the last words")
+    const rows = printed.whole()?.rows(200) ?? []
+    assert.strictEqual(rows[0], "0")
+    assert.strictEqual(rows.at(-1), "the last words")
+    assert.isBelow(rows.length * 91, 3_200_000)
+    const gaps = rows.flatMap((text) => /^\[… (\d+) characters are not kept here\]$/.exec(text)?.[1] ?? [])
+    assert.lengthOf(gaps, 1)
+    const kept = rows.filter((text) => !text.startsWith("[")).reduce((sum, text) => sum + text.length + 1, -1)
+    const all = 100 * 91_000 + 290 + "the last words".length
+    // A row may be cut at the gap.
+    assert.isAtMost(Math.abs(kept + Number(gaps[0]) - all), 91)
+  })
+
   it("looks at the last lines only, also behind very many empty ones", () => {
     const printed = Printed.make({ color: false, opens: true })
     printed.begin(id, "run_command x", true)
