@@ -4,6 +4,7 @@ import * as Option from "effect/Option"
 import * as Shortened from "../core/Shortened.js"
 import type { ToolDisplay } from "../tool/ToolCall.js"
 import { clip } from "./LineReader.js"
+import type { Target } from "./WorkspaceRoot.js"
 import { countLines, sizeOf, type Change } from "./WorkspaceFile.js"
 
 /** A unified diff, and in the summary whether a file is created, replaced or edited. */
@@ -33,12 +34,18 @@ export const ofChange = (change: Change, verb: "replace" | "edit"): ToolDisplay 
   return { ...shown, change: { path: target.absolute, ...texts } }
 }
 
-/** The command, where it runs, and whether it goes on in the background. */
-export const ofCommand = (command: string, directory: string, background = false): ToolDisplay => {
+/**
+ * The command, where it runs unless that is the workspace, and whether it goes on in the background. The command is last: its
+ * own words cannot look like ours.
+ */
+export const ofCommand = (command: string, { shown }: Pick<Target, "shown">, background = false): ToolDisplay => {
   const first = command.trim().split("\n", 1)[0] ?? ""
-  const how = background ? "run in the background, until the session ends:" : "run"
+  const where = shown === "." ? "" : ` in ${shown}`
+  const how = `run${where}${background ? " in the background, until the session ends" : ""}`
   const isAll = first === command.trim() && first.length <= summarised
-  const summary = `${how} ${clip(first, summarised)}${isAll ? "" : " …"} in ${directory}`
+  // A program may be called `in`.
+  const colon = how === "run" && !first.startsWith("in ") ? "" : ":"
+  const summary = `${how}${colon} ${clip(first, summarised)}${isAll ? "" : " …"}`
   return display(summary, command, [], { format: "code", language: "sh" })
 }
 

@@ -139,8 +139,8 @@ export const RunCommand = Tool.make("run_command", {
     ),
     ToolTrait.preview((params) =>
       Effect.flatMap(work(), ({ ChangePreview, ShellRun }) =>
-        Effect.map(ShellRun.check(params), ({ absolute }) =>
-          ChangePreview.ofCommand(params.command, absolute, params.background)
+        Effect.map(ShellRun.check(params), (directory) =>
+          ChangePreview.ofCommand(params.command, directory, params.background)
         )
       )
     )

@@ -100,9 +100,9 @@ describe("the preview of a change", () => {
 
   it("shows a command whole up to a hundred thousand characters", () => {
     const command = "echo x; ".repeat(12_500)
-    const { details, truncated } = ChangePreview.ofCommand(command, "/ws")
+    const { details, truncated } = ChangePreview.ofCommand(command, { shown: "." })
     assert.strictEqual(details, command)
     assert.strictEqual(truncated, undefined)
-    assert.strictEqual(ChangePreview.ofCommand(`${command}!`, "/ws").truncated, true)
+    assert.strictEqual(ChangePreview.ofCommand(`${command}!`, { shown: "." }).truncated, true)
   })
 })

@@ -334,15 +334,19 @@ describe("run_command", () => {
   )
 
   it.scopedLive(
-    "is shown with its directory before it runs",
-    inWorkspace(({ preview, root }) =>
+    "is shown with its directory, unless that is the workspace, before it runs",
+    inWorkspace(({ put, preview }) =>
       Effect.gen(function* () {
+        yield* put("web/a.txt", "")
+        const shown = (params: object) => Effect.map(preview("run_command", params), ({ summary }) => summary)
         assert.deepStrictEqual(yield* preview("run_command", { command: "make\nmake install" }), {
-          summary: `run make … in ${root}`,
+          summary: "run make …",
           details: "make\nmake install",
           format: "code",
           language: "sh"
         })
+        assert.strictEqual(yield* shown({ command: "ls in /w", cwd: "web" }), "run in web: ls in /w")
+        assert.strictEqual(yield* shown({ command: "in /w: ls" }), "run: in /w: ls")
       })
     )
   )
