@@ -110,17 +110,23 @@ describe("keys at a terminal", () => {
           const screen = yield* Pseudo.start(place, ["chat", "--yolo", "--model", script, ...how.args], how)
           const ends = (text: string) => screen.sees((shown) => shown.endsWith(text))
           yield* screen.sees((text) => text.endsWith("Ctrl-D to quit"))
-          yield* screen.type("!sleep 60\r")
-          yield* screen.sees((text) => text.endsWith("!sleep 60"))
+          // What is typed is seen before it is read, and lost when Ctrl-C comes before that.
+          yield* screen.type("!printf '10 %%\\r20 %%\\nbegun\\n'; sleep 60\r")
+          yield* ends("sleep 60\n  20 %\n  begun")
           yield* screen.type("\x03")
           yield* ends("stopped")
-          for (const stop of ["\x03", "/cancel main\r"]) {
+          // Ctrl-C gives back what no agent has read; after the command it begins the next turn.
+          const stops = [
+            ["\x03", "cancelled (user) —"],
+            ["/cancel main\r", "cancelled (user) —\nOn we go."]
+          ] as const
+          for (const [stop, end] of stops) {
             yield* screen.type("go\r")
             yield* ends("● run_command echo begun; sleep 60")
             yield* screen.type("more words\r")
             yield* ends("from you: more words")
             yield* screen.type(stop)
-            yield* screen.sees((text) => text.endsWith("cancelled (user) —"))
+            yield* ends(end)
             yield* screen.type("/status\r")
             yield* screen.sees((text) => /Mode: [^\n]*\nContext: [^\n]*$/.test(text))
           }

@@ -18,6 +18,7 @@ import type * as Agent from "../../runtime/Agent.js"
 import * as Sandbox from "../../sandbox/Sandbox.js"
 import * as Display from "../../terminal/Display.js"
 import * as PrintedStyles from "../../terminal/PrintedStyles.js"
+import { PrintedRows } from "../../tool/PrintedRows.js"
 import * as ToolOutput from "../../tool/ToolOutput.js"
 import type { Printed } from "../view/Printed.js"
 import * as ChatFiles from "./ChatFiles.js"
@@ -101,16 +102,12 @@ export const make = ({ afterwards, drawing, files, run, screen, told }: Options)
 
   const inLines = (): Shown => {
     const styles = PrintedStyles.make(screen.color)
-    let line = ""
+    const rows = new PrintedRows()
+    const printed = (text: string) => (text === "" ? Effect.void : print(text.replace(/\n$/, "")))
     return {
       begun: Effect.void,
-      take: (text) => {
-        const whole = line + styles.take(text)
-        const end = whole.lastIndexOf("\n")
-        line = whole.slice(end + 1)
-        return end < 0 ? Effect.void : print(whole.slice(0, end))
-      },
-      end: () => (line === "" ? Effect.void : print(line))
+      take: (text) => printed(rows.push(styles.take(text))),
+      end: () => printed(rows.end())
     }
   }
 
