@@ -5,158 +5,105 @@
  * expression becomes a nondeterministic automaton whose states are followed in parallel, so each character is read
  * once; sets of states are cached. Lookaround and backreferences need backtracking, and are refused by name.
  *
- * The syntax is JavaScript's (`\d \w \s \b \p{…}`, classes, groups, `* + ? {n,m}`, lazy ones too), and a leading `(?i)` is
- * understood. `^` and `$` are the ends of the line, `.` is any character.
+ * Proportional is not quick: a character takes as many steps as the expression has parts, where no set comes twice.
+ * Steps are counted, and a {@link Reader} stops after as many as it is given; it goes on where it stopped.
+ *
+ * The syntax is that of `PatternSyntax`. `^` and `$` are the ends of the line, `.` is any character.
  */
 import * as Either from "effect/Either"
+import * as CharacterSet from "./CharacterSet.js"
+import * as PatternProgram from "./PatternProgram.js"
+import { edge, other, word } from "./PatternProgram.js"
+import * as PatternSyntax from "./PatternSyntax.js"
 
 export interface LinePattern {
   /** Whether the pattern occurs anywhere in the line. Takes at most (length of line × size of pattern) steps. */
   readonly test: (line: string) => boolean
+  /** What reads lines in parts. */
+  readonly reader: () => Reader
   /** Texts of which every line with a match holds at least one; one of them may be empty. */
   readonly needles: ReadonlyArray<string>
+  /** Whether it asks for the carriage return, which ends a line together with the newline else. */
+  readonly namesReturn: boolean
+}
+
+/** Steps that may still be taken. The last character or line end may take more than are left. */
+export interface Budget {
+  left: number
+}
+
+/** Reads one line after the other, each in as many parts as it comes in. */
+export interface Reader {
+  /** A line begins. */
+  readonly begin: () => void
+  /**
+   * Reads on from `from`, until the line is known to match, `to` is reached or the budget is used up, but at least one
+   * character. Where it stopped; a character of two halves is in one part.
+   */
+  readonly read: (text: string, from: number, to: number, budget: Budget) => number
+  /** The line is over. */
+  readonly end: (budget: Budget) => void
+  /** Whether the line matches, by what was read of it. */
+  readonly found: () => boolean
 }
 
 /** Makes a pattern; a left is a sentence that says why it is invalid. */
 export const make = (
   pattern: string,
-  options?: { readonly ignoreCase?: boolean | undefined }
-): Either.Either<LinePattern, string> => {
-  const inline = pattern.startsWith("(?i)")
-  const source = inline ? pattern.slice(4) : pattern
-  const ignoreCase = inline || options?.ignoreCase === true
-  if (source.length > maxSource) return Either.left(`The pattern is longer than ${maxSource} characters.`)
-  return Either.flatMap(checked(source), () => {
-    const parsed = parse(source, ignoreCase)
-    if (typeof parsed === "string") return Either.left(parsed)
-    if (sizeOf(parsed) > maxProgram) return Either.left("The pattern repeats too much to be searched for.")
-    return Either.right({ test: automaton(compile(parsed)), needles: needlesOf(parsed) })
+  options?: {
+    readonly ignoreCase?: boolean | undefined
+    /** Whether it is about texts that may hold newlines. */
+    readonly newlines?: boolean | undefined
+  }
+): Either.Either<LinePattern, string> =>
+  Either.gen(function* () {
+    if (pattern.length > maxSource) {
+      return yield* Either.left(`The pattern is longer than ${maxSource} characters. Search for a part of it.`)
+    }
+    const newlines = options?.newlines === true
+    const { node, namesReturn } = yield* PatternSyntax.parse(pattern, {
+      ignoreCase: options?.ignoreCase === true,
+      newlines
+    })
+    if (PatternProgram.sizeOf(node) > maxProgram) return yield* Either.left(tooLarge)
+    const program = PatternProgram.compile(node)
+    if (!newlines && !PatternProgram.canMatch(program)) return yield* Either.left(neverMatches)
+    const reader = automaton(program)
+    const whole = reader()
+    const test = (line: string): boolean => {
+      const budget = { left: Infinity }
+      whole.begin()
+      whole.read(line, 0, line.length, budget)
+      if (!whole.found()) whole.end(budget)
+      return whole.found()
+    }
+    return { test, reader, needles: needlesOf(node), namesReturn }
   })
-}
 
 /** `text` as a pattern that matches just this text. */
 export const escape = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&")
 
 // -----------------------------------------------------------------------------------------------------------------
-// internal: parsing
+// internal
 // -----------------------------------------------------------------------------------------------------------------
 
 const maxSource = 2_000
 const maxProgram = 3_000
 
-/** Lets the platform check the syntax. Compiling an expression, unlike running it, takes bounded time. */
-const checked = (source: string): Either.Either<RegExp, string> =>
-  Either.try({
-    try: () => new RegExp(source, needsUnicode(source) ? "u" : ""),
-    catch: (error) =>
-      `The pattern is not a regular expression: ${error instanceof Error ? error.message : String(error)}`
-  })
+const tooLarge =
+  `The pattern repeats too much: with its counts written out it has more than ${maxProgram} parts. ` +
+  "Use smaller counts, or * and +, which are one part each."
 
-const needsUnicode = (source: string): boolean => /\\[pP]\{|\\u\{/.test(source)
-
-type Test = (char: string) => boolean
-type Assertion = "start" | "end" | "boundary" | "inside"
-type Node =
-  | { readonly _tag: "Atom"; readonly test: Test; readonly char?: string }
-  | { readonly _tag: "Assert"; readonly assertion: Assertion }
-  | { readonly _tag: "Sequence"; readonly nodes: ReadonlyArray<Node> }
-  | { readonly _tag: "Either"; readonly nodes: ReadonlyArray<Node> }
-  | { readonly _tag: "Repeat"; readonly node: Node; readonly min: number; readonly max: number }
-
-/** Parses what {@link checked} accepted. A string says what is not supported. */
-const parse = (source: string, ignoreCase: boolean): Node | string => {
-  let at = 0
-  let unsupported: string | undefined
-
-  const alternatives = (): Node => {
-    const nodes = [sequence()]
-    while (source[at] === "|") {
-      at++
-      nodes.push(sequence())
-    }
-    return nodes.length === 1 && nodes[0] !== undefined ? nodes[0] : { _tag: "Either", nodes }
-  }
-
-  const sequence = (): Node => {
-    const nodes: Array<Node> = []
-    while (at < source.length && source[at] !== "|" && source[at] !== ")" && unsupported === undefined) {
-      nodes.push(quantified(term()))
-    }
-    return { _tag: "Sequence", nodes }
-  }
-
-  const quantified = (node: Node): Node => {
-    const found = /^(?:([*+?])|\{(\d+)(,?)(\d*)\})\??/.exec(source.slice(at, at + 32))
-    if (found === null) return node
-    at += found[0].length
-    const [, sign, least, comma, most] = found
-    const min = sign === undefined ? Number(least) : sign === "+" ? 1 : 0
-    const max =
-      sign === undefined ? (comma === "" ? min : most === "" ? Infinity : Number(most)) : sign === "?" ? 1 : Infinity
-    return { _tag: "Repeat", node, min, max }
-  }
-
-  const group = (): Node => {
-    const head = /^\((?:\?(?::|<[^=!>][^>]*>|(<?[=!])))?/.exec(source.slice(at, at + 256))
-    if (head === null || head[1] !== undefined) unsupported = "lookahead and lookbehind"
-    at += head === null ? 1 : head[0].length
-    const node = alternatives()
-    at++
-    return node
-  }
-
-  const charClass = (): Node => {
-    const from = at++
-    if (source[at] === "^") at++
-    while (at < source.length && source[at] !== "]") at += source[at] === "\\" ? 2 : 1
-    at++
-    return atom(source.slice(from, at))
-  }
-
-  const escaped = (): Node => {
-    const rest = source.slice(at, at + 64)
-    if (/^\\(?:[1-9]|k<)/.test(rest)) unsupported = "backreferences"
-    const text = /^\\(?:[pP]\{[^}]*\}|u\{[0-9a-fA-F]+\}|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|c[a-zA-Z]|[^])/.exec(rest)?.[0]
-    at += text?.length ?? 1
-    if (text === "\\b") return { _tag: "Assert", assertion: "boundary" }
-    if (text === "\\B") return { _tag: "Assert", assertion: "inside" }
-    return atom(text ?? "\\\\")
-  }
-
-  const term = (): Node => {
-    const char = String.fromCodePoint(source.codePointAt(at) ?? 0)
-    if (char === "(") return group()
-    if (char === "[") return charClass()
-    if (char === "\\") return escaped()
-    at += char.length
-    if (char === "^") return { _tag: "Assert", assertion: "start" }
-    if (char === "$") return { _tag: "Assert", assertion: "end" }
-    if (char === ".") return { _tag: "Atom", test: () => true }
-    return ignoreCase
-      ? atom(/[\]{}/]/.test(char) ? `\\${char}` : char)
-      : { _tag: "Atom", test: (c) => c === char, char }
-  }
-
-  const atom = (text: string): Node => {
-    const flags = ignoreCase ? "i" : ""
-    // As a whole character where the syntax allows: without the `u` flag a character above U+FFFF is two halves.
-    const single = Either.getOrElse(
-      Either.try(() => new RegExp(`^(?:${text})$`, `${flags}u`)),
-      () => new RegExp(`^(?:${text})$`, flags)
-    )
-    return { _tag: "Atom", test: (char) => single.test(char) }
-  }
-
-  const node = alternatives()
-  return unsupported === undefined ? node : `The pattern uses ${unsupported}, which this search does not support.`
-}
+const neverMatches =
+  "The pattern, or an alternative in it, can match no line: ^ is the beginning of the line, $ its end, and \\b or \\B " +
+  "does not fit to what is beside it. Write \\$ or \\^ for the sign itself."
 
 /** Rows of plain characters of which one is in every match; of those in a row behind each other the longest. */
-const needlesOf = (node: Node): ReadonlyArray<string> => {
+const needlesOf = (node: PatternSyntax.Node): ReadonlyArray<string> => {
   switch (node._tag) {
     case "Atom":
       // Half a character, and the character for what is no UTF-8, stand for other bytes in a file.
-      return [node.char === undefined || /[\ud800-\udfff\ufffd]/.test(node.char) ? "" : node.char]
+      return [node.set.only === undefined || /[\ud800-\udfff\ufffd]/.test(node.set.only) ? "" : node.set.only]
     case "Assert":
       return [""]
     case "Repeat":
@@ -183,172 +130,253 @@ const maxNeedles = 16
 
 const shortest = (texts: ReadonlyArray<string>): number => Math.min(...texts.map(({ length }) => length))
 
-const sizeOf = (node: Node): number => {
-  switch (node._tag) {
-    case "Atom":
-    case "Assert":
-      return 1
-    case "Sequence":
-    case "Either":
-      return node.nodes.reduce((sum, each) => sum + sizeOf(each) + 1, 0)
-    case "Repeat":
-      return (sizeOf(node.node) + 1) * Math.max(1, node.max === Infinity ? node.min + 1 : node.max)
-  }
-}
-
 // -----------------------------------------------------------------------------------------------------------------
 // internal: the automaton
 // -----------------------------------------------------------------------------------------------------------------
 
-type Instruction =
-  | { readonly _tag: "Char"; readonly test: Test; readonly next: number }
-  | { readonly _tag: "Assert"; readonly assertion: Assertion; readonly next: number }
-  | { readonly _tag: "Fork"; readonly next: Array<number> }
-  | { readonly _tag: "Match" }
-
-interface Program {
-  readonly instructions: ReadonlyArray<Instruction>
-  readonly start: number
-}
-
-/** Built from the end: each node is compiled knowing what follows it. */
-const compile = (root: Node): Program => {
-  const instructions: Array<Instruction> = [{ _tag: "Match" }]
-  const push = (instruction: Instruction): number => instructions.push(instruction) - 1
-  const emit = (node: Node, next: number): number => {
-    switch (node._tag) {
-      case "Atom":
-        return push({ _tag: "Char", test: node.test, next })
-      case "Assert":
-        return push({ _tag: "Assert", assertion: node.assertion, next })
-      case "Sequence":
-        return node.nodes.reduceRight((after, each) => emit(each, after), next)
-      case "Either":
-        return push({ _tag: "Fork", next: node.nodes.map((each) => emit(each, next)) })
-      case "Repeat": {
-        let entry = next
-        if (node.max === Infinity) {
-          const exits = [next]
-          entry = push({ _tag: "Fork", next: exits })
-          exits.push(emit(node.node, entry))
-        } else {
-          for (let i = node.min; i < node.max; i++) entry = push({ _tag: "Fork", next: [next, emit(node.node, entry)] })
-        }
-        for (let i = 0; i < node.min; i++) entry = emit(node.node, entry)
-        return entry
-      }
-    }
-  }
-  const start = emit(root, 0)
-  return { instructions, start }
-}
-
-/** The character on one side of a position: none, a word character, or another one. */
-type Side = "edge" | "word" | "other"
-
 interface State {
   /** Instructions reached by the characters so far, before empty steps. */
-  readonly at: ReadonlyArray<number>
-  readonly before: Side
-  /** The next state by code point; `true` means that the pattern has matched. */
-  readonly next: Map<number, State | true>
-  /** The same for ASCII, which is nearly all there is. */
-  readonly plain: Array<State | true | undefined>
+  readonly at: Int32Array
+  readonly before: PatternProgram.Side
+  /** Where its row begins in the table of that generation; below zero where it has none. */
+  row: number
+  generation: number
   /** Whether the pattern has matched when the line ends here, once that was asked. */
   atEnd: boolean | undefined
 }
 
+const stateOf = (at: Int32Array, before: PatternProgram.Side): State => ({
+  at,
+  before,
+  row: -1,
+  generation: -1,
+  atEnd: undefined
+})
+
+/** The pattern has matched: as a state, and as an entry of the table. */
+const matched = stateOf(new Int32Array(0), edge)
+const match = -1
+
 const maxStates = 2_000
-const maxSteps = 512
+/** Instructions in all states that are cached. */
+const maxWeight = 200_000
+/** Entries of the table. */
+const maxTable = 1 << 20
+const maxHigh = 65_536
+/** Where states are read fewer times than this on average, caching them takes longer than it saves. */
+const worthwhile = 8
+/** How many steps it takes as long as to order an instruction of a set and find the set, and to ask a set for a character. */
+const ordering = 16
+const asking = 8
+/** Characters that are read without a cache then, before the next try. */
+const pause = 100_000
 
-const sideOf = (char: string): Side => (/^\w$/.test(char) ? "word" : "other")
-
-const holds = (assertion: Assertion, before: Side, after: Side): boolean => {
-  switch (assertion) {
-    case "start":
-      return before === "edge"
-    case "end":
-      return after === "edge"
-    case "boundary":
-      return (before === "word") !== (after === "word")
-    case "inside":
-      return (before === "word") === (after === "word")
-  }
-}
-
-const automaton = ({ instructions, start }: Program): ((line: string) => boolean) => {
-  /** Character instructions reachable by empty steps between two characters; nothing when a match is reachable. */
-  const closure = (state: State, after: Side): ReadonlyArray<number> | undefined => {
-    const seen = new Set<number>()
-    const todo = [start, ...state.at]
-    const chars: Array<number> = []
-    for (let pc = todo.pop(); pc !== undefined; pc = todo.pop()) {
-      if (seen.has(pc)) continue
-      seen.add(pc)
-      const instruction = instructions[pc]
-      if (instruction === undefined || instruction._tag === "Match") return undefined
-      if (instruction._tag === "Char") chars.push(pc)
-      else if (instruction._tag === "Fork") todo.push(...instruction.next)
-      else if (holds(instruction.assertion, state.before, after)) todo.push(instruction.next)
+/**
+ * ```
+ *  character ─► its kind ─┐
+ *                         ├─► table: where the next row begins ─► 0: nobody knows yet ─► follow, and remember
+ *  state ─► its row ──────┘                                   └─► match
+ * ```
+ */
+const automaton = ({ instructions, sets, start }: PatternProgram.Program): (() => Reader) => {
+  /** Characters are of one kind when they are in the same sets and of the same side; 0 is for what was not asked. */
+  const kinds = new Map<string, number>()
+  const sidesOf: Array<PatternProgram.Side> = [other]
+  const membersOf: Array<Uint8Array> = [new Uint8Array(0)]
+  const kindOfLow = new Uint16Array(256)
+  const kindOfHigh = new Map<number, number>()
+  const newKind = (code: number): number => {
+    const side = CharacterSet.isWord(code) ? word : other
+    const members = Uint8Array.from(sets, (set) => (set.has(code) ? 1 : 0))
+    const key = side + members.join("")
+    const known = kinds.get(key)
+    const kind = known ?? sidesOf.length
+    if (known === undefined) {
+      kinds.set(key, kind)
+      sidesOf.push(side)
+      membersOf.push(members)
+      if (kind >= width) {
+        width *= 2
+        clear()
+      }
     }
-    return chars
+    if (code < 256) kindOfLow[code] = kind
+    else {
+      if (kindOfHigh.size >= maxHigh) kindOfHigh.clear()
+      kindOfHigh.set(code, kind)
+    }
+    spent += asking * sets.length
+    return kind
   }
 
+  const todo: Array<number> = []
+  const seen = new Uint32Array(instructions.length)
+  const isReached = new Uint32Array(instructions.length)
+  let mark = 0
+  const reached = new Int32Array(instructions.length)
+  let count = 0
+  /** Instructions that were looked at, and sets that were asked. */
+  let spent = 0
+
+  /**
+   * Takes the empty steps between two characters, and from there those over a character that is a member of these sets:
+   * what that leads to is `reached`. True when the pattern has matched before it.
+   */
+  const follow = (state: State, after: PatternProgram.Side, members: Uint8Array | undefined): boolean => {
+    mark++
+    count = 0
+    todo.length = 0
+    todo.push(start)
+    for (const pc of state.at) todo.push(pc)
+    spent += todo.length
+    for (let pc = todo.pop(); pc !== undefined; pc = todo.pop()) {
+      if (seen[pc] === mark) continue
+      seen[pc] = mark
+      spent++
+      const instruction = instructions[pc]
+      if (instruction === undefined || instruction._tag === "Match") return true
+      if (instruction._tag === "Char") {
+        const next = instruction.next
+        if (members?.[instruction.set] === 1 && isReached[next] !== mark) {
+          isReached[next] = mark
+          reached[count++] = next
+        }
+      } else if (instruction._tag === "Fork") {
+        spent += instruction.next.length
+        for (const next of instruction.next) todo.push(next)
+      } else if (PatternProgram.holds(instruction.assertion, state.before, after)) todo.push(instruction.next)
+    }
+    return false
+  }
+
+  // The states with a row are a cache: clearing it bounds the memory and changes no result.
   const states = new Map<string, State>()
+  /** By their rows; nobody has the first one. */
+  let inRows: Array<State> = [matched]
+  let width = 8
+  let table = new Int32Array(64)
+  let generation = 0
+  let weight = 0
   /** Where a line begins; from it all states can be reached that were cached. */
   let first: State | undefined
-  const stateOf = (at: ReadonlyArray<number>, before: Side): State => {
+  /** Characters that were read since the cache was empty. */
+  let uses = 0
+  /** Characters that are still read without the cache. */
+  let paused = 0
+
+  const clear = (): void => {
+    generation++
+    states.clear()
+    inRows = [matched]
+    table.fill(0)
+    weight = 0
+    uses = 0
+    first = undefined
+  }
+
+  const keep = (at: Int32Array, before: PatternProgram.Side): State => {
     const key = `${before}:${at.join()}`
     const known = states.get(key)
     if (known !== undefined) return known
-    // The states are a cache: clearing it bounds the memory and changes no result.
-    if (states.size >= maxStates) {
-      states.clear()
-      first = undefined
+    if (states.size >= maxStates || weight >= maxWeight || (states.size + 2) * width > maxTable) {
+      if (uses < worthwhile * states.size) paused = pause
+      clear()
     }
-    const state: State = {
-      at,
-      before,
-      next: new Map(),
-      plain: new Array<undefined>(128).fill(undefined),
-      atEnd: undefined
-    }
+    const state = stateOf(at, before)
+    state.row = inRows.push(state) * width - width
+    state.generation = generation
     states.set(key, state)
+    weight += at.length
+    if (state.row + width > table.length) {
+      const larger = new Int32Array(Math.max(2 * table.length, state.row + width))
+      larger.set(table)
+      table = larger
+    }
     return state
   }
 
-  const step = (state: State, code: number): State | true => {
-    const char = String.fromCodePoint(code)
-    const after = sideOf(char)
-    const chars = closure(state, after)
-    if (chars === undefined) return true
-    const at = new Set<number>()
-    for (const pc of chars) {
-      const instruction = instructions[pc]
-      if (instruction?._tag === "Char" && instruction.test(char)) at.add(instruction.next)
-    }
-    return stateOf([...at].sort(byNumber), after)
+  /** Where the state's row begins; below zero where it is worth none. */
+  const rowOf = (state: State): number => {
+    if (state.generation !== generation) state.row = -1
+    return state.row
   }
 
-  return (line) => {
-    let state = (first ??= stateOf([], "edge"))
-    for (let i = 0; i < line.length; i++) {
-      let code = line.charCodeAt(i)
-      if (code >= 0xd800) {
-        code = line.codePointAt(i) ?? 0
-        if (code > 0xffff) i++
-      }
-      let next = code < 128 ? state.plain[code] : state.next.get(code)
-      if (next === undefined) {
-        next = step(state, code)
-        if (code < 128) state.plain[code] = next
-        else if (state.next.size < maxSteps) state.next.set(code, next)
-      }
-      if (next === true) return true
-      state = next
+  const step = (state: State, code: number): State => {
+    const known = code < 256 ? kindOfLow[code] : kindOfHigh.get(code)
+    const kind = known === undefined || known === 0 ? newKind(code) : known
+    const after = sidesOf[kind] ?? other
+    const row = rowOf(state)
+    const entry = row < 0 ? 0 : table[row + kind]
+    if (entry !== undefined && entry > 0) return inRows[entry / width] ?? matched
+    const isMatch = entry === match || follow(state, after, membersOf[kind])
+    let next = matched
+    if (!isMatch && paused > 0) {
+      paused--
+      return stateOf(reached.slice(0, count), after)
     }
-    return (state.atEnd ??= closure(state, "edge") === undefined)
+    if (!isMatch) {
+      next = keep(reached.slice(0, count).sort(), after)
+      spent += ordering * count
+    }
+    if (rowOf(state) >= 0) table[row + kind] = isMatch ? match : next.row
+    return next
+  }
+
+  return () => {
+    let state = matched
+    return {
+      begin: () => {
+        state = first ??= keep(new Int32Array(0), edge)
+      },
+      read: (text, from, to, budget) => {
+        let at = from
+        let left = budget.left
+        while (at < to && state !== matched) {
+          const counted = at
+          const until = Math.min(to, at + Math.max(1, left))
+          const rows = table
+          let row = rowOf(state)
+          let code = 0
+          let size = 1
+          while (at < until) {
+            code = text.charCodeAt(at)
+            size = 1
+            let kind: number | undefined
+            if (code < 256) kind = kindOfLow[code]
+            else {
+              if (code >= 0xd800) code = text.codePointAt(at) ?? 0
+              if (code > 0xffff) size = 2
+              kind = kindOfHigh.get(code)
+            }
+            // No row, a kind that nobody knows, and a step that nobody took.
+            const next = rows[row + (kind ?? 0)] ?? 0
+            if (next <= 0) break
+            row = next
+            at += size
+          }
+          uses += at - counted
+          left -= at - counted
+          if (row >= 0) state = inRows[row / width] ?? matched
+          if (at >= until) break
+          spent = 0
+          state = step(state, code)
+          left -= spent + 1
+          // Else the match was there before this character.
+          if (state !== matched) at += size
+          if (left <= 0) break
+        }
+        budget.left = left
+        return at
+      },
+      end: (budget) => {
+        if (state.atEnd === undefined) {
+          spent = 0
+          state.atEnd = follow(state, edge, undefined)
+          budget.left -= spent
+        }
+        if (state.atEnd) state = matched
+      },
+      found: () => state === matched
+    }
   }
 }
-
-const byNumber = (a: number, b: number): number => a - b

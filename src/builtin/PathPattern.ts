@@ -3,6 +3,7 @@
  * model or a repository brings along can take more than linear time.
  */
 import * as Either from "effect/Either"
+import * as CharacterSet from "./CharacterSet.js"
 import * as LinePattern from "./LinePattern.js"
 
 /** Whether a path matches. Paths use `/` and do not begin with one. */
@@ -106,7 +107,7 @@ const matcherOf = (pattern: string, isShell: boolean): Either.Either<PathPattern
     const source = pattern.length > longest ? undefined : translate(pattern, isShell)
     return source === undefined
       ? Either.left("It is too long, or a class has no end.")
-      : Either.map(LinePattern.make(`^${source}$`), ({ test }) => test)
+      : Either.map(LinePattern.make(`^${source}$`, { newlines: true }), ({ test }) => test)
   }
   return Either.right(star === "" ? (path) => path === plain : (path) => path.endsWith(plain) && !path.includes("/"))
 }
@@ -156,42 +157,20 @@ const translated = (part: string): string => {
   return LinePattern.escape(part.length === 2 ? part.slice(1) : part)
 }
 
-/** Code points, the first and the last one. */
-type Range = readonly [first: number, last: number]
-
-/** Names of classes in a class, with their ASCII characters: `[[:digit:]x]`. */
-const named: { readonly [name: string]: string } = {
-  alnum: "azAZ09",
-  alpha: "azAZ",
-  blank: "  \t\t",
-  cntrl: "\0\x1f\x7f\x7f",
-  digit: "09",
-  graph: "!~",
-  lower: "az",
-  print: " ~",
-  punct: "!/:@[`{~",
-  space: "\t\r  ",
-  upper: "AZ",
-  xdigit: "09afAF"
-}
-
-const rangesOf = (pairs: string): ReadonlyArray<Range> =>
-  Array.from({ length: pairs.length / 2 }, (_, at) => [pairs.charCodeAt(2 * at), pairs.charCodeAt(2 * at + 1)])
-
 /** The class that begins there, as a regular expression has it, and where it ends; undefined when it has no end. */
 const classAt = (pattern: string, from: number): { readonly source: string; readonly end: number } | undefined => {
   const negated = /[!^]/.test(pattern.charAt(from + 1))
   const begin = from + (negated ? 2 : 1)
-  const ranges: Array<Range> = []
+  const ranges: Array<CharacterSet.Range> = []
   let at = begin
   /** What a range can begin with. */
   let before: number | undefined
   while (at === begin || pattern[at] !== "]") {
     const name = /^\[:([^\]]*):\]/.exec(pattern.slice(at, at + 16))
     if (name !== null) {
-      const members = named[name[1] ?? ""]
+      const members = CharacterSet.posix.get(name[1] ?? "")
       if (members === undefined) return undefined
-      ranges.push(...rangesOf(members))
+      ranges.push(...CharacterSet.rangesOf(members))
       before = undefined
       at += name[0].length
       continue
@@ -210,7 +189,7 @@ const classAt = (pattern: string, from: number): { readonly source: string; read
 
 /** No class matches `/`. */
 const slash = 0x2f
-const withoutSlash = ([first, last]: Range): ReadonlyArray<Range> =>
+const withoutSlash = ([first, last]: CharacterSet.Range): ReadonlyArray<CharacterSet.Range> =>
   (first <= slash && slash <= last
     ? ([
         [first, slash - 1],
@@ -219,7 +198,7 @@ const withoutSlash = ([first, last]: Range): ReadonlyArray<Range> =>
     : [[first, last] as const]
   ).filter(([first, last]) => first <= last)
 
-const written = ([first, last]: Range): string => {
+const written = ([first, last]: CharacterSet.Range): string => {
   const code = (point: number) =>
     point < 0x100 ? `\\x${point.toString(16).padStart(2, "0")}` : `\\u{${point.toString(16)}}`
   return first === last ? code(first) : `${code(first)}-${code(last)}`

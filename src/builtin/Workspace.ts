@@ -266,7 +266,7 @@ export const ListFiles = Tool.make("list_files", {
 export const SearchFiles = Tool.make("search_files", {
   description:
     "Searches text files for lines that match a regular expression and returns them as path:line: text. " +
-    "JavaScript syntax without lookaround and backreferences. " +
+    "The syntax is that of ripgrep: no lookaround, no backreferences, no newlines. " +
     "Leaves out binary files, .git, node_modules and what .gitignore excludes.",
   parameters: {
     pattern: text("The regular expression; it is matched against each line."),
