@@ -17,9 +17,8 @@ export interface Line {
 export type Outcome = "end" | "stopped" | "binary"
 
 /**
- * Gives each line to `onLine` until that returns false. `mayContinue` is called before every piece of 64 KiB. A file is binary
- * when its first piece holds a zero byte; bytes that are no UTF-8 become U+FFFD; a byte order mark is left out. `path`
- * is absolute and has no link in it.
+ * Gives each line to `onLine` until that returns false. A file is binary when its first 64 KiB hold a zero byte; bytes
+ * that are no UTF-8 become U+FFFD; a byte order mark is left out. `path` is absolute and has no link in it.
  */
 export const forEachLine = (
   fileSystem: FileSystem.FileSystem,
@@ -28,38 +27,44 @@ export const forEachLine = (
     /** Characters of a line that are kept. */
     readonly maxLength: number
     readonly onLine: (line: Line) => boolean
-    readonly mayContinue?: Effect.Effect<boolean> | undefined
   }
+): Effect.Effect<Outcome, PlatformError> => {
+  const lines = splitter(options.maxLength, options.onLine)
+  return Effect.map(
+    forEachPiece(fileSystem, path, (text) => Effect.sync(() => lines.push(text))),
+    (outcome) => {
+      if (outcome === "end") lines.end()
+      return outcome
+    }
+  )
+}
+
+/**
+ * Gives the text of a file to `onPiece`, as {@link forEachLine} reads it, in pieces of 64 KiB, until that returns a number:
+ * of how many characters of the piece it did not see.
+ */
+export const forEachPiece = (
+  fileSystem: FileSystem.FileSystem,
+  path: string,
+  onPiece: (text: string) => Effect.Effect<number | undefined>
 ): Effect.Effect<Outcome, PlatformError> =>
   Effect.scoped(
     Effect.gen(function* () {
       const { file } = yield* OpenedFile.open(fileSystem, path)
       const buffer = new Uint8Array(pieceSize)
       const decoder = new TextDecoder("utf-8")
-      const lines = splitter(options.maxLength, options.onLine)
       for (let first = true; ; first = false) {
-        if (options.mayContinue !== undefined && !(yield* options.mayContinue)) return "stopped"
         const size = Number(yield* file.read(buffer))
         if (size === 0) break
         const piece = buffer.subarray(0, size)
         if (first && piece.includes(0)) return "binary"
-        const left = lines.push(decoder.decode(piece, { stream: true }))
+        const left = yield* onPiece(decoder.decode(piece, { stream: true }))
         // A line at the end of a piece is the last one only if no byte follows.
         if (left !== undefined) return left > 0 || Number(yield* file.read(buffer)) > 0 ? "stopped" : "end"
       }
-      if (lines.push(decoder.decode()) === undefined) lines.end()
-      return "end"
+      return (yield* onPiece(decoder.decode())) === undefined ? "end" : "stopped"
     })
   )
-
-/** As {@link forEachLine}, for a text that is there. */
-export const forEachLineOf = (
-  text: string,
-  options: { readonly maxLength: number; readonly onLine: (line: Line) => boolean }
-): void => {
-  const lines = splitter(options.maxLength, options.onLine)
-  if (lines.push(text) === undefined) lines.end()
-}
 
 /** The first `max` characters, never half a character. */
 export const clip = (text: string, max: number): string => {

@@ -8,7 +8,7 @@
  */
 import type { PlatformError } from "@effect/platform/Error"
 import type * as FileSystem from "@effect/platform/FileSystem"
-import * as Clock from "effect/Clock"
+import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as EventLoop from "../internal/EventLoop.js"
@@ -16,6 +16,7 @@ import type * as DirectFiles from "./DirectFiles.js"
 import * as IgnoreFiles from "./IgnoreFiles.js"
 import * as LinePattern from "./LinePattern.js"
 import * as LineReader from "./LineReader.js"
+import * as LineSearch from "./LineSearch.js"
 import * as PathPattern from "./PathPattern.js"
 import { sentence, WorkspaceRoot, type Service } from "./WorkspaceRoot.js"
 
@@ -49,9 +50,13 @@ export const list = (params: ListParams): Effect.Effect<string, string, Workspac
       workspace,
       start.absolute,
       depth,
+      yield* paceNow,
       (entry) => !matches(entry.relative) || results.add(entry.shown + suffixes[entry.kind])
     )
-    if (results.lines.length > 0) return results.text(ended, "Narrow path, pattern or depth.")
+    const advice = "Narrow path, pattern or depth."
+    if (results.lines.length > 0) {
+      return results.text(ended === "late" ? `[Incomplete: the time was up. ${advice}]` : "", advice)
+    }
     if (ended === "late") return yield* Effect.fail("Nothing was found before the time was up. Narrow the path.")
     return params.pattern === undefined ? `[${start.shown} is empty]` : "No files match."
   })
@@ -61,7 +66,7 @@ export const paths = (most: number): Effect.Effect<ReadonlyArray<string>, string
   Effect.gen(function* () {
     const workspace = yield* WorkspaceRoot
     const found: Array<string> = []
-    yield* walk(workspace, workspace.root, Infinity, ({ kind, shown }) => {
+    yield* walk(workspace, workspace.root, Infinity, yield* paceNow, ({ kind, shown }) => {
       if (kind !== "other") found.push(kind === "directory" ? `${shown}/` : shown)
       return found.length < most
     })
@@ -77,51 +82,98 @@ export const checkSearch = (params: SearchParams): Effect.Effect<void, string, W
     yield* startOf(workspace, params)
   })
 
-/** Lines that match, as `path:line: text`, in the order of paths and lines. Binary files are skipped. */
+/**
+ * Lines that match, as `path:line: text`, in the order of paths and lines. Binary files are skipped. The event loop is
+ * given way to within a line, too, so a search is interrupted, and its time ends, whatever the pattern and the files.
+ */
 export const search = (params: SearchParams): Effect.Effect<string, string, WorkspaceRoot> =>
   Effect.gen(function* () {
     const workspace = yield* WorkspaceRoot
     const pattern = yield* patternOf(params)
     const matches = yield* globOf(params.glob)
     const start = yield* startOf(workspace, params)
-    const deadline = (yield* Clock.currentTimeMillis) + patience
-    const mayContinue = Effect.map(Clock.currentTimeMillis, (now) => now < deadline)
+    const pace = yield* paceNow
     const results = collector(workspace.maxOutput, maxMatches)
+    /** How far the search has come: whole files, the place where it is, the work that it took, and whether time was up there. */
+    const progress = { files: 0, at: start.shown, steps: 0, characters: 0, isLate: false }
+    const budget: LinePattern.Budget = { left: 0 }
 
-    const lineIn = (shown: string) => (line: LineReader.Line) => {
-      if (!pattern.test(line.text)) return true
-      const text = LineReader.clip(line.text, shownLength)
-      return results.add(`${shown}:${line.number}: ${text}${text.length < line.text.length ? " […]" : ""}`)
+    /** One part of the work. */
+    const run = (lines: LineSearch.LineSearch): LineSearch.Progress => {
+      const before = lines.left()
+      budget.left = slice
+      const done = lines.run(budget)
+      progress.characters += before - lines.left()
+      progress.steps += slice - budget.left
+      return done
     }
     const searchFile = (absolute: string, shown: string) =>
-      LineReader.forEachLine(workspace.fileSystem, absolute, {
-        maxLength: searchedLength,
-        mayContinue,
-        onLine: lineIn(shown)
+      Effect.suspend(() => {
+        const lines = LineSearch.make(pattern, shownLength, ({ number, text, before, isCut }) => {
+          const from = before > 0 ? `[from character ${before + 1}] ` : ""
+          return results.add(`${shown}:${number}: ${from}${text}${isCut ? " […]" : ""}`)
+        })
+        const onPiece = (text: string): Effect.Effect<number | undefined> =>
+          Effect.gen(function* () {
+            lines.push(text)
+            for (;;) {
+              progress.at = `${shown}:${lines.line()}`
+              progress.isLate = pace.isLate()
+              if (progress.isLate) return unread
+              if (EventLoop.isDue(pace.breath, pace.clock)) yield* EventLoop.give
+              const done = run(lines)
+              if (done !== "more") return done === "read" ? undefined : unread
+            }
+          })
+        return Effect.map(LineReader.forEachPiece(workspace.fileSystem, absolute, onPiece), (outcome) => {
+          if (outcome === "end") lines.end(budget)
+          if (!progress.isLate) {
+            progress.at = shown
+            progress.files++
+          }
+          return outcome
+        })
       })
     // A file that cannot be read, or is gone meanwhile, has no matches.
     const inPieces = ({ absolute, shown }: Entry) =>
-      Effect.map(Effect.ignore(searchFile(absolute, shown)), () => !results.full())
+      Effect.map(Effect.ignore(searchFile(absolute, shown)), () => !results.full() && !progress.isLate)
+    /** What takes more than one part of the work may hold one. */
     const holdsLine = (text: string): boolean => {
       let found = false
-      LineReader.forEachLineOf(text, {
-        maxLength: searchedLength,
-        onLine: (line) => !(found = pattern.test(line.text))
-      })
+      const lines = LineSearch.make(pattern, shownLength, () => !(found = true))
+      lines.push(text)
+      if (run(lines) === "more") return true
+      if (!found) lines.end(budget)
       return found
+    }
+    const told = (ended: Ended, advice: string): string => {
+      if (ended !== "late") return results.lines.length === 0 ? "No matches." : results.text("", `Narrow ${advice}.`)
+      const isPattern = progress.steps > hard * progress.characters
+      const reason = isPattern ? "the pattern took too long" : "the time was up"
+      const what = results.lines.length === 0 ? "Nothing was found, but the search is incomplete" : "Incomplete"
+      const mend = isPattern ? "Make the pattern simpler, with fewer or smaller counts" : `Narrow ${advice}`
+      const place = progress.isLate
+        ? `at ${progress.at}. Files searched before it`
+        : `behind ${progress.at}. Files searched`
+      return results.text(`[${what}: ${reason} ${place}: ${progress.files}. ${mend}.]`, "")
     }
 
     if (start.kind === "file") {
-      yield* Effect.mapError(searchFile(start.absolute, start.shown), (error) => sentence(error, start.shown))
-      return results.lines.length === 0 ? "No matches." : results.text("end", "Make the pattern more specific.")
+      const outcome = yield* Effect.mapError(searchFile(start.absolute, start.shown), (error) =>
+        sentence(error, start.shown)
+      )
+      if (outcome === "binary") return `[${start.shown} is a binary file; only text is searched.]`
+      return told(progress.isLate ? "late" : "end", "the pattern")
     }
-    const ended = yield* walk(workspace, start.absolute, Infinity, (entry) => {
+    const ended = yield* walk(workspace, start.absolute, Infinity, pace, (entry) => {
       if (entry.kind !== "file" || !matches(entry.relative)) return true
+      progress.at = entry.shown
       // Only what is found has to be certain, so nearly all files are done with after the first look.
-      return workspace.direct?.mayHold(entry.absolute, pattern.needles, holdsLine) === false || inPieces(entry)
+      if (workspace.direct?.mayHold(entry.absolute, pattern.needles, holdsLine) !== false) return inPieces(entry)
+      progress.files++
+      return true
     })
-    if (results.lines.length > 0) return results.text(ended, "Narrow path, glob or pattern.")
-    return ended === "late" ? "[The time was up before everything was searched. Narrow path or glob.]" : "No matches."
+    return told(ended, "path, glob or pattern")
   })
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -130,9 +182,28 @@ export const search = (params: SearchParams): Effect.Effect<string, string, Work
 
 const maxEntries = 1_000
 const maxMatches = 300
-/** Characters of a line that are searched, and that are shown. */
-const searchedLength = 20_000
+/** Characters of a line that are shown. */
 const shownLength = 300
+/** Steps of a pattern between two looks at the time: some milliseconds at most. */
+const slice = 100_000
+/** Characters that are left where a file is not read to its end: its last line has none then. */
+const unread = 1
+/** Steps a character from which on it is the pattern that takes the time. */
+const hard = 20
+
+type Ended = "end" | "stopped" | "late"
+
+/** When what was begun now ends, and how it gives way to the event loop until then. */
+interface Pace {
+  readonly clock: Clock.Clock
+  readonly breath: EventLoop.LoopTurn
+  readonly isLate: () => boolean
+}
+
+const paceNow: Effect.Effect<Pace> = Effect.map(Effect.clock, (clock) => {
+  const deadline = clock.unsafeCurrentTimeMillis() + patience
+  return { clock, breath: { ...EventLoop.fresh }, isLate: () => clock.unsafeCurrentTimeMillis() >= deadline }
+})
 
 const suffixes = { directory: "/", link: "@", file: "", other: "" }
 
@@ -161,9 +232,10 @@ const collector = (maxOutput: number, maxLines: number) => {
       room -= kept.length + 1
       return true
     },
-    text: (ended: "end" | "stopped" | "late", advice: string): string => {
-      if (ended === "late") return [...lines, `[Incomplete: the time was up. ${advice}]`].join("\n")
-      return (full ? [...lines, `[More than ${lines.length} results. ${advice}]`] : lines).join("\n")
+    /** The results, and what is said last: `end`, or that there are more where nothing else is to be said. */
+    text: (end: string, advice: string): string => {
+      const more = full ? `[More than ${lines.length} results. ${advice}]` : ""
+      return [...lines, ...[end || more].filter((line) => line !== "")].join("\n")
     }
   }
 }
@@ -199,15 +271,12 @@ const walk = (
   workspace: Service,
   start: string,
   depth: number,
+  { breath, clock, isLate }: Pace,
   visit: (entry: Entry) => boolean | Effect.Effect<boolean>
-): Effect.Effect<"end" | "stopped" | "late", string> =>
+): Effect.Effect<Ended, string> =>
   Effect.gen(function* () {
     const { direct, fileSystem, path } = workspace
     const isProtected = yield* workspace.protection
-    const clock = yield* Effect.clock
-    const deadline = clock.unsafeCurrentTimeMillis() + patience
-    const isLate = () => clock.unsafeCurrentTimeMillis() >= deadline
-    const breath = { ...EventLoop.fresh }
     const prefixOf = (directory: string) => (directory.endsWith(path.sep) ? directory : directory + path.sep)
 
     const ignoreFiles = IgnoreFiles.make(workspace)
@@ -259,7 +328,7 @@ const walk = (
       inside: ReadonlyArray<Named>,
       level: number,
       inherited: ReadonlyArray<IgnoreFiles.Ignoring>
-    ): Effect.Effect<"end" | "stopped" | "late"> =>
+    ): Effect.Effect<Ended> =>
       Effect.gen(function* () {
         const own = inside.some(([name]) => name === IgnoreFiles.name) ? yield* ignoreFiles.in(directory) : []
         const begun = inside.some(([name]) => name === ".git") ? yield* ignoreFiles.begun(directory) : undefined
