@@ -135,9 +135,10 @@ const shortest = (texts: ReadonlyArray<string>): number => Math.min(...texts.map
 // -----------------------------------------------------------------------------------------------------------------
 
 interface State {
-  /** Instructions reached by the characters so far, before empty steps. */
+  /** The first `count` are the instructions reached by the characters so far, before empty steps. */
   readonly at: Int32Array
-  readonly before: PatternProgram.Side
+  count: number
+  before: PatternProgram.Side
   /** Where its row begins in the table of that generation; below zero where it has none. */
   row: number
   generation: number
@@ -147,6 +148,7 @@ interface State {
 
 const stateOf = (at: Int32Array, before: PatternProgram.Side): State => ({
   at,
+  count: at.length,
   before,
   row: -1,
   generation: -1,
@@ -159,7 +161,7 @@ const match = -1
 
 const maxStates = 2_000
 /** Instructions in all states that are cached. */
-const maxWeight = 200_000
+const maxWeight = 1_000_000
 /** Entries of the table. */
 const maxTable = 1 << 20
 const maxHigh = 65_536
@@ -169,7 +171,7 @@ const worthwhile = 8
 const ordering = 16
 const asking = 8
 /** Characters that are read without a cache then, before the next try. */
-const pause = 100_000
+const pause = 20_000
 
 /**
  * ```
@@ -227,7 +229,7 @@ const automaton = ({ instructions, sets, start }: PatternProgram.Program): (() =
     count = 0
     todo.length = 0
     todo.push(start)
-    for (const pc of state.at) todo.push(pc)
+    for (let i = 0; i < state.count; i++) todo.push(state.at[i] ?? 0)
     spent += todo.length
     for (let pc = todo.pop(); pc !== undefined; pc = todo.pop()) {
       if (seen[pc] === mark) continue
@@ -301,7 +303,8 @@ const automaton = ({ instructions, sets, start }: PatternProgram.Program): (() =
     return state.row
   }
 
-  const step = (state: State, code: number): State => {
+  /** `spare` is another state than this, which nobody needs any more: it becomes what is not cached. */
+  const step = (state: State, code: number, spare: () => State): State => {
     const known = code < 256 ? kindOfLow[code] : kindOfHigh.get(code)
     const kind = known === undefined || known === 0 ? newKind(code) : known
     const after = sidesOf[kind] ?? other
@@ -312,7 +315,12 @@ const automaton = ({ instructions, sets, start }: PatternProgram.Program): (() =
     let next = matched
     if (!isMatch && paused > 0) {
       paused--
-      return stateOf(reached.slice(0, count), after)
+      const loose = spare()
+      loose.at.set(reached.subarray(0, count))
+      loose.count = count
+      loose.before = after
+      loose.atEnd = undefined
+      return loose
     }
     if (!isMatch) {
       next = keep(reached.slice(0, count).sort(), after)
@@ -324,6 +332,15 @@ const automaton = ({ instructions, sets, start }: PatternProgram.Program): (() =
 
   return () => {
     let state = matched
+    // Two take turns, because to make a state for each character keeps the collector of garbage busy.
+    let loose: readonly [State, State] | undefined
+    const spare = (): State => {
+      const [one, another] = (loose ??= [
+        stateOf(new Int32Array(instructions.length), edge),
+        stateOf(new Int32Array(instructions.length), edge)
+      ])
+      return state === one ? another : one
+    }
     return {
       begin: () => {
         state = first ??= keep(new Int32Array(0), edge)
@@ -359,7 +376,7 @@ const automaton = ({ instructions, sets, start }: PatternProgram.Program): (() =
           if (row >= 0) state = inRows[row / width] ?? matched
           if (at >= until) break
           spent = 0
-          state = step(state, code)
+          state = step(state, code, spare)
           left -= spent + 1
           // Else the match was there before this character.
           if (state !== matched) at += size

@@ -99,12 +99,12 @@ export const search = (params: SearchParams): Effect.Effect<string, string, Work
     const budget: LinePattern.Budget = { left: 0 }
 
     /** One part of the work. */
-    const run = (lines: LineSearch.LineSearch): LineSearch.Progress => {
+    const run = (lines: LineSearch.LineSearch, steps: number): LineSearch.Progress => {
       const before = lines.left()
-      budget.left = slice
+      budget.left = steps
       const done = lines.run(budget)
       progress.characters += before - lines.left()
-      progress.steps += slice - budget.left
+      progress.steps += steps - budget.left
       return done
     }
     const searchFile = (absolute: string, shown: string) =>
@@ -121,7 +121,7 @@ export const search = (params: SearchParams): Effect.Effect<string, string, Work
               progress.isLate = pace.isLate()
               if (progress.isLate) return unread
               if (EventLoop.isDue(pace.breath, pace.clock)) yield* EventLoop.give
-              const done = run(lines)
+              const done = run(lines, stepsAtOnce)
               if (done !== "more") return done === "read" ? undefined : unread
             }
           })
@@ -142,7 +142,7 @@ export const search = (params: SearchParams): Effect.Effect<string, string, Work
       let found = false
       const lines = LineSearch.make(pattern, shownLength, () => !(found = true))
       lines.push(text)
-      if (run(lines) === "more") return true
+      if (run(lines, firstLook) === "more") return true
       if (!found) lines.end(budget)
       return found
     }
@@ -185,7 +185,9 @@ const maxMatches = 300
 /** Characters of a line that are shown. */
 const shownLength = 300
 /** Steps of a pattern between two looks at the time: some milliseconds at most. */
-const slice = 100_000
+const stepsAtOnce = 50_000
+/** Steps for a file that is read at once: enough for all of its characters where the pattern is not hard. */
+const firstLook = 100_000
 /** Characters that are left where a file is not read to its end: its last line has none then. */
 const unread = 1
 /** Steps a character from which on it is the pattern that takes the time. */
