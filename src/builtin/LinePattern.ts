@@ -158,6 +158,9 @@ const stateOf = (at: Int32Array, before: PatternProgram.Side): State => ({
 /** The pattern has matched: as a state, and as an entry of the table. */
 const matched = stateOf(new Int32Array(0), edge)
 const match = -1
+/** The line cannot match any more: only its beginning could have. */
+const missed = stateOf(new Int32Array(0), edge)
+const miss = -2
 
 const maxStates = 2_000
 /** Instructions in all states that are cached. */
@@ -177,7 +180,7 @@ const pause = 20_000
  * ```
  *  character ─► its kind ─┐
  *                         ├─► table: where the next row begins ─► 0: nobody knows yet ─► follow, and remember
- *  state ─► its row ──────┘                                   └─► match
+ *  state ─► its row ──────┘                                   └─► match, miss
  * ```
  */
 const automaton = ({ instructions, sets, start }: PatternProgram.Program): (() => Reader) => {
@@ -303,6 +306,17 @@ const automaton = ({ instructions, sets, start }: PatternProgram.Program): (() =
     return state.row
   }
 
+  /** Whether a match can begin only where the line begins, once that was asked. */
+  let anchored: boolean | undefined
+  const isAnchored = (): boolean => {
+    const everything = new Uint8Array(sets.length).fill(1)
+    return PatternProgram.sides.every((before) =>
+      PatternProgram.sides.every(
+        (after) => before === edge || (!follow(stateOf(new Int32Array(0), before), after, everything) && count === 0)
+      )
+    )
+  }
+
   /** `spare` is another state than this, which nobody needs any more: it becomes what is not cached. */
   const step = (state: State, code: number, spare: () => State): State => {
     const known = code < 256 ? kindOfLow[code] : kindOfHigh.get(code)
@@ -311,8 +325,14 @@ const automaton = ({ instructions, sets, start }: PatternProgram.Program): (() =
     const row = rowOf(state)
     const entry = row < 0 ? 0 : table[row + kind]
     if (entry !== undefined && entry > 0) return inRows[entry / width] ?? matched
+    if (entry === miss) return missed
+    anchored ??= isAnchored()
     const isMatch = entry === match || follow(state, after, membersOf[kind])
     let next = matched
+    if (!isMatch && count === 0 && anchored) {
+      if (row >= 0) table[row + kind] = miss
+      return missed
+    }
     if (!isMatch && paused > 0) {
       paused--
       const loose = spare()
@@ -348,7 +368,7 @@ const automaton = ({ instructions, sets, start }: PatternProgram.Program): (() =
       read: (text, from, to, budget) => {
         let at = from
         let left = budget.left
-        while (at < to && state !== matched) {
+        while (at < to && state !== matched && state !== missed) {
           const counted = at
           const until = Math.min(to, at + Math.max(1, left))
           const rows = table
@@ -383,9 +403,10 @@ const automaton = ({ instructions, sets, start }: PatternProgram.Program): (() =
           if (left <= 0) break
         }
         budget.left = left
-        return at
+        return state === missed ? to : at
       },
       end: (budget) => {
+        if (state === missed) return
         if (state.atEnd === undefined) {
           spent = 0
           state.atEnd = follow(state, edge, undefined)

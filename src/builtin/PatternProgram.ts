@@ -77,6 +77,7 @@ export type Side = 0 | 1 | 2
 export const edge = 0
 export const word = 1
 export const other = 2
+export const sides: ReadonlyArray<Side> = [edge, word, other]
 
 export const holds = (assertion: PatternSyntax.Assertion, before: Side, after: Side): boolean => {
   switch (assertion) {
@@ -105,7 +106,6 @@ export const holds = (assertion: PatternSyntax.Assertion, before: Side, after: S
  */
 export const canMatch = ({ instructions, sets, start }: Program): boolean => {
   if (!instructions.some(({ _tag }) => _tag === "Assert")) return true
-  const sides: ReadonlyArray<Side> = [edge, word, other]
   // An instruction between a side before it and one behind it.
   const nodeOf = (pc: number, before: Side, after: Side): number => (pc * 3 + before) * 3 + after
   const comesFrom: Array<Array<number> | undefined> = []
