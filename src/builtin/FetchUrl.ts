@@ -153,7 +153,7 @@ const textOf = (url: URL, { body, isCut, status, type }: Response): Effect.Effec
     if (kind !== "" && !readable.test(kind)) {
       return yield* Effect.fail(`${url.host} sent ${named}; only text can be read.`)
     }
-    const decoded = decode(body, /charset\s*=\s*"?([\w:.-]+)/i.exec(type)?.[1])
+    const decoded = decode(body, kind, /charset\s*=\s*"?([\w:.-]+)/i.exec(type)?.[1])
     const isHtml = kind === "text/html" || kind === "application/xhtml+xml" || (kind === "" && /^\s*</.test(decoded))
     const page = isHtml ? yield* HtmlText.read(decoded, url, maxLength) : { text: decoded, isCut: false }
     const text = clean(page.text)
@@ -166,12 +166,29 @@ const textOf = (url: URL, { body, isCut, status, type }: Response): Effect.Effec
 const readable =
   /^(?:text\/[\w.+-]+|application\/(?:[\w.-]+\+)?(?:json|xml)|application\/(?:javascript|x-ndjson|yaml|toml))$/
 
-const decode = (body: Uint8Array, charset: string | undefined): string => {
-  // HTML may name its own, near its beginning.
-  const beginning = new TextDecoder("latin1").decode(body.subarray(0, 1_024))
-  const named = charset ?? /<meta[^>]{0,100}charset\s*=\s*["']?([\w:.-]+)/i.exec(beginning)?.[1]
-  const decoder = Either.try(() => new TextDecoder(named ?? "utf-8"))
+/** As browsers do: a mark at its beginning counts before the header, and that before what the text says of itself. */
+const decode = (body: Uint8Array, kind: string, charset: string | undefined): string => {
+  const marked = marks.find(([, bytes]) => bytes.every((byte, at) => body[at] === byte))?.[0]
+  const decoder = Either.try(() => new TextDecoder(marked ?? charset ?? ownCharset(body, kind) ?? "utf-8"))
   return Either.getOrElse(decoder, () => new TextDecoder()).decode(body)
+}
+
+const marks: ReadonlyArray<readonly [charset: string, bytes: ReadonlyArray<number>]> = [
+  ["utf-8", [0xef, 0xbb, 0xbf]],
+  ["utf-16be", [0xfe, 0xff]],
+  ["utf-16le", [0xff, 0xfe]]
+]
+
+/** HTML and XML may name their own near the beginning; nothing else does. */
+const ownCharset = (body: Uint8Array, kind: string): string | undefined => {
+  const beginning = new TextDecoder("latin1").decode(body.subarray(0, 1_024))
+  if (!/html|xml/.test(kind) && !/^\s*</.test(beginning)) return undefined
+  const named =
+    /<meta[^>]{0,100}charset\s*=\s*["']?([\w:.-]+)/i.exec(beginning) ??
+    /^<\?xml[^>]{0,100}encoding\s*=\s*["']([\w:.-]+)/i.exec(beginning)
+  const charset = named?.[1]
+  // What could be read as letters of one byte has none of two.
+  return charset !== undefined && /^utf-?16/i.test(charset) ? "utf-8" : charset
 }
 
 /** Control characters and those that turn the direction of text or hide it. */

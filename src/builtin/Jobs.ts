@@ -348,12 +348,12 @@ class AllJobs implements Service {
         }
         forget()
         if (job.failure !== undefined) return yield* Effect.fail(job.failure)
-        const { at, exitCode, notices, signal } = job.ended
+        const { at, exitCode, signal } = job.ended
         return {
           exitCode,
           ...(signal === undefined ? {} : { signal }),
           output,
-          notice: [...notices, "[It has ended already, so there is no background job.]"].join("\n"),
+          notice: [...noticesOf(job.ended), "[It has ended already, so there is no background job.]"].join("\n"),
           durationMs: at - startedAt
         }
       })
@@ -469,8 +469,8 @@ const seen = (job: Job): Seen => {
   const output = job.look()
   const { ended } = job
   if (ended === undefined) return { job_id: job.id, state: "running", output }
-  const { exitCode, notices, reason, signal } = ended
-  const told = reason === "exited" ? notices : [`[It ${ended.outcome}.]`, ...notices]
+  const { exitCode, signal } = ended
+  const told = noticesOf(ended)
   return {
     job_id: job.id,
     state: "ended",
@@ -479,6 +479,10 @@ const seen = (job: Job): Seen => {
     ...(told.length === 0 ? {} : { notice: told.join("\n") })
   }
 }
+
+/** With how it ended, where it did not end by itself. */
+const noticesOf = ({ notices, outcome, reason }: NonNullable<Job["ended"]>): ReadonlyArray<string> =>
+  reason === "exited" ? notices : [`[It ${outcome}.]`, ...notices]
 
 const listed = (job: Job): Listed => {
   const { command, ended, id, options, printed } = job

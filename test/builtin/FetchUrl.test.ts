@@ -93,6 +93,25 @@ describe("fetch_url", () => {
     })
   )
 
+  const utf16 = (text: string, isBig: boolean): Uint8Array => {
+    const bytes = Buffer.from(`\ufeff${text}`, "utf16le")
+    return isBig ? bytes.swap16() : bytes
+  }
+  it.scopedLive.each([
+    ["a mark of two bytes", "text/plain", utf16("grüße", false)],
+    ["the other mark of two bytes", "text/plain; charset=utf-8", utf16("grüße", true)],
+    ["HTML in two bytes", "text/html", utf16("<p>grüße</p>", false)],
+    ["a mark before the header", "text/plain; charset=latin1", Buffer.from("\ufeffgrüße")],
+    ["XML", "application/xml", Buffer.from('<?xml version="1.0" encoding="iso-8859-1"?><p>grüße</p>', "latin1")],
+    ["what calls itself UTF-16 in letters of one byte", "text/html", Buffer.from("<meta charset=utf-16><p>grüße</p>")],
+    ["a text about charsets", "text/plain", Buffer.from("write <meta charset=latin1> for grüße")]
+  ] as const)("reads the character set of %s", ([, type, body]) =>
+    Effect.gen(function* () {
+      const { read, port } = yield* serving(page(type, body))
+      assert.include(yield* read(`http://web.example:${port}/`), "grüße")
+    })
+  )
+
   it.scopedLive.each([
     ["a picture", page("image/png", "x"), "sent image/png; only text can be read"],
     [

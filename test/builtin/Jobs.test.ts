@@ -192,6 +192,21 @@ describe("a background job", () => {
     })
   )
 
+  it.scoped("whose time is up at once says so", () =>
+    Effect.gen(function* () {
+      const { agent, results, stage } = yield* start({
+        script: [step({ name: "run_command", params: { command: "serve", background: true, timeout: 1 } }), done]
+      })
+      const first = yield* Effect.fork(agent.run("go"))
+      yield* process(stage)
+      yield* passing(first)
+      assert.include(
+        results()[0].notice,
+        "[It was stopped, as its time was up.]\n[It has ended already, so there is no background job.]"
+      )
+    })
+  )
+
   it.scoped("tells its end once, with what the model reads next: a step of the turn that works, or the next turn", () =>
     Effect.gen(function* () {
       const { agent, events, said, stage, turn } = yield* start({

@@ -60,6 +60,7 @@ describe("a line that names files", () => {
           ],
           ['(@"two words/x y.md") and @empty.txt', "two words/x y.md (6 bytes, 1 line), empty.txt (empty)", ["blanks"]],
           ["what is @shot.png?", "shot.png (image/png, ", ["image_url", "data:image/png;base64,"]],
+          ["@README.md,@empty.txt", "README.md (6 bytes, 1 line), empty.txt (empty)", ["hello"]],
           ["@src", "what is in src", ["src/a.ts"]],
           ["@main look at @README.md:1", "README.md (6 bytes, 1 line)", ["hello"]]
         ]

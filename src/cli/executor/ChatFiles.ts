@@ -218,7 +218,7 @@ export const offers =
     readonly ask: () => void
   }): Picker.Offers =>
   (before) => {
-    const match = /(?<![^\s("'`[{<])@(?:"((?:[^"\\\n]|\\["\\]|\\(?!["\\]))*)|([^\s"'`(),;]*))$/u.exec(before)
+    const match = /(?<![^\s("'`[{<,;])@(?:"((?:[^"\\\n]|\\["\\]|\\(?!["\\]))*)|([^\s"'`(),;]*))$/u.exec(before)
     if (match === null) return undefined
     const [, quoted, plain = ""] = match
     const query = quoted === undefined ? plain : unquoted(quoted)
