@@ -1,11 +1,12 @@
 /** What some command lines ask for are our own words only: help, and the version. */
+import * as Invocation from "./config/Invocation.js"
 import * as Flags from "./config/Flags.js"
 import * as Help from "./config/Help.js"
 import * as Version from "./Version.js"
 
 /** Nothing where there is something to do, and where the words cannot be understood. */
 export const of = (argv: ReadonlyArray<string>): string | undefined => {
-  const read = Flags.read(argv)
+  const read = Invocation.read(argv)
   if (typeof read === "string") return undefined
   const { command, flags, isNamed, words } = read
   if (flags.help === true) return isNamed === true ? Help.of(command) : Help.all()

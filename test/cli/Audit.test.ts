@@ -293,7 +293,7 @@ describe("assent audit", () => {
       yield* at.decide(["ses_a"])
       const told = (words: ReadonlyArray<string>, key?: string) =>
         Effect.map(audit(at, words, key), ({ code }) => String(code))
-      assert.include(yield* told(["erase"]), "list; show SESSION; verify [SESSION] [--key FILE]")
+      assert.include(yield* told(["erase"]), "list; show SESSION [--key FILE]; verify [SESSION] [--key FILE]")
       assert.include(yield* told(["toString"]), "assent audit takes")
       assert.include(yield* told(["verify", "ses_a", "ses_b"]), "assent audit takes")
       assert.include(yield* told(["show"]), "There are: ses_a.")

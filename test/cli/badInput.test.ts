@@ -34,8 +34,23 @@ describe.concurrent("bad input", () => {
     Effect.gen(function* () {
       const at = yield* Program.place
       yield* refused(at, [
-        { args: ["run", "--modle", "offline", "x"], says: ["--modle", "--model MODEL", "--workspace DIR"] },
-        { args: ["run", "--model"], says: [/--model.*argument missing/] },
+        {
+          args: ["run", "--modle", "offline", "x"],
+          says: [
+            /^assent: There is no flag "--modle"\. Did you mean --model\?\nassent help run lists what there is\.\n$/
+          ]
+        },
+        {
+          args: ["--frobnicate"],
+          says: [/^assent: There is no flag "--frobnicate"\.\nassent help lists what there is\.\n$/]
+        },
+        { args: ["run", "--model"], says: [/^assent: --model needs a value: --model MODEL\.\nassent help run/] },
+        {
+          args: ["run", "--model", "--yolo"],
+          says: [/^assent: --model needs a value: --model MODEL\./]
+        },
+        { args: ["run", "--yolo=no", "x"], says: ["--yolo takes no value."] },
+        { args: ["run", "-x"], says: [/There is no flag "-x"\.\n/] },
         { args: ["rnu", "x"], says: ['"rnu"', "chat, run, permissions", 'assent run "rnu"'] },
         {
           args: ["run", "--channel", "telegram", "x"],

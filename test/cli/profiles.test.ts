@@ -153,7 +153,7 @@ describe.concurrent("assent profiles", () => {
         assert.strictEqual(code, 2, words.join(" "))
         assert.strictEqual(stderr, "assent: assent profiles takes: list; show NAME; check [FILE…].\n")
       }
-      const mediator = yield* at.call(["profiles", "--mediator", "nobody"])
+      const mediator = yield* at.call(["run", "--mediator", "nobody"])
       assert.strictEqual(mediator.code, 2)
       assert.strictEqual(mediator.stderr, 'assent: --mediator takes forward or agent, not "nobody".\n')
     })

@@ -144,8 +144,7 @@ describe("assent sessions", () => {
         [["fork", root], { at: "two" }, /"two" is no number of a turn/],
         [["fork"], {}, /assent sessions fork needs a session/],
         [["fork", "ses_none"], {}, /There is no session ses_none/],
-        [["turns", "ses_none"], {}, /There is no session ses_none/],
-        [["show", root], { at: "1" }, /assent sessions takes: .*fork SESSION \[--at TURN\]/]
+        [["turns", "ses_none"], {}, /There is no session ses_none/]
       ] as const
       for (const [words, flags, says] of refusals) assert.match(String((yield* sessions(at, words, flags)).code), says)
       assert.lengthOf(yield* inStore(at, (store) => store.list), 1)

@@ -190,7 +190,8 @@ describe("assent sessions", () => {
         const { code } = yield* sessions(at, ["list"], flags)
         assert.match(String(code), /no number of sessions|There is no session ses_x|More than 5 sessions begin with/)
       }
-      assert.match(String((yield* sessions(at, ["waiting"], { limit: "3" })).code), /assent sessions takes/)
+      const { code } = yield* sessions(at, ["list"], { all: true, after: "ses_104" })
+      assert.match(String(code), /--all lists those of all; leave one of them out/)
     })
   )
 
@@ -350,9 +351,11 @@ describe("assent sessions", () => {
       const told = (...words: ReadonlyArray<string>) => Effect.map(sessions(at, words), ({ code }) => String(code))
       assert.include(
         yield* told("erase"),
-        "list [--limit NUMBER] [--after SESSION | --all] [--json]; waiting [--json]; show SESSION; answer SESSION [REQUEST [ANSWER]] [--json]; "
+        "list [--limit NUMBER] [--after SESSION] [--all] [--json]; waiting [--json]; show SESSION; answer SESSION [REQUEST [ANSWER]] [--json]; "
       )
       assert.include(yield* told("erase"), "export SESSION; delete SESSION")
+      assert.include(yield* told("fokr"), "import FILE [--model MODEL]. Did you mean fork?")
+      assert.include(yield* told("prune"), "--unused DURATION, --keep NUMBER, or both.")
       assert.include(yield* told("show", "ses_a", "more"), "assent sessions takes")
       assert.include(yield* told("answer"), "assent sessions answer needs a session.")
       assert.include(yield* told("answer", "ses_a", "req_1", "y"), "There is no session ses_a in")

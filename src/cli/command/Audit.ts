@@ -10,6 +10,7 @@ import type { AuditBroken } from "../../audit/AuditBroken.js"
 import type * as AuditChain from "../../audit/AuditChain.js"
 import * as AuditReport from "../../audit/AuditReport.js"
 import * as Arguments from "../config/Arguments.js"
+import * as CommandTable from "../config/CommandTable.js"
 import * as AuditLocation from "../../local/AuditLocation.js"
 import * as ExitCode from "../ExitCode.js"
 import * as Output from "../terminal/Output.js"
@@ -20,8 +21,8 @@ import * as Remedy from "../config/Remedy.js"
 export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "words">) =>
   Effect.gen(function* () {
     const [verb = "list", id, ...rest] = words
-    if (!Object.hasOwn(verbs, verb) || rest.length > 0 || (verb === "list" && id !== undefined)) {
-      return yield* new Arguments.UsageError({ message: `assent audit takes: ${Object.values(verbs).join("; ")}.` })
+    if (CommandTable.verbOf("audit", words) === undefined || rest.length > 0 || (verb === "list" && id !== undefined)) {
+      return yield* new Arguments.UsageError({ message: CommandTable.takes("audit", words) })
     }
     const settings = yield* Settings.load(flags)
     const key = settings.auditKey
@@ -58,12 +59,6 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
 // -----------------------------------------------------------------------------------------------------------------
 
 type Platform = FileSystem.FileSystem | Path.Path
-
-const verbs = {
-  list: "list",
-  show: "show SESSION",
-  verify: "verify [SESSION] [--key FILE]"
-}
 
 /** Shows entries, with a warning when they may have been tampered with. */
 const show = (

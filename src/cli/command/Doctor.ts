@@ -28,9 +28,8 @@ interface Finding {
 /** Exit code 1 when something is broken. */
 export const run = ({ flags }: Arguments.Invocation) =>
   Effect.gen(function* () {
-    // To trust a directory is a decision, which is written down.
     const loaded = yield* Effect.either(
-      Effect.map(Settings.load({ ...flags, trust: undefined }), (settings) => Settings.addressed(settings, flags))
+      Effect.map(Settings.load(flags, { looks: true }), (settings) => Settings.addressed(settings, flags))
     )
     const findings = [
       works("program", `assent ${Version.version}, Node ${process.version}, ${process.platform} ${process.arch}`),

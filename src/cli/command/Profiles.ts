@@ -6,6 +6,7 @@ import * as ProfileLoader from "../../subagent/ProfileLoader.js"
 import * as SubagentProfile from "../../subagent/SubagentProfile.js"
 import * as ToolRegistry from "../../tool/ToolRegistry.js"
 import * as Arguments from "../config/Arguments.js"
+import * as CommandTable from "../config/CommandTable.js"
 import * as ExitCode from "../ExitCode.js"
 import * as Output from "../terminal/Output.js"
 import * as ProfileLocation from "../config/ProfileLocation.js"
@@ -18,7 +19,7 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
   Effect.gen(function* () {
     const [verb = "list", ...rest] = words
     const counted = verb === "list" ? rest.length === 0 : verb === "show" ? rest.length === 1 : verb === "check"
-    if (!counted) return yield* new Arguments.UsageError({ message: usage })
+    if (!counted) return yield* new Arguments.UsageError({ message: CommandTable.takes("profiles", words) })
     const settings = yield* Settings.load(flags)
     const tools = yield* Tools.registry(settings.workspace)
     const style = Display.style(yield* Screen.wantsColor("stdout"))
@@ -37,8 +38,6 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
-
-const usage = "assent profiles takes: list; show NAME; check [FILE…]."
 
 interface View {
   readonly settings: Settings.Settings

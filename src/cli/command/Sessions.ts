@@ -15,6 +15,7 @@ import * as SessionStore from "../../journal/SessionStore.js"
 import type { Listed } from "../../journal/SessionSummary.js"
 import * as StoreError from "../../journal/StoreError.js"
 import * as Arguments from "../config/Arguments.js"
+import * as CommandTable from "../config/CommandTable.js"
 import * as ConfigurationInvalid from "../../local/ConfigurationInvalid.js"
 import * as ExitCode from "../ExitCode.js"
 import * as Output from "../terminal/Output.js"
@@ -35,14 +36,18 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
     const [verb = "list", id, ...rest] = words
     const [requestId, ...typed] = verb === "answer" ? rest : []
     const tooMany = isOfMany(verb) ? id !== undefined : verb !== "answer" && rest.length > 0
-    const isPruning = flags.unused !== undefined || flags.keep !== undefined
-    const misplaced =
-      (flags.all === true && (verb !== "list" || flags.after !== undefined)) ||
-      ((flags.limit !== undefined || flags.after !== undefined) && verb !== "list") ||
-      isPruning !== (verb === "prune") ||
-      (flags.at !== undefined && verb !== "fork")
-    if (!Object.hasOwn(verbs, verb) || tooMany || misplaced) {
-      return yield* new Arguments.UsageError({ message: `assent sessions takes: ${Object.values(verbs).join("; ")}.` })
+    if (CommandTable.verbOf("sessions", words) === undefined || tooMany) {
+      return yield* new Arguments.UsageError({ message: CommandTable.takes("sessions", words) })
+    }
+    if (flags.all === true && flags.after !== undefined) {
+      return yield* new Arguments.UsageError({
+        message: "--after names a session of one workspace, and --all lists those of all; leave one of them out."
+      })
+    }
+    if (verb === "prune" && flags.unused === undefined && flags.keep === undefined) {
+      return yield* new Arguments.UsageError({
+        message: "assent sessions prune needs to know what may go: --unused DURATION, --keep NUMBER, or both."
+      })
     }
     const pace = yield* paceOf(flags)
     const at = flags.at === undefined ? undefined : yield* Arguments.parseTurn(flags.at)
@@ -99,22 +104,6 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
-
-const verbs = {
-  list: "list [--limit NUMBER] [--after SESSION | --all] [--json]",
-  waiting: "waiting [--json]",
-  show: "show SESSION",
-  answer: "answer SESSION [REQUEST [ANSWER]] [--json]",
-  turns: "turns SESSION [--json]",
-  fork: "fork SESSION [--at TURN] [--json]",
-  export: "export SESSION",
-  delete: "delete SESSION",
-  replay: "replay SESSION [--speed N|max] [--pause DURATION] [--json]",
-  script: "script SESSION",
-  prune: "prune [--unused DURATION] [--keep NUMBER]",
-  adopt: "adopt WORKSPACE|SESSION",
-  import: "import FILE"
-}
 
 /** An answer to one of `sessions`, for a command that is run at `place`. */
 const answer = ({

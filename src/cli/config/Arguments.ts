@@ -1,9 +1,10 @@
 /** The command line: what was asked for, and the values of flags that are more than words. */
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
-import * as Flags from "./Flags.js"
+import * as Invocation from "./Invocation.js"
 
-export type { CommandName, Flags, Invocation } from "./Flags.js"
+export type { CommandName, Flags } from "./Flags.js"
+export type { Invocation } from "./Invocation.js"
 
 /** The command line cannot be understood; the message says what can be given instead. */
 export class UsageError extends Schema.TaggedError<UsageError>("assent/cli/UsageError")("UsageError", {
@@ -11,8 +12,8 @@ export class UsageError extends Schema.TaggedError<UsageError>("assent/cli/Usage
 }) {}
 
 /** Parses the words after the program's name. */
-export const parse = (argv: ReadonlyArray<string>): Either.Either<Flags.Invocation, UsageError> => {
-  const read = Flags.read(argv)
+export const parse = (argv: ReadonlyArray<string>): Either.Either<Invocation.Invocation, UsageError> => {
+  const read = Invocation.read(argv)
   return typeof read === "string" ? Either.left(new UsageError({ message: read })) : Either.right(read)
 }
 

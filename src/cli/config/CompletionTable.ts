@@ -2,8 +2,8 @@
 import * as Sandbox from "../../sandbox/Sandbox.js"
 import { modes } from "../../permission/PermissionState.js"
 import { providers } from "../../model/ProviderName.js"
+import * as CommandTable from "./CommandTable.js"
 import * as Flags from "./Flags.js"
-import * as Help from "./Help.js"
 
 /** Words, what the file system has, or what the program has: it reads and asks nothing for that. */
 export type Values = ReadonlyArray<string> | "files" | "directories" | "sessions" | "profiles"
@@ -71,23 +71,22 @@ const stands: ReadonlyArray<readonly [word: RegExp, takes: Values]> = [
   [/^\w+ \[?WORKSPACE\]?$/, "directories"]
 ]
 
-const verbOf = (usage: string): string => usage.split(" ")[0] ?? usage
-
 export const commands: ReadonlyArray<Command> = Flags.commands.map((name) => {
-  const { flags: own, verbs = [], what } = Help.commands[name]
-  const meant = new Set<string>([...own, "help", "version"])
+  const { verbs = [], what } = CommandTable.commands[name]
+  const meant = new Set<string>(CommandTable.allFlagsOf(name))
   return {
     name,
     what,
     flags: flags.filter((flag) => meant.has(flag.name)),
     verbs:
       name === "help"
-        ? Flags.commands.map((command) => [command, Help.commands[command].what] as const)
-        : verbs.map(([usage, does]) => [verbOf(usage), does] as const),
+        ? Flags.commands.map((command) => [command, CommandTable.commands[command].what] as const)
+        : verbs.map((verb) => [CommandTable.nameOf(verb), verb[1]] as const),
     first: name === "answer" ? "directories" : undefined,
-    behind: verbs.flatMap(([usage]) => {
+    behind: verbs.flatMap((verb) => {
+      const [usage] = verb
       const takes = stands.find(([word]) => word.test(usage))?.[1]
-      return takes === undefined ? [] : [{ verb: verbOf(usage), takes, isRepeated: usage.includes("…") }]
+      return takes === undefined ? [] : [{ verb: CommandTable.nameOf(verb), takes, isRepeated: usage.includes("…") }]
     })
   }
 })

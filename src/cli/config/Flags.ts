@@ -1,11 +1,4 @@
-/**
- * The words behind the program's name as they are read: which command, which flags, what else. Flags may stand before or
- * after the command.
- *
- * It needs no package: what only tells help or the version has it without the rest of the program.
- */
-import { parseArgs } from "node:util"
-import * as Nearest from "../../core/Nearest.js"
+/** The flags that there are, with what each means. Which command takes which is in the table of commands. */
 
 export interface Flags {
   readonly model?: string | undefined
@@ -59,15 +52,6 @@ export const commands = [
   "help"
 ] as const
 export type CommandName = (typeof commands)[number]
-
-export interface Invocation {
-  readonly command: CommandName
-  /** Whether it was named, and is not merely the default. Default: false. */
-  readonly isNamed?: boolean
-  readonly flags: Flags
-  /** All arguments that are neither flag nor command, in order. */
-  readonly words: ReadonlyArray<string>
-}
 
 export interface FlagRow {
   readonly type: "string" | "boolean"
@@ -182,7 +166,7 @@ export const table: { readonly [Name in keyof Required<Flags>]: FlagRow } = {
   },
   after: { type: "string", value: "SESSION", help: "sessions list: those that were used before this one" },
   all: { type: "boolean", help: "sessions list: those of all workspaces" },
-  json: { type: "boolean", help: "run: events as JSON lines on standard output" },
+  json: { type: "boolean", help: "JSON lines on standard output: the events of a run, what sessions tells" },
   jsonl: { type: "boolean", help: "run: as --json, and commands as JSON lines on standard input" },
   key: { type: "string", value: "FILE", help: "write and verify the audit with the key in this file" },
   speed: {
@@ -195,69 +179,15 @@ export const table: { readonly [Name in keyof Required<Flags>]: FlagRow } = {
   version: { type: "boolean", short: "v", help: "the version" }
 }
 
+// The keys of a record lose their names.
+export const names = Object.keys(table) as ReadonlyArray<keyof Flags>
+
 /** Flags with what they mean, one a line. Default: all. */
-export const flagLines = (names?: ReadonlyArray<keyof Flags>): ReadonlyArray<string> =>
-  Object.entries(table)
-    .filter(([name]) => names === undefined || names.some((wanted) => wanted === name))
-    .map(([name, { short, value, help }]) => {
+export const flagLines = (wanted: ReadonlyArray<keyof Flags> = names): ReadonlyArray<string> =>
+  names
+    .filter((name) => wanted.includes(name))
+    .map((name) => {
+      const { help, short, value } = table[name]
       const flag = `${short === undefined ? "    " : `-${short}, `}--${name}${value === undefined ? "" : ` ${value}`}`
       return `  ${flag.padEnd(26)} ${help}`
     })
-
-/** Reads the words behind the program's name; a sentence where they cannot be understood. */
-export const read = (argv: ReadonlyArray<string>): Invocation | string => {
-  const parsed = parsedBy(argv)
-  if (typeof parsed === "string") return parsed
-  const { positionals, values } = parsed
-  const [first = "chat", ...words] = positionals
-  const command = commands.find((name) => name === first)
-  return command === undefined
-    ? `There is no command ${JSON.stringify(first)}.${meant(first, commands)} Commands: ${commands.join(", ")}. To run a task: assent run ${JSON.stringify(first)}`
-    : // The option table and `Flags` name the same flags.
-      { command, isNamed: positionals.length > 0, flags: values as Flags, words }
-}
-
-// -----------------------------------------------------------------------------------------------------------------
-// internal
-// -----------------------------------------------------------------------------------------------------------------
-
-const parsedBy = (argv: ReadonlyArray<string>) => {
-  try {
-    return parseArgs({ args: withNames(argv), options: parserOptions, allowPositionals: true, strict: true })
-  } catch (error) {
-    return `${explain(error)}\n\n${flagHelp()}`
-  }
-}
-
-/** `--resume` may stand without a name: then there is a list to pick from. */
-const withNames = (argv: ReadonlyArray<string>): Array<string> => {
-  const end = argv.indexOf("--")
-  return argv.map((word, index) => {
-    const next = argv[index + 1]
-    const isAlone = next === undefined || next.startsWith("-") || commands.some((name) => name === next)
-    return word === "--resume" && isAlone && (end < 0 || index < end) ? "--resume=" : word
-  })
-}
-
-const parserOptions = Object.fromEntries(
-  Object.entries(table).map(([name, { type, multiple, short }]) => [
-    name,
-    { type, ...(multiple === undefined ? {} : { multiple }), ...(short === undefined ? {} : { short }) }
-  ])
-)
-
-const flagHelp = (): string => ["Flags, before or after the command:", ...flagLines()].join("\n")
-
-/** A question whether another name was meant, where one is near. */
-const meant = (name: string, known: ReadonlyArray<string>, prefix = ""): string => {
-  const nearest = Nearest.of(name, known)
-  return nearest === undefined ? "" : ` Did you mean ${prefix}${nearest}?`
-}
-
-/** The first sentence of Node's own message names the flag; the rest advises on positionals. */
-const explain = (error: unknown): string => {
-  const message = error instanceof Error ? error.message : String(error)
-  const sentence = `${message.split(". ")[0] ?? message}.`
-  const [, name] = /^Unknown option '--([^'=]+)/.exec(message) ?? []
-  return name === undefined ? sentence : sentence + meant(name, Object.keys(table), "--")
-}

@@ -118,7 +118,11 @@ export interface Settings extends UserLocation.Folder {
 
 type Failure = Arguments.UsageError | ConfigurationInvalid
 
-export const load = (flags: Arguments.Flags): Effect.Effect<Settings, Failure, FileSystem.FileSystem | Path.Path> =>
+/** With `looks` nothing is written down: `--trust` counts this once. */
+export const load = (
+  flags: Arguments.Flags,
+  { looks = false }: { readonly looks?: boolean } = {}
+): Effect.Effect<Settings, Failure, FileSystem.FileSystem | Path.Path> =>
   Effect.gen(function* () {
     const path = yield* Path.Path
     const workspace = yield* workspaceOf(flags.workspace)
@@ -127,8 +131,9 @@ export const load = (flags: Arguments.Flags): Effect.Effect<Settings, Failure, F
     const folder = UserLocation.folderOf(stateDirectory, workspace)
     const place: Trust.Place = { workspace, folder, configDirectory, auditKey: yield* AuditLocation.readKey(flags.key) }
     const brought = yield* Brought.load(workspace)
-    if (flags.trust === true) yield* Trust.decide(place, brought, Trust.byFlag)
-    const trusted = yield* Trust.isTrusted(place, brought)
+    const isGiven = flags.trust === true
+    if (isGiven && !looks) yield* Trust.decide(place, brought, Trust.byFlag)
+    const trusted = (isGiven && looks && Trust.isTrustable(brought)) || (yield* Trust.isTrusted(place, brought))
 
     const home = yield* variable("HOME")
     const instructions = yield* Instructions.load({ home, configDirectory, brought })

@@ -1,0 +1,199 @@
+/**
+ * The commands, their first words, and the flags that each of them takes: what parsing refuses, what help tells, and what
+ * shells complete are all read here.
+ */
+import * as Nearest from "../../core/Nearest.js"
+import * as Flags from "./Flags.js"
+
+type FlagName = keyof Flags.Flags
+
+/** Its words, what they do, and the flags that it takes beside those of its command. */
+export type Verb = readonly [usage: string, what: string, flags?: ReadonlyArray<FlagName>]
+
+export interface Command {
+  /** Behind the command's name. */
+  readonly usage: string
+  readonly what: string
+  /** Its first words; the first of them is meant where none is given. */
+  readonly verbs?: ReadonlyArray<Verb>
+  /** The flags of all its verbs, beside {@link always}. */
+  readonly flags: ReadonlyArray<FlagName>
+  readonly examples: ReadonlyArray<string>
+}
+
+/** These are about what is printed, and every command prints. */
+export const always = ["plain", "log-level", "help", "version"] as const satisfies ReadonlyArray<FlagName>
+
+const session = ["model", "base-url", "profile", "resume", "continue", "workspace", "add-dir", "store"] as const
+const authority = [
+  "channel",
+  "escalate",
+  "vouch",
+  "reviewer",
+  "policy",
+  "mode",
+  "mediator",
+  "sandbox",
+  "trust",
+  "yolo",
+  "key"
+] as const
+const judged = ["policy", "mode", "channel", "escalate", "reviewer", "yolo", "sandbox", "add-dir"] as const
+
+export const commands: { readonly [Name in Flags.CommandName]: Command } = {
+  chat: {
+    usage: "",
+    what: "a person at a terminal; the default",
+    flags: [...session, ...authority, "image", "file"],
+    examples: ["assent", "assent chat --model anthropic/claude-sonnet-4-5", "assent chat --continue", "assent --resume"]
+  },
+  run: {
+    usage: "[TASK]",
+    what: "one task, from the words or from standard input, or with it; the answer on standard output",
+    flags: [...session, ...authority, "image", "file", "timeout", "json", "jsonl"],
+    examples: [
+      'assent run "say what this project is"',
+      'assent run -i shot.png "what is wrong here?"',
+      "assent run --json < task.txt",
+      "git diff | assent run",
+      'git diff | assent run "is this right?"'
+    ]
+  },
+  permissions: {
+    usage: "[COMMAND]",
+    what: "what the policy says",
+    verbs: [
+      ["show", "the rules in force, and where each comes from", judged],
+      ["status", "the mode and what is suspended", judged],
+      ["check TOOL [ARGUMENTS]", "how a call would be decided", judged],
+      ["why TOOL [ARGUMENTS]", "the same in words for a person", judged],
+      ["remove RULE", "take back a rule that was kept for this project at a prompt"],
+      ["try FILE", "what a policy would have decided otherwise here", ["store"]]
+    ],
+    flags: ["workspace", "trust", "key"],
+    examples: [
+      "assent permissions",
+      "assent permissions check run_command git push",
+      "assent permissions try stricter.json"
+    ]
+  },
+  profiles: {
+    usage: "[COMMAND]",
+    what: "the recipes of subagents",
+    verbs: [
+      ["list", "all there are"],
+      ["show NAME", "one of them, with what it comes to"],
+      ["check [FILE…]", "what is wrong with files"]
+    ],
+    flags: ["model", "workspace", "trust", "key"],
+    examples: ["assent profiles", "assent profiles show explore"]
+  },
+  sessions: {
+    usage: "[COMMAND]",
+    what: "what was said and done here",
+    verbs: [
+      ["list", "the last ones first", ["limit", "after", "all", "json"]],
+      ["waiting", "those that wait for an answer", ["json"]],
+      ["show SESSION", "what was said"],
+      ["answer SESSION [REQUEST [ANSWER]]", "answer what it waits for", ["json"]],
+      ["replay SESSION", "show it again as it happened", ["speed", "pause", "json"]],
+      ["turns SESSION", "its turns, to go back to one of them", ["json"]],
+      ["fork SESSION", "a new session that goes on from it, or from the end of a turn (--at)", ["at", "json"]],
+      ["script SESSION", "a script that plays it without a model"],
+      ["export SESSION", "all of it as JSON"],
+      ["delete SESSION", "forget it; its audit stays"],
+      ["prune", "delete what was not used for long (--unused), or all but the last (--keep)", ["unused", "keep"]],
+      ["adopt WORKSPACE|SESSION", "take over the sessions of a workspace that moved"],
+      ["import FILE", "take over those of another store", ["model"]]
+    ],
+    flags: ["workspace", "store", "trust", "key"],
+    examples: ["assent sessions", "assent sessions replay SESSION --speed 4", "assent sessions fork SESSION --at 3"]
+  },
+  audit: {
+    usage: "[COMMAND]",
+    what: "what was decided here",
+    verbs: [
+      ["list", "the sessions that have a trail"],
+      ["show SESSION", "its decisions", ["key"]],
+      ["verify [SESSION]", "whether a trail was changed", ["key"]]
+    ],
+    flags: ["workspace"],
+    examples: ["assent audit", "assent audit verify"]
+  },
+  answer: {
+    usage: "DIR",
+    what: "answer by hand what a file channel asks",
+    flags: [],
+    examples: ["assent answer /tmp/questions"]
+  },
+  doctor: {
+    usage: "",
+    what: "what works here: models, keys, sandbox, terminal, store",
+    flags: ["model", "base-url", "workspace", "add-dir", "store", "sandbox", "policy", "trust"],
+    examples: ["assent doctor"]
+  },
+  completion: {
+    usage: "SHELL",
+    what: "a script that lets your shell complete these words",
+    verbs: [
+      ["bash", 'eval "$(assent completion bash)" in ~/.bashrc'],
+      ["zsh", 'eval "$(assent completion zsh)" in ~/.zshrc, behind compinit'],
+      ["fish", "assent completion fish > ~/.config/fish/completions/assent.fish"]
+    ],
+    flags: [],
+    examples: ['eval "$(assent completion bash)"']
+  },
+  help: {
+    usage: "[COMMAND]",
+    what: "this, or more about one command",
+    flags: [],
+    examples: ["assent help run"]
+  }
+}
+
+/** The first word of a verb's usage. */
+export const nameOf = ([usage]: Verb): string => usage.split(" ")[0] ?? usage
+
+/** The verb that a command's words begin with, or mean by saying none; nothing where there are none, or not this one. */
+export const verbOf = (name: Flags.CommandName, [word]: ReadonlyArray<string>): string | undefined => {
+  const known = (commands[name].verbs ?? []).map(nameOf)
+  return word === undefined ? known[0] : known.find((one) => one === word)
+}
+
+/** The flags that count for a command with these words; where its first one is no verb, those of all verbs. */
+export const flagsOf = (name: Flags.CommandName, words: ReadonlyArray<string>): ReadonlyArray<FlagName> => {
+  const { flags, verbs = [] } = commands[name]
+  const verb = verbOf(name, words)
+  const meant = verb === undefined ? verbs : verbs.filter((one) => nameOf(one) === verb)
+  return [...new Set([...flags, ...meant.flatMap(([, , own = []]) => own), ...always])]
+}
+
+/** The flags that count for a command with some words. */
+export const allFlagsOf = (name: Flags.CommandName): ReadonlyArray<FlagName> => {
+  const { flags, verbs = [] } = commands[name]
+  return [...new Set([...flags, ...verbs.flatMap(([, , own = []]) => own), ...always])]
+}
+
+/** What takes a flag: commands, or those of their verbs that do. */
+export const takersOf = (flag: FlagName): ReadonlyArray<string> =>
+  Object.entries(commands).flatMap(([name, { flags, verbs = [] }]) => {
+    if (flags.includes(flag)) return [name]
+    const takers = verbs.filter(([, , own = []]) => own.includes(flag))
+    return takers.length === 0 ? [] : [`${name} ${takers.map(nameOf).join("|")}`]
+  })
+
+/** What a command may be followed by, for a person who gave it something else. */
+export const takes = (name: Flags.CommandName, [word = ""]: ReadonlyArray<string>): string => {
+  const { verbs = [] } = commands[name]
+  const known = verbs.map(nameOf)
+  const nearest = known.includes(word) ? undefined : Nearest.of(word, known)
+  const hint = nearest === undefined ? "" : ` Did you mean ${nearest}?`
+  return `assent ${name} takes: ${verbs.map(usageOf).join("; ")}.${hint}`
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const usageOf = ([usage, , flags = []]: Verb): string =>
+  [usage, ...flags.map((flag) => `[${[`--${flag}`, Flags.table[flag].value ?? []].flat().join(" ")}]`)].join(" ")

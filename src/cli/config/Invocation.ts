@@ -1,0 +1,109 @@
+/**
+ * The words behind the program's name as they are read: which command, which flags, what else. Flags may stand before or
+ * after the command. One that the command has no use for is refused: whoever gave it expects something of it.
+ *
+ * It needs no package: what only tells help or the version has it without the rest of the program.
+ */
+import { parseArgs } from "node:util"
+import * as Nearest from "../../core/Nearest.js"
+import * as CommandTable from "./CommandTable.js"
+import * as Flags from "./Flags.js"
+
+export interface Invocation {
+  readonly command: Flags.CommandName
+  /** Whether it was named, and is not merely the default. Default: false. */
+  readonly isNamed?: boolean
+  readonly flags: Flags.Flags
+  /** All arguments that are neither flag nor command, in order. */
+  readonly words: ReadonlyArray<string>
+}
+
+/** Reads the words behind the program's name; a sentence where they cannot be understood. */
+export const read = (argv: ReadonlyArray<string>): Invocation | string => {
+  const parsed = parsedBy(argv)
+  if (typeof parsed === "string") return parsed
+  const { positionals, values } = parsed
+  const [first = "chat", ...words] = positionals
+  const command = commandOf(first)
+  if (command === undefined) {
+    return `There is no command ${JSON.stringify(first)}.${meant(first, Flags.commands)} Commands: ${Flags.commands.join(", ")}. To run a task: assent run ${JSON.stringify(first)}`
+  }
+  // The option table and `Flags` name the same flags.
+  const flags = values as Flags.Flags
+  const read = { command, isNamed: positionals.length > 0, flags, words }
+  // Whoever asks for help has it, whatever else is there.
+  return flags.help === true || flags.version === true ? read : (unused(read) ?? read)
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const commandOf = (word: string): Flags.CommandName | undefined => Flags.commands.find((name) => name === word)
+
+const parsedBy = (argv: ReadonlyArray<string>) => {
+  try {
+    return parseArgs({ args: withNames(argv), options: parserOptions, allowPositionals: true, strict: true })
+  } catch (error) {
+    return explain(
+      error,
+      argv.map(commandOf).find((name) => name !== undefined)
+    )
+  }
+}
+
+/** A sentence about the first flag that the command does not take, if there is one. */
+const unused = ({ command, flags, words }: Invocation): string | undefined => {
+  const taken: ReadonlyArray<string> = CommandTable.flagsOf(command, words)
+  const name = Flags.names.find((flag) => flags[flag] !== undefined && !taken.includes(flag))
+  if (name === undefined) return undefined
+  const takers = CommandTable.takersOf(name).map((taker) => `assent ${taker}`)
+  const verb = CommandTable.verbOf(command, words)
+  const who = `assent ${command}${verb === undefined ? "" : ` ${verb}`}`
+  return `${who} takes no --${name}; that is for ${takers.join(", ")}.${meant(name, taken, "--")}\n${lists(command)}`
+}
+
+const lists = (command: Flags.CommandName | undefined): string =>
+  `assent help${command === undefined ? "" : ` ${command}`} lists what there is.`
+
+/** `--resume` may stand without a name: then there is a list to pick from. */
+const withNames = (argv: ReadonlyArray<string>): Array<string> => {
+  const end = argv.indexOf("--")
+  return argv.map((word, index) => {
+    const next = argv[index + 1]
+    const isAlone = next === undefined || next.startsWith("-") || commandOf(next) !== undefined
+    return word === "--resume" && isAlone && (end < 0 || index < end) ? "--resume=" : word
+  })
+}
+
+const parserOptions = Object.fromEntries(
+  Object.entries(Flags.table).map(([name, { type, multiple, short }]) => [
+    name,
+    { type, ...(multiple === undefined ? {} : { multiple }), ...(short === undefined ? {} : { short }) }
+  ])
+)
+
+/** A question whether another name was meant, where one is near. */
+const meant = (name: string, known: ReadonlyArray<string>, prefix = ""): string => {
+  const nearest = Nearest.of(name, known)
+  return nearest === undefined ? "" : ` Did you mean ${prefix}${nearest}?`
+}
+
+/** Node's own message is for those who write programs; it names the flag. */
+const explain = (error: unknown, command: Flags.CommandName | undefined): string => {
+  const message = error instanceof Error ? error.message : String(error)
+  const [, name = ""] = /^Option '(?:-\w, )?--([\w-]+)/.exec(message) ?? []
+  const flag = Flags.names.find((one) => one === name)
+  const [, unknown] = /^Unknown option '(--?[^'=]+)/.exec(message) ?? []
+  if (flag !== undefined) {
+    const { type, value } = Flags.table[flag]
+    return type === "boolean"
+      ? `--${flag} takes no value.\n${lists(command)}`
+      : `--${flag} needs a value: --${flag} ${value}.\n${lists(command)}`
+  }
+  if (unknown === undefined) return `${message}\n${lists(command)}`
+  const long = unknown.startsWith("--") ? unknown.slice(2) : undefined
+  const own = long === undefined || command === undefined ? "" : meant(long, CommandTable.allFlagsOf(command), "--")
+  const hint = own === "" && long !== undefined ? meant(long, Flags.names, "--") : own
+  return `There is no flag ${JSON.stringify(unknown)}.${hint}\n${lists(command)}`
+}

@@ -1,0 +1,91 @@
+/** The words behind the program's name: which flags count where, and that help and completion tell the same. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Invocation from "../../src/cli/config/Invocation.js"
+import * as CommandTable from "../../src/cli/config/CommandTable.js"
+import * as CompletionTable from "../../src/cli/config/CompletionTable.js"
+import * as Flags from "../../src/cli/config/Flags.js"
+import * as Help from "../../src/cli/config/Help.js"
+
+/** Every command, alone and with each of its verbs. */
+const places: ReadonlyArray<readonly [command: Flags.CommandName, ...words: ReadonlyArray<string>]> =
+  Flags.commands.flatMap((name) => [
+    [name],
+    ...(CommandTable.commands[name].verbs ?? []).map((verb) => [name, CommandTable.nameOf(verb)] as const)
+  ])
+
+const given = (flag: keyof Flags.Flags): ReadonlyArray<string> =>
+  Flags.table[flag].type === "boolean" ? [`--${flag}`] : [`--${flag}`, "x"]
+
+describe("a command line", () => {
+  it("takes the flags of its command, before it and behind, and refuses every other one in words", () => {
+    for (const [command, ...words] of places) {
+      const taken = CommandTable.flagsOf(command, words)
+      for (const flag of Flags.names) {
+        for (const argv of [
+          [...given(flag), command, ...words],
+          [command, ...words, ...given(flag)]
+        ]) {
+          const what = argv.join(" ")
+          const read = Invocation.read(argv)
+          if (taken.includes(flag)) {
+            assert.isObject(read, what)
+            continue
+          }
+          assert.isString(read, what)
+          const [first = "", second, ...others] = String(read).split("\n")
+          assert.isTrue(
+            first.startsWith(`assent ${command}`) && first.includes(` takes no --${flag}; that is for assent `),
+            first
+          )
+          assert.strictEqual(second, `assent help ${command} lists what there is.`)
+          assert.deepStrictEqual(others, [])
+          for (const taker of CommandTable.takersOf(flag)) assert.include(first, `assent ${taker}`)
+        }
+      }
+    }
+  })
+
+  it("has a command for every flag", () => {
+    for (const flag of Flags.names) {
+      assert.isTrue(CommandTable.takersOf(flag).length > 0 || CommandTable.always.some((one) => one === flag), flag)
+    }
+  })
+
+  it("is told in help, and completed, as it is taken", () => {
+    for (const name of Flags.commands) {
+      const taken = Flags.names.filter((flag) =>
+        places.some(
+          ([command, ...words]) =>
+            command === name && typeof Invocation.read([command, ...words, ...given(flag)]) !== "string"
+        )
+      )
+      const told = Flags.names.filter((flag) =>
+        new RegExp(`^  (?:-\\w, |    )--${flag}\\b(?!-)`, "m").test(Help.of(name))
+      )
+      assert.deepStrictEqual(told, taken, name)
+      const completed = CompletionTable.commands.find((one) => one.name === name)?.flags.map((flag) => flag.name)
+      assert.deepStrictEqual(completed, taken, name)
+    }
+  })
+
+  it.each([
+    [
+      "doctor --json",
+      "assent doctor takes no --json; that is for assent run, assent sessions list|waiting|answer|replay|turns|fork."
+    ],
+    ["sessions show ses_1 --speed 4", "assent sessions show takes no --speed; that is for assent sessions replay."],
+    ["sessions --jsonl", "assent sessions list takes no --jsonl; that is for assent run. Did you mean --json?"],
+    ["--timeout 5m", "assent chat takes no --timeout; that is for assent run."],
+    [
+      "permissions --store x",
+      "assent permissions show takes no --store; that is for assent chat, assent run, assent permissions try, assent sessions, assent doctor."
+    ],
+    ["audit --json", "assent audit list takes no --json"]
+  ])("of what a command has no use for is refused: %s", (line, sentence) => {
+    assert.include(Invocation.read(line.split(" ")), sentence)
+  })
+
+  it("of somebody who asks for help is no mistake", () => {
+    for (const line of ["doctor --json --help", "audit -v --store x"]) assert.isObject(Invocation.read(line.split(" ")))
+  })
+})
