@@ -12,6 +12,7 @@ import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as CommandText from "../shell/CommandText.js"
 import * as Approvals from "./Approvals.js"
 import * as Foresight from "./Foresight.js"
+import * as JsonFault from "../core/JsonFault.js"
 import * as Glob from "../core/Glob.js"
 import type * as Guard from "./Guard.js"
 import * as CompiledPolicy from "./CompiledPolicy.js"
@@ -115,7 +116,8 @@ export const answer = (
   const params = paramsOf(entry, CommandText.trim(asked[3] ?? ""))
   if (Either.isLeft(params)) return Effect.succeed(Either.left(params.left))
   return Effect.map(Foresight.foresee(target, entry, params.right), (foreseen) => {
-    const { delegated } = foreseen
+    const { delegated, method, rule } = foreseen
+    if (asked[3] === "" && method === "invalid") return Either.left(without(`${asked[1]} ${entry.name}`, entry, rule))
     const model = delegated === undefined ? [] : [`a model may decide it first: ${delegated}`]
     return said([...(asked[1] === "why" ? inWords : inShort)(foreseen), ...model])
   })
@@ -259,6 +261,12 @@ const check = (
   return Either.right(state.evaluate(policy, subject, entry, sessionId))
 }
 
+/** Some tools can be called without arguments, and this one cannot. */
+const without = (asked: string, { shellCommand }: ToolRegistry.Entry, missing: string): string =>
+  shellCommand === undefined
+    ? `permissions ${asked} needs the arguments of the call behind it, as JSON: ${missing}.`
+    : `permissions ${asked} needs a command behind it, such as: permissions ${asked} git status`
+
 /** Whoever asks about a command may leave out the tool that runs it. */
 const unknownTool = (verb: string, tools: ToolRegistry.Service, name: string | undefined, text: string): string => {
   const all = tools.entries.map((known) => known.name)
@@ -315,9 +323,5 @@ const paramsOf = (entry: ToolRegistry.Entry, text: string): Either.Either<unknow
   if (entry.shellCommand !== undefined && (!text.startsWith("{") || /^\{\s+[^"\s}]/.test(text))) {
     return Either.right({ [entry.shellCommand.name]: text })
   }
-  return Either.mapLeft(ForeignJson.parse(text), ({ detail, message }) =>
-    detail === undefined
-      ? `Those arguments cannot be read: what was typed ${message}.`
-      : `Those arguments are not JSON: ${ForeignJson.echo(text)}`
-  )
+  return Either.mapLeft(ForeignJson.parse(text), ({ message }) => `The arguments ${JsonFault.of(text) ?? message}.`)
 }

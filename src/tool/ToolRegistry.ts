@@ -15,6 +15,7 @@ import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import * as Tracer from "effect/Tracer"
 import * as ForeignJson from "../core/ForeignJson.js"
+import * as JsonFault from "../core/JsonFault.js"
 import * as Lazy from "../core/Lazy.js"
 import * as Nearest from "../core/Nearest.js"
 import { CommandField } from "../shell/CommandField.js"
@@ -317,9 +318,16 @@ const atRest = (context: Context.Context<never>): Context.Context<never> => Cont
 const decoder = (schema: Schema.Schema.All, context: Context.Context<never>): Entry["decode"] => {
   const decode = ParseResult.decodeUnknown(schema as Schema.Schema<unknown>, { errors: "all" })
   return (params) =>
-    Either.mapLeft(atOnce(decode(params ?? {}), context), (issue) =>
-      told(ParseResult.ArrayFormatter.formatIssueSync(issue))
+    Either.mapLeft(
+      atOnce(decode(params ?? {}), context),
+      (issue) => shapeless(params) ?? told(ParseResult.ArrayFormatter.formatIssueSync(issue))
     )
+}
+
+/** Arguments that are no object fail as a whole: text that could not be parsed comes as it is. */
+const shapeless = (params: unknown): string | undefined => {
+  if (typeof params === "string") return `they ${JsonFault.of(params) ?? "are JSON within a text, and no object"}`
+  return typeof params === "object" && !Array.isArray(params) ? undefined : "they are no object"
 }
 
 const encoder = (schema: Schema.Schema.All, context: Context.Context<never>): Entry["encode"] => {
@@ -347,5 +355,12 @@ const isDecided = <A, E>(effect: Effect.Effect<A, E>): effect is Effect.Effect<A
 const told = (issues: ReadonlyArray<ParseResult.ArrayFormatterIssue>): string =>
   issues
     .slice(0, 50)
-    .map(({ message, path }) => ForeignJson.echo([path.join("."), message].filter(Boolean).join(": ")))
+    .map(({ message, path }) => ForeignJson.echo([path.join("."), inWords(message)].filter(Boolean).join(": ")))
     .join("; ")
+
+/** The type of an object or a list is a page of TypeScript. */
+const inWords = (message: string): string =>
+  message.replace(
+    /^Expected (\{|ReadonlyArray<|readonly ).*, actual /s,
+    (_, begin) => `Expected ${begin === "{" ? "an object" : "a list"}, actual `
+  )

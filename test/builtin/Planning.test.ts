@@ -73,7 +73,7 @@ describe("todo_write", () => {
     ["a long entry", [item("a"), item("b".repeat(501))], "Entry 2 has 501 characters, and at most 500 are kept."],
     ["an entry without words", [item(" \n")], "Entry 1 says nothing."],
     ["a status of another kind", [{ content: "a", status: "done" }], "Invalid arguments for todo_write"],
-    ["no list", [3], "Invalid arguments for todo_write"]
+    ["no list", [3], "Invalid arguments for todo_write: items.0: Expected an object, actual 3"]
   ]
   for (const [what, items, said] of refused) {
     it.scoped(`refuses ${what} in words, and keeps the list of before`, () =>

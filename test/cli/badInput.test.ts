@@ -150,7 +150,14 @@ describe.concurrent("bad input", () => {
       yield* refused(at, [
         { args: ["permissions", "frobnicate"], says: ['"permissions frobnicate"', "permissions check TOOL"] },
         { args: ["permissions", "check"], says: ["run_command", "write_file"] },
-        { args: ["permissions", "check", "write_file", "{path"], says: ["{path"] },
+        { args: ["permissions", "check", "write_file", "{path"], says: ["The arguments are no JSON: "] },
+        {
+          args: ["permissions", "check", "write_file", '{"path":'],
+          says: ["the text ends too early, after character 8."]
+        },
+        { args: ["permissions", "check", "run_command"], says: ["needs a command behind it"] },
+        { args: ["permissions", "why", "run_command"], says: ["permissions why run_command git status"] },
+        { args: ["permissions", "check", "write_file"], says: ["as JSON: path: is missing; content: is missing."] },
         { args: ["permissions", "allow", "git *"], says: ["/permissions allow git *", at.path("config")] }
       ])
     })

@@ -258,7 +258,7 @@ describe("permissions", () => {
             "For a command: permissions why shell git push"
         ],
         ["check shel ls", "There is no tool shel. Did you mean shell?"],
-        ["check write {oops", "Those arguments are not JSON: {oops"]
+        ["check write {", "The arguments are no JSON: the text ends too early, after character 1."]
       ]
       for (const [line, expected] of table) assert.strictEqual(left(line), expected, line)
       assert.include(left("permit everything"), 'There is no "permissions permit".')

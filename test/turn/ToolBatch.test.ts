@@ -152,10 +152,12 @@ describe("what the model is told of", () => {
       const said = new Map<unknown, RegExp>([
         [{}, /^name: is missing$/],
         [{ name: 7 }, /^name: Expected string, actual 7$/],
-        ["{", /^Expected \{ readonly name: string.* \}, actual "\{"$/],
+        ['{"name":"a', /^they are no JSON: the text ends too early, after character 10$/],
+        ["{oops}", /^they are no JSON: (?!the text ends)/],
+        ['{"name":"a"}', /^they are JSON within a text, and no object$/],
         [null, /^name: is missing$/],
-        [[], /^Expected \{ readonly name: string \}, actual \[\]$/],
-        [7, /^Expected \{ readonly name: string.* \}, actual 7$/]
+        [[], /^they are no object$/],
+        [7, /^they are no object$/]
       ])
       for (const [params, says] of said) {
         const { outcomes, results } = yield* resultsOf({ tools: [{ name: "work", params }] })
