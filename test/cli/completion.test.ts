@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as fs from "node:fs"
 import { execFileSync, spawnSync } from "node:child_process"
+import * as Table from "../../src/cli/config/CompletionTable.js"
 import * as Program from "../kit/Program.js"
 import * as Pseudo from "../kit/Pseudo.js"
 
@@ -29,6 +30,9 @@ const completing = Effect.gen(function* () {
     Effect.flatMap(place.call(["completion", shell]), ({ stdout }) => place.write(`complete.${shell}`, stdout))
   const env = { PATH: `${place.path("bin")}:${process.env["PATH"]}` }
   const profiles = ["code_reviewer", "explore", "plan"]
+  yield* place.write("workspace/given/step.yaml", "")
+  fs.mkdirSync(place.path("workspace", "given", "sub"))
+  const given = place.path("workspace", "given")
   /** A line up to the cursor, and what may come there. */
   const cases: ReadonlyArray<readonly [line: string, words: ReadonlyArray<string>]> = [
     ["assent ", commands],
@@ -50,7 +54,14 @@ const completing = Effect.gen(function* () {
     ["assent run --mode=", ["allow", "ask", "deny", "plan"]],
     ["assent --model s", ["script:"]],
     ["assent --channel w", ["webhook:"]],
-    ["assent --profile ", profiles],
+    ["assent --model o", ["offline", "ollama/", "openai-compatible/", "openai/", "openrouter/"]],
+    ["assent --reviewer n", ["none"]],
+    ["assent --escalate ", ["none"]],
+    ["assent sessions replay x --speed ", ["max"]],
+    ["assent sessions replay x --s", ["--speed", "--store"]],
+    ["assent sessions show x --s", ["--store"]],
+    ["assent permissions try --s", ["--store"]],
+    ["assent --profile ", [...profiles, "none"]],
     ["assent --profile=e", ["explore"]],
     ["assent --resume ", ids],
     ["assent --plain sessions show ", ids],
@@ -62,7 +73,17 @@ const completing = Effect.gen(function* () {
     ["assent profiles show ", profiles],
     ["assent profiles show plan ", []]
   ]
-  return { place, script, env, cases: cases.map(([line, words]) => [line, words.toSorted()] as const) }
+  /** Where a path goes on behind a colon, or a word stands beside paths. Shells differ in what they show of the path. */
+  const paths: ReadonlyArray<readonly [line: string, words: ReadonlyArray<string>]> = [
+    [`assent --model script:${given}/s`, ["step.yaml", "sub"]],
+    [`assent --reviewer script:${given}/st`, ["step.yaml"]],
+    [`assent run --channel file:${given}/s`, ["sub"]],
+    [`assent run --channel webhook:${given}/s`, []],
+    [`assent --store ${given}/st`, ["step.yaml"]],
+    ["assent --store :m", [":memory:"]],
+    ["assent --store p", ["postgres://"]]
+  ]
+  return { place, script, env, paths, cases: cases.map(([line, words]) => [line, words.toSorted()] as const) }
 })
 
 /** Whether a shell is here that a test can ask. */
@@ -72,11 +93,15 @@ describe("completion", () => {
   it.live("of bash offers what can stand there, and nothing else", () =>
     Effect.scoped(
       Effect.gen(function* () {
-        const { cases, env, place, script } = yield* completing
+        const { cases, env, paths, place, script } = yield* completing
         const source = yield* script("bash")
         const ask = `source ${source}; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _assent; printf '%s\\n' "\${COMPREPLY[@]-}"`
         const completed = (...words: ReadonlyArray<string>) =>
-          execFileSync("bash", ["--norc", "-uc", ask, "bash", ...words], { encoding: "utf8", env })
+          execFileSync("bash", ["--norc", "-uc", ask, "bash", ...words], {
+            encoding: "utf8",
+            env,
+            cwd: place.path("tmp")
+          })
             .split("\n")
             .filter((word) => word !== "")
             .toSorted()
@@ -84,6 +109,18 @@ describe("completion", () => {
           // Bash makes words of a sign and a colon, and of what stands around them.
           const parts = line.split(/ |([=:])/).filter((part) => part !== undefined)
           assert.deepStrictEqual(completed(...(line.endsWith("=") ? parts.slice(0, -1) : parts)), words, line)
+        }
+        for (const [line, words] of paths) {
+          const parts = line.split(/ |([=:])/).filter((part) => part !== undefined)
+          const shown = completed(...parts.filter((part) => part !== "")).map((word) =>
+            word.replace(/^.*\/(?=[^/])/, "")
+          )
+          // What stands before the last colon is there already.
+          assert.deepStrictEqual(
+            shown,
+            words.map((word) => word.replace(/^:/, "")),
+            line
+          )
         }
         // A name with a blank is one word.
         yield* place.write("given/my file.txt", "")
@@ -101,15 +138,20 @@ describe("completion", () => {
   it.live.runIf(isHere("fish"))("of fish offers the same", () =>
     Effect.scoped(
       Effect.gen(function* () {
-        const { cases, env, script } = yield* completing
+        const { cases, env, paths, place, script } = yield* completing
         const source = yield* script("fish")
-        for (const [line, words] of cases) {
+        const isPath = new Set(paths.map(([line]) => line))
+        for (const [line, words] of [...cases, ...paths]) {
           const ask = `source ${source}; complete -C ${JSON.stringify(line)}`
           const offered = execFileSync("fish", ["--no-config", "-c", ask], {
             encoding: "utf8",
+            cwd: place.path("tmp"),
             env: { ...process.env, ...env }
           })
-          const found = offered.split("\n").map((row) => row.replace(/\t.*|^--\w+=/g, ""))
+          const found = offered
+            .split("\n")
+            .map((row) => row.replace(/\t.*|^--\w+=/g, ""))
+            .map((row) => (isPath.has(line) ? row.replace(/(?<![:/])\/$|^.*\/(?=[^/])/g, "") : row))
           // It takes flags apart itself, and offers them with their sign where they take a value.
           assert.deepStrictEqual([...new Set(found)].filter((word) => word !== "").toSorted(), words, line)
         }
@@ -120,7 +162,7 @@ describe("completion", () => {
   it.live.runIf(isHere("zsh"))("of zsh offers the same", () =>
     Effect.scoped(
       Effect.gen(function* () {
-        const { cases, env, place, script } = yield* completing
+        const { cases, env, paths, place, script } = yield* completing
         const source = yield* script("zsh")
         const shell = yield* Pseudo.startZsh(place, { env, columns: 200, rows: 40 })
         const listed = (screen: string) => {
@@ -132,7 +174,11 @@ describe("completion", () => {
           return words.filter((word) => word !== "").toSorted()
         }
         yield* shell.type(`autoload -U compinit; compinit -u -D; source ${source}; unsetopt beep listbeep\r`)
-        for (const [line, words] of cases) {
+        // It marks directories.
+        const marked = paths.map(
+          ([line, words]) => [line, words.map((word) => (word === "sub" ? "sub/" : word))] as const
+        )
+        for (const [line, words] of [...cases, ...marked]) {
           yield* shell.type("\x0c")
           yield* shell.sees((screen) => screen === "$")
           yield* shell.type(`${line}\x04`)
@@ -142,6 +188,62 @@ describe("completion", () => {
             assert.deepStrictEqual(listed(screen), [], line)
           } else yield* shell.sees((screen) => JSON.stringify(listed(screen)) === JSON.stringify(words))
           yield* shell.type("\x15")
+        }
+      })
+    )
+  )
+
+  it.live("offers the values that are accepted, and no others", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const place = yield* Program.place
+        const offered = (name: string): ReadonlyArray<string> => {
+          const takes = Table.flags.find((flag) => flag.name === name)?.takes
+          return typeof takes === "object" ? takes.words : []
+        }
+        /** The command that reads a flag, and how it lists what it takes. */
+        const readers: ReadonlyArray<readonly [flag: string, lists: RegExp]> = [
+          ["mode", /takes (.*), not/],
+          ["mediator", /takes (.*), not/],
+          ["sandbox", /takes (.*), not/],
+          ["log-level", /takes (.*), not/],
+          ["vouch", /takes (.*)\./],
+          ["channel", /Channels: (.*)\./],
+          ["escalate", /or (none), not/],
+          ["speed", /or (max)\./],
+          ["model", /the providers (.*); "offline"/]
+        ]
+        const call = (flag: string, value: string) =>
+          flag === "speed"
+            ? place.call(["sessions", "replay", "ses_none", "--speed", value])
+            : place.call([
+                "run",
+                `--${flag}`,
+                value,
+                ...(value === "json" ? ["--jsonl"] : []),
+                "--store",
+                ":memory:",
+                "list"
+              ])
+        for (const [flag, lists] of readers) {
+          const { stderr } = yield* call(flag, "nothing")
+          const listed = (lists.exec(stderr.replace(/\s+/g, " "))?.[1] ?? "").split(/, | or /)
+          const values = flag === "model" ? offered(flag).filter((word) => word.endsWith("/")) : offered(flag)
+          const bare = values.map((word) => word.replace(/[/:]$/, ""))
+          assert.deepStrictEqual(bare.toSorted(), listed.map((word) => word.replace(/:.*$/, "")).toSorted(), flag)
+          for (const value of values) {
+            const rest = value === "file:" ? place.path("ask") : value === "webhook:" ? "http://127.0.0.1:9/" : "x"
+            const whole = /[/:]$/.test(value) ? `${value}${rest}` : value
+            assert.notMatch((yield* call(flag, whole)).stderr, lists, `${flag} ${whole}`)
+          }
+        }
+        for (const value of ["none", "explore"]) assert.strictEqual((yield* call("profile", value)).code, 0, value)
+        assert.deepStrictEqual(offered("profile"), ["none"])
+        const help = (yield* place.call(["help", "run"])).stdout.replace(/\s+/g, " ")
+        for (const flag of ["mode", "mediator", "sandbox", "vouch", "model", "channel"]) {
+          for (const word of offered(flag)) {
+            assert.include(help, word.replace(/[/:]$/, ""), flag)
+          }
         }
       })
     )

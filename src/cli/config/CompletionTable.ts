@@ -1,12 +1,21 @@
 /** What shells complete: which words stand where on the command line, and what its flags take. */
 import * as Sandbox from "../../sandbox/Sandbox.js"
+import { mediators } from "../../local/ConfigFile.js"
 import { modes } from "../../permission/PermissionState.js"
 import { providers } from "../../model/ProviderName.js"
 import * as CommandTable from "./CommandTable.js"
 import * as Flags from "./Flags.js"
 
-/** Words, what the file system has, or what the program has: it reads and asks nothing for that. */
-export type Values = ReadonlyArray<string> | "files" | "directories" | "sessions" | "profiles"
+/** What the file system has, or what the program has: it reads and asks nothing for that. */
+export type Source = "files" | "directories" | "sessions" | "profiles"
+
+/** What may stand somewhere. */
+export interface Values {
+  readonly words: ReadonlyArray<string>
+  readonly from?: Source
+  /** What goes on behind a word that ends with a colon. */
+  readonly behind?: readonly [word: string, from: Source]
+}
 
 export interface Flag {
   readonly name: string
@@ -23,6 +32,8 @@ export interface Command {
   readonly name: Flags.CommandName
   readonly what: string
   readonly flags: ReadonlyArray<Flag>
+  /** Those that count once a verb is there, where verbs differ in that. */
+  readonly flagsOf: ReadonlyArray<readonly [verb: string, flags: ReadonlyArray<Flag>]>
   /** Its first words, each with what it does. */
   readonly verbs: ReadonlyArray<readonly [verb: string, what: string]>
   /** What stands in the place of a verb, where that is no word of ours. */
@@ -31,27 +42,34 @@ export interface Command {
   readonly behind: ReadonlyArray<{ readonly verb: string; readonly takes: Values; readonly isRepeated: boolean }>
 }
 
-const model = ["script:", ...providers.map((provider) => `${provider}/`)]
+const from = (from: Source, ...words: ReadonlyArray<string>): Values => ({ words, from })
+const only = (words: ReadonlyArray<string>): Values => ({ words })
+const model = (...others: ReadonlyArray<string>): Values => ({
+  words: [...others, "offline", "script:", ...providers.map((provider) => `${provider}/`)],
+  behind: ["script:", "files"]
+})
 
 const known: { readonly [name: string]: Values } = {
-  model: ["offline", ...model],
-  reviewer: ["none", "offline", ...model],
-  channel: ["console", "auto", "halt", "file:", "webhook:"],
-  mode: [...modes],
-  mediator: ["forward", "agent"],
-  vouch: ["file", "webhook", "json"],
-  sandbox: [...Sandbox.modes],
-  "log-level": ["debug", "info", "warning", "error", "none"],
-  policy: "files",
-  image: "files",
-  file: "files",
-  store: "files",
-  key: "files",
-  workspace: "directories",
-  "add-dir": "directories",
-  resume: "sessions",
-  after: "sessions",
-  profile: "profiles"
+  model: model(),
+  reviewer: model("none"),
+  channel: { words: ["console", "auto", "halt", "file:", "webhook:"], behind: ["file:", "directories"] },
+  escalate: only(["none"]),
+  mode: only(modes),
+  mediator: only(mediators),
+  vouch: only(["file", "webhook", "json"]),
+  sandbox: only(Sandbox.modes),
+  "log-level": only(["debug", "info", "warning", "error", "none"]),
+  speed: only(["max"]),
+  policy: from("files"),
+  image: from("files"),
+  file: from("files"),
+  store: from("files", ":memory:", "postgres://"),
+  key: from("files"),
+  workspace: from("directories"),
+  "add-dir": from("directories"),
+  resume: from("sessions"),
+  after: from("sessions"),
+  profile: from("profiles", "none")
 } satisfies { readonly [Name in keyof Flags.Flags]?: Values }
 
 export const flags: ReadonlyArray<Flag> = Object.entries(Flags.table).map(([name, row]) => ({
@@ -65,24 +83,27 @@ export const flags: ReadonlyArray<Flag> = Object.entries(Flags.table).map(([name
 
 /** What the words of a verb's usage stand for. */
 const stands: ReadonlyArray<readonly [word: RegExp, takes: Values]> = [
-  [/^\w+ \[?SESSION\]?$/, "sessions"],
-  [/^\w+ NAME$/, "profiles"],
-  [/^\w+ \[?FILE…?\]?$/, "files"],
-  [/^\w+ \[?WORKSPACE\]?$/, "directories"]
+  [/^\w+ \[?SESSION\b(?!\|)/, from("sessions")],
+  [/^\w+ NAME$/, from("profiles")],
+  [/^\w+ \[?FILE…?\]?$/, from("files")],
+  [/^\w+ WORKSPACE\|SESSION$/, from("directories")]
 ]
 
 export const commands: ReadonlyArray<Command> = Flags.commands.map((name) => {
   const { verbs = [], what } = CommandTable.commands[name]
-  const meant = new Set<string>(CommandTable.allFlagsOf(name))
+  const among = (meant: ReadonlyArray<string>) => flags.filter((flag) => meant.includes(flag.name))
   return {
     name,
     what,
-    flags: flags.filter((flag) => meant.has(flag.name)),
+    flags: among(CommandTable.allFlagsOf(name)),
+    flagsOf: verbs.some(([, , own]) => own !== undefined)
+      ? verbs.map(CommandTable.nameOf).map((verb) => [verb, among(CommandTable.flagsOf(name, [verb]))] as const)
+      : [],
     verbs:
       name === "help"
         ? Flags.commands.map((command) => [command, CommandTable.commands[command].what] as const)
         : verbs.map((verb) => [CommandTable.nameOf(verb), verb[1]] as const),
-    first: name === "answer" ? "directories" : undefined,
+    first: name === "answer" ? from("directories") : undefined,
     behind: verbs.flatMap((verb) => {
       const [usage] = verb
       const takes = stands.find(([word]) => word.test(usage))?.[1]

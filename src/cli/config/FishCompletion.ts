@@ -13,10 +13,19 @@ export const script = (): string => {
     )
   ])
   const options = Table.flags.map(({ help, name, short, takes }) => {
-    const users = Table.commands.filter(({ flags }) => flags.some((flag) => flag.name === name))
+    const has = (flags: ReadonlyArray<Table.Flag>) => flags.some((flag) => flag.name === name)
+    const users = Table.commands.flatMap((command) =>
+      command.flagsOf.length === 0
+        ? has(command.flags)
+          ? [`${command.name}/*`]
+          : []
+        : [...command.flagsOf, ["", command.flags] as const].flatMap(([verb, flags]) =>
+            has(flags) ? [`${command.name}/${verb}`] : []
+          )
+    )
     const taken = takes === undefined ? "" : takes === "any" ? " -x" : ` -r ${given(takes)}`
     const called = `-l ${name}${short === undefined ? "" : ` -s ${short}`}`
-    return line(`__assent_of ${users.map((user) => user.name).join(" ")}`, `${called}${taken} -d ${told(help)}`)
+    return line(`__assent_of ${users.map((user) => `'${user}'`).join(" ")}`, `${called}${taken} -d ${told(help)}`)
   })
   return [
     String.raw`function __assent_words
@@ -45,8 +54,9 @@ function __assent_below
   test (count $words) -gt (count $argv); and test "$words[1..$(count $argv)]" = "$argv"
 end
 function __assent_of
-  set -l words (__assent_words) chat
-  contains -- $words[1] $argv
+  set -l words (__assent_words)
+  test (count $words) -gt 0; or set words chat
+  contains -- "$words[1]/*" $argv; or contains -- "$words[1]/$words[2]" $argv
 end
 function __assent_sessions
   set -l program (commandline -opc)[1]
@@ -55,6 +65,17 @@ end
 function __assent_profiles
   set -l program (commandline -opc)[1]
   $program profiles 2> /dev/null < /dev/null | string replace -rf '^(\S+)  (.*)' '$1'\t'$2'
+end
+function __assent_behind
+  set -l token (commandline -ct | string replace -r -- '^--[\w-]+=' '')
+  string match -q -- "$argv[1]*" $token; or return
+  set -l rest (string sub -s (math (string length -- $argv[1]) + 1) -- $token)
+  switch $argv[2]
+    case files
+      __fish_complete_path "$rest" | string replace -r -- '^' $argv[1]
+    case directories
+      __fish_complete_directories "$rest" | string replace -r -- '^' $argv[1]
+  end
 end`,
     "complete -c assent -f",
     ...words(
@@ -72,12 +93,18 @@ end`,
 
 const told = (text: string): string => `'${text.replace(/[\\']/g, "\\$&")}'`
 
-const given = (takes: Table.Values): string => {
-  if (typeof takes !== "string") return `-f -a ${told(takes.join(" "))}`
-  return {
-    files: "-F",
-    directories: "-f -a '(__fish_complete_directories)'",
-    sessions: "-f -a '(__assent_sessions)'",
-    profiles: "-f -a '(__assent_profiles)'"
-  }[takes]
+const sources: { readonly [Source in Table.Source]: ReadonlyArray<string> } = {
+  files: [],
+  directories: ["(__fish_complete_directories)"],
+  sessions: ["(__assent_sessions)"],
+  profiles: ["(__assent_profiles)"]
+}
+
+const given = ({ behind, from, words }: Table.Values): string => {
+  const list = [
+    ...words,
+    ...(from === undefined ? [] : sources[from]),
+    ...(behind === undefined ? [] : [`(__assent_behind ${behind.join(" ")})`])
+  ]
+  return [from === "files" ? "-F" : "-f", ...(list.length === 0 ? [] : [`-a ${told(list.join(" "))}`])].join(" ")
 }

@@ -1,4 +1,5 @@
 /** The flags that there are, with what each means. Which command takes which is in the table of commands. */
+import { providers } from "../../model/ProviderName.js"
 
 export interface Flags {
   readonly model?: string | undefined
@@ -66,7 +67,7 @@ export const table: { readonly [Name in keyof Required<Flags>]: FlagRow } = {
     type: "string",
     short: "m",
     value: "MODEL",
-    help: "PROVIDER/MODEL (anthropic, openai, google, openrouter, ollama), script:FILE, or offline (the default)"
+    help: `PROVIDER/MODEL (${providers.join(", ")}), script:FILE, or offline (the default)`
   },
   "base-url": {
     type: "string",

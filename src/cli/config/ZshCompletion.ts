@@ -10,12 +10,14 @@ export const script = (): string => {
     const long = `    --${name} '${begin}--${name}${takes === undefined ? "" : "="}${what}'`
     return short === undefined ? [long] : [long, `    -${short} '${begin}-${short}${what}'`]
   })
-  const flags = Table.commands.map(
-    (command) =>
-      `    ${command.name}) names=(${command.flags
-        .flatMap(({ name, short }) => [`--${name}`, ...(short === undefined ? [] : [`-${short}`])])
-        .join(" ")});;`
-  )
+  const listed = (place: string, names: ReadonlyArray<Table.Flag>) =>
+    `    ${place}) names=(${names
+      .flatMap(({ name, short }) => [`--${name}`, ...(short === undefined ? [] : [`-${short}`])])
+      .join(" ")});;`
+  const flags = Table.commands.flatMap(({ flags, flagsOf, name }) => [
+    ...flagsOf.map(([verb, own]) => listed(`${name}/${verb}`, own)),
+    listed(`${name}/*`, flags)
+  ])
   const first = Table.commands.flatMap(({ first, name, verbs }) => {
     if (first !== undefined) return [`      ${name})${given(first)};;`]
     return verbs.length === 0 ? [] : [`      ${name}) list=(${described(verbs)}); _describe word list;;`]
@@ -25,8 +27,24 @@ export const script = (): string => {
   )
   return String.raw`#compdef assent
 _assent_values() {
+  local from="$1" behind="$2" rest="$3"
+  shift 3
+  if [[ -n "$behind" && "$PREFIX" == "$behind"* ]]; then
+    compset -P "$behind"
+    _assent_source "$rest"
+    return
+  fi
   compadd -S "" -- "${"${(@M)@:#*[:/]}"}"
   compadd -- "${"${(@)@:#*[:/]}"}"
+  _assent_source "$from"
+}
+_assent_source() {
+  case "$1" in
+    files) _files;;
+    directories) _files -/;;
+    sessions) _assent_sessions;;
+    profiles) _assent_profiles;;
+  esac
 }
 _assent_sessions() {
   local -a ids
@@ -65,7 +83,7 @@ _assent() {
       *) at+=("$word");;
     esac
   done
-  case "${"${at[1]:-chat}"}" in
+  case "${"${at[1]:-chat}"}/$at[2]" in
 ${flags.join("\n")}
   esac
   of=(
@@ -87,9 +105,8 @@ const described = (list: ReadonlyArray<readonly [string, string]>): string =>
   list.map(([word, what]) => `'${told(word)}:${told(what)}'`).join(" ")
 
 /** Behind a blank: it is called as it stands. */
-const given = (takes: Table.Values): string => {
-  if (typeof takes !== "string") return ` _assent_values ${takes.map(told).join(" ")}`
-  return { files: " _files", directories: " _files -/", sessions: " _assent_sessions", profiles: " _assent_profiles" }[
-    takes
-  ]
+const given = ({ behind, from, words }: Table.Values): string => {
+  if (words.length === 0) return ` _assent_source ${from}`
+  const [before, rest] = behind === undefined ? ['""', '""'] : [told(behind[0]), behind[1]]
+  return ` _assent_values ${[from ?? '""', before, rest, ...words.map(told)].join(" ")}`
 }
