@@ -14,6 +14,7 @@ import * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
+import * as FileFailure from "../core/FileFailure.js"
 import { SessionId } from "../core/Id.js"
 import { AuditBroken } from "./AuditBroken.js"
 import * as AuditChain from "./AuditChain.js"
@@ -262,7 +263,7 @@ const isSame = (a: Uint8Array | undefined, b: Uint8Array | undefined): boolean =
   a === b || (a !== undefined && a.length === b?.length && a.every((byte, index) => byte === b[index]))
 
 const inaccessible = (file: string) => (error: PlatformError.PlatformError) =>
-  new AuditBroken({ file, problem: "inaccessible", reason: error.message })
+  new AuditBroken({ file, problem: "inaccessible", reason: FileFailure.reason(error) })
 
 const isNotFound = (error: PlatformError.PlatformError): boolean =>
   error._tag === "SystemError" && error.reason === "NotFound"

@@ -26,6 +26,7 @@ import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as Directory from "../core/Directory.js"
+import * as FileFailure from "../core/FileFailure.js"
 import * as Id from "../core/Id.js"
 import { SessionId } from "../core/Id.js"
 import * as Origin from "../core/Origin.js"
@@ -367,7 +368,7 @@ class Writer implements AuditTrail.Service {
       new AuditTrail.AuditUnwritable({ directory: this.options.directory, sessionId, reason })
 
   private failed(sessionId: SessionId) {
-    return (error: PlatformError.PlatformError) => Effect.fail(this.unwritable(sessionId)(error.message))
+    return (error: PlatformError.PlatformError) => Effect.fail(this.unwritable(sessionId)(FileFailure.reason(error)))
   }
 }
 
@@ -387,6 +388,8 @@ const requireWritable = (
     yield* fs.access(place, { writable: true })
   }).pipe(
     Effect.mapError((error) =>
-      error._tag === "AuditUnwritable" ? error : new AuditTrail.AuditUnwritable({ directory, reason: error.message })
+      error._tag === "AuditUnwritable"
+        ? error
+        : new AuditTrail.AuditUnwritable({ directory, reason: FileFailure.reason(error) })
     )
   )

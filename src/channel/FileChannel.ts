@@ -25,6 +25,7 @@ import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as Directory from "../core/Directory.js"
+import * as FileFailure from "../core/FileFailure.js"
 import * as ForeignJson from "../core/ForeignJson.js"
 import * as Redaction from "../core/Redaction.js"
 import * as Ballot from "../interaction/Ballot.js"
@@ -216,7 +217,9 @@ const prepare = (
     return owner
   }).pipe(
     Effect.mapError((error) =>
-      error._tag === "FileChannelUnusable" ? error : new FileChannelUnusable({ directory, reason: error.message })
+      error._tag === "FileChannelUnusable"
+        ? error
+        : new FileChannelUnusable({ directory, reason: FileFailure.reason(error) })
     )
   )
 
@@ -405,7 +408,7 @@ const look = <I extends Interaction>(
           ? { _tag: "Rejected", reason: `it ${error.reason}` }
           : error._tag === "SystemError" && error.reason === "NotFound"
             ? { _tag: "Missing" }
-            : { _tag: "Half", text: error.message }
+            : { _tag: "Half", text: FileFailure.reason(error) }
     }),
     onSuccess: (text) => ({ text: Option.some(text), found: meant(text) })
   })

@@ -11,6 +11,7 @@ import * as Inspectable from "effect/Inspectable"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
 import * as Arguments from "./config/Arguments.js"
 import type { ConfigurationInvalid } from "../local/ConfigurationInvalid.js"
 import * as Help from "./config/Help.js"
@@ -131,8 +132,14 @@ const dispatch = (invocation: Arguments.Invocation) =>
 const reportFailure = (failure: Failure): Effect.Effect<number> =>
   Effect.as(Output.notice(failure.message), ExitCode.usage)
 
+/** Whatever asks for the current directory first finds it out. */
+const gone = new Arguments.UsageError({
+  message: "The current directory is gone. Go to one that is there, such as with cd ~, and start again."
+})
+
 const crash = (cause: Cause.Cause<never>, debug: boolean): Effect.Effect<number> => {
   const defect = Option.getOrElse(Cause.dieOption(cause), () => "unknown")
+  if (Predicate.hasProperty(defect, "syscall") && defect.syscall === "uv_cwd") return reportFailure(gone)
   const message = defect instanceof Error ? defect.message : String(defect)
   const text = debug ? Cause.pretty(cause) : `${message} (--log-level debug shows where)`
   return Effect.as(debug ? Output.write("stderr", `assent: ${text}\n`) : Output.notice(text), ExitCode.failed)

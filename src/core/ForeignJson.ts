@@ -28,7 +28,7 @@ export class ForeignJsonRefused extends Schema.TaggedError<ForeignJsonRefused>("
   {
     reason: Schema.Literal("syntax", "depth", "size", "value", "prototype"),
     size: Schema.Number,
-    /** What the parser says. It quotes a little of the text, so it is for the sender only. */
+    /** What the parser says, without the text: V8 quotes it where it knows no position. */
     detail: Schema.optional(Schema.String)
   }
 ) {
@@ -59,7 +59,8 @@ export const parse = (text: string, limits?: Limits): Either.Either<unknown, For
   return untraced(() =>
     Either.try({
       try: (): unknown => JSON.parse(text),
-      catch: (cause) => refuse("syntax", limits, cause instanceof Error ? echo(cause.message) : undefined)
+      catch: (cause) =>
+        refuse("syntax", limits, cause instanceof Error ? echo(cause.message.replace(/, (\.{3})?".*/s, "")) : undefined)
     })
   )
 }

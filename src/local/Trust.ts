@@ -143,5 +143,5 @@ const remember = (place: Place, { digest, files }: Brought.Brought) =>
       const { workspace } = place
       UserLocation.replace(fileIn(place), JSON.stringify({ version: 1, workspace, digest, files: texts }, undefined, 2))
     },
-    catch: (error) => invalid(`Trust cannot be remembered: ${error instanceof Error ? error.message : String(error)}`)
+    catch: (error) => invalid(`Trust cannot be remembered: ${UserLocation.reasonOf(error)}.`)
   })

@@ -28,6 +28,7 @@ import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as Digest from "../core/Digest.js"
+import * as FileFailure from "../core/FileFailure.js"
 import { IdGenerator, RequestId, SessionId } from "../core/Id.js"
 import * as JournalEntry from "../journal/JournalEntry.js"
 import * as SessionLease from "../journal/SessionLease.js"
@@ -482,7 +483,7 @@ const catchPlatform = <A, E, F>(
   Effect.catchIf(
     effect,
     (error): error is E & PlatformError => isPlatformError(error),
-    (error) => Effect.fail(make(error.message.replace(/\.$/, "")))
+    (error) => Effect.fail(make(FileFailure.reason(error)))
   ) as Effect.Effect<A, Exclude<E, PlatformError> | F>
 
 /** Where it cannot be read, nothing is written either. */

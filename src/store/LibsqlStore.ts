@@ -12,7 +12,6 @@
  *
  * @since 0.1.0
  */
-import type * as PlatformError from "@effect/platform/Error"
 import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
 import * as SqlClient from "@effect/sql/SqlClient"
@@ -23,6 +22,7 @@ import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import * as Directory from "../core/Directory.js"
+import * as FileFailure from "../core/FileFailure.js"
 import type * as SessionLease from "../journal/SessionLease.js"
 import * as SessionStore from "../journal/SessionStore.js"
 import { StoreUnusable, StoreUnwritable } from "../journal/StoreError.js"
@@ -191,8 +191,10 @@ const readHeader = (file: string): Effect.Effect<Uint8Array | undefined, StoreUn
     })
   }).pipe(
     Effect.catchTags({
-      BadArgument: (error) => new StoreUnusable({ store: file, problem: "unavailable", reason: reasonOf(error) }),
-      SystemError: (error) => new StoreUnusable({ store: file, problem: "unavailable", reason: reasonOf(error) })
+      BadArgument: (error) =>
+        new StoreUnusable({ store: file, problem: "unavailable", reason: FileFailure.reason(error) }),
+      SystemError: (error) =>
+        new StoreUnusable({ store: file, problem: "unavailable", reason: FileFailure.reason(error) })
     })
   )
 
@@ -208,8 +210,8 @@ const create = (file: string): Effect.Effect<void, StoreUnwritable, FileSystem.F
     })
   ).pipe(
     Effect.catchTags({
-      BadArgument: (error) => new StoreUnwritable({ store: file, reason: reasonOf(error) }),
-      SystemError: (error) => new StoreUnwritable({ store: file, reason: reasonOf(error) })
+      BadArgument: (error) => new StoreUnwritable({ store: file, reason: FileFailure.reason(error) }),
+      SystemError: (error) => new StoreUnwritable({ store: file, reason: FileFailure.reason(error) })
     })
   )
 
@@ -226,8 +228,6 @@ const presence = (file: string): Effect.Effect<Effect.Effect<boolean>> => {
     )
   })
 }
-
-const reasonOf = (error: PlatformError.PlatformError): string => error.message.replace(/\.$/, "")
 
 /** Checks that the tables are ours before anything is written. */
 const prepare = (file: string) =>

@@ -28,6 +28,7 @@ import * as Path from "@effect/platform/Path"
 import type { PlatformError } from "@effect/platform/Error"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as FileFailure from "../core/FileFailure.js"
 import * as ForeignJson from "../core/ForeignJson.js"
 import * as ForeignYaml from "../core/ForeignYaml.js"
 import * as RegularFile from "../core/RegularFile.js"
@@ -285,7 +286,7 @@ const readText = (file: string): Effect.Effect<string, string, FileSystem.FileSy
 const reasonOf = (error: PlatformError): string => (error._tag === "SystemError" ? error.reason : error._tag)
 
 const unreadable = (error: PlatformError): string =>
-  reasonOf(error) === "NotFound" ? "there is no such file" : `it cannot be read (${reasonOf(error)})`
+  reasonOf(error) === "NotFound" ? "there is no such file" : `it cannot be read (${FileFailure.reason(error)})`
 
 const parseJson = (text: string): Either.Either<unknown, string> =>
   Either.mapLeft(ForeignJson.parse(text), ({ detail, message }) =>

@@ -381,8 +381,10 @@ describe("assent answer", () => {
       for (const directory of [empty, `${empty}/nowhere`, `${empty}/file`]) {
         const error = yield* refusal(directory)
         assert.strictEqual(error._tag, "UsageError")
-        assert.include(error.message, `${directory} is not the directory of a file channel`)
-        assert.include(error.message, `Start an agent with --channel file:${directory} first.`)
+        assert.strictEqual(
+          error.message,
+          `${directory} is no directory${directory === empty ? " of a file channel" : ""}. Start an agent with --channel file:${directory} first; it makes one.`
+        )
       }
     }).pipe(Effect.provide(NodeContext.layer))
   )

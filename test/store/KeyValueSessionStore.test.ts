@@ -196,7 +196,7 @@ describe("a store of keys and values", () => {
       yield* fs.remove(directory, { recursive: true })
       const unwritable = yield* Effect.flip(Effect.scoped(store.lock(root)))
       assert.strictEqual(unwritable._tag, "StoreUnwritable")
-      assert.include(unwritable.message, "ENOENT")
+      assert.include(unwritable.message, "no such file or directory")
       yield* fs.makeDirectory(directory)
     })
   )

@@ -1,7 +1,12 @@
 /** `assent answer DIR`: answers what a file channel asks, at a terminal or from a pipe. */
 import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
+import type { PlatformError } from "@effect/platform/Error"
 import * as Effect from "effect/Effect"
+import { visible } from "../../audit/AuditReport.js"
+import * as FileFailure from "../../core/FileFailure.js"
+import * as OwnFile from "../../local/OwnFile.js"
+import * as StoreLocation from "../config/StoreLocation.js"
 import * as FileExchange from "../../channel/FileExchange.js"
 import { ConsoleScreen } from "../../channel/ConsoleScreen.js"
 import * as TypedAnswer from "../../interaction/TypedAnswer.js"
@@ -29,14 +34,20 @@ export const run = ({ words }: Invocation) =>
     )
   }).pipe(
     Effect.catchTags({
-      BadArgument: ({ message }) => misuse(message),
-      SystemError: ({ message }) => misuse(message)
+      BadArgument: (error) => lost(error),
+      SystemError: (error) => lost(error)
     })
   )
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** The directory was there, and is not any more. */
+const lost = (error: PlatformError) =>
+  misuse(`The questions cannot be answered any more: ${FileFailure.reason(error)}. Start assent answer again.`)
+
+const isDenied = (error: PlatformError): boolean => error._tag === "SystemError" && error.reason === "PermissionDenied"
 
 const misuse = (message: string) => new Arguments.UsageError({ message })
 
@@ -55,9 +66,12 @@ const directoryOf = (words: ReadonlyArray<string>) =>
       fs.readDirectory(exchange.requests),
       Effect.zipRight(fs.readDirectory(exchange.responses), fs.access(exchange.responses, { writable: true }))
     )
-    yield* Effect.mapError(usable, ({ message }) =>
+    const what = OwnFile.realDirectory(directory) === undefined ? "no directory" : "no directory of a file channel"
+    yield* Effect.mapError(usable, (error) =>
       misuse(
-        `${directory} is not the directory of a file channel that can be answered (${message}). Start an agent with --channel file:${word} first.`
+        isDenied(error)
+          ? `${visible(directory)} cannot be answered in: ${FileFailure.reason(error)}. Run it as the person who owns it.`
+          : `${visible(directory)} is ${what}. Start an agent with --channel file:${StoreLocation.quoted(word)} first; it makes one.`
       )
     )
     return directory

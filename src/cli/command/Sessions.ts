@@ -66,6 +66,10 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
     if (verb === "import") return yield* takeOver(flags, settings, id)
     const place = yield* StoreLocation.of(flags, settings)
     const store = yield* StoreLocation.openExisting(place)
+    if (store === undefined && (verb === "waiting" || verb === "prune")) {
+      yield* Output.notice(`no sessions are kept in ${place} yet.`)
+      return ExitCode.completed
+    }
     if (verb === "waiting") {
       const { remarks, requests } =
         store === undefined ? { remarks: [], requests: [] } : yield* SessionTransfer.waitingIn(store)
@@ -391,7 +395,7 @@ const prune = ({
     if (gone.length > 0) yield* say(gone.map(SessionReport.line))
     const room = store === undefined ? "" : yield* StoreLocation.compact(place)
     const what = gone.length === 1 ? "1 session is" : `${gone.length} sessions are`
-    yield* Output.notice(`${what} deleted; their audit stays. ${room}`)
+    yield* Output.notice(`${what} deleted; their audit stays. ${room}`.trimEnd())
     return ExitCode.completed
   })
 

@@ -2,12 +2,12 @@
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import { realpathSync, statSync } from "node:fs"
 import * as path from "node:path"
 import * as HostSandbox from "../../sandbox/HostSandbox.js"
 import * as Sandbox from "../../sandbox/Sandbox.js"
 import * as Arguments from "./Arguments.js"
 import type * as ConfigFile from "../../local/ConfigFile.js"
+import * as OwnFile from "../../local/OwnFile.js"
 import { make as invalid, type ConfigurationInvalid } from "../../local/ConfigurationInvalid.js"
 
 /** All options of a sandbox, except the workspace and the paths to hide. */
@@ -64,10 +64,11 @@ export const of = (
     }
     const added = (flags["add-dir"] ?? []).map((directory) => path.resolve(directory))
     for (const directory of added) {
-      if (statSync(directory, { throwIfNoEntry: false })?.isDirectory() !== true) {
+      const real = OwnFile.realDirectory(directory)
+      if (real === undefined) {
         return yield* new Arguments.UsageError({ message: `--add-dir ${directory} is not a directory.` })
       }
-      if (HostSandbox.tooBroad.includes(realpathSync(directory))) {
+      if (HostSandbox.tooBroad.includes(real)) {
         return yield* new Arguments.UsageError({ message: `--add-dir ${directory} ${broad}` })
       }
     }
@@ -79,8 +80,7 @@ export const of = (
     const writable = absolute(file.writable)
     for (const directory of writable) {
       // Tools get it too, whether or not there is a sandbox.
-      const isThere = statSync(directory, { throwIfNoEntry: false }) !== undefined
-      if (isThere && HostSandbox.tooBroad.includes(realpathSync(directory))) {
+      if (HostSandbox.tooBroad.includes(OwnFile.realDirectory(directory) ?? directory)) {
         return yield* invalid(`sandbox.writable: ${directory} ${broad}`)
       }
     }

@@ -200,9 +200,7 @@ const moveTrail = (from: UserLocation.Folder, settings: Settings.Settings, id: S
         if (!fs.existsSync(after)) fs.renameSync(before, after)
       },
       catch: (error) =>
-        ConfigurationInvalid.make(
-          `The audit of session ${id} cannot be moved: ${error instanceof Error ? error.message : String(error)}`
-        )
+        ConfigurationInvalid.make(`The audit of session ${id} cannot be moved: ${UserLocation.reasonOf(error)}.`)
     })
   )
 
@@ -217,7 +215,10 @@ const copyOf = (
     )
     const copy = path.join(directory, "sessions.db")
     for (const suffix of ["", "-wal"]) {
-      const info = fs.lstatSync(`${file}${suffix}`, { throwIfNoEntry: false })
+      const info = yield* Effect.try({
+        try: () => fs.lstatSync(`${file}${suffix}`, { throwIfNoEntry: false }),
+        catch: (error) => misuse(`${visible(file)} cannot be read: ${UserLocation.reasonOf(error)}.`)
+      })
       if (info === undefined && suffix !== "") continue
       if (info === undefined) return yield* misuse(`There is no store ${visible(file)}.`)
       if (!info.isFile()) return yield* misuse(`${visible(file)}${suffix} is not a regular file, and is not read.`)
@@ -228,9 +229,7 @@ const copyOf = (
           fs.chmodSync(`${copy}${suffix}`, 0o600)
         },
         catch: (error) =>
-          ConfigurationInvalid.make(
-            `${visible(file)} cannot be copied: ${error instanceof Error ? error.message : String(error)}`
-          )
+          ConfigurationInvalid.make(`${visible(file)} cannot be copied: ${UserLocation.reasonOf(error)}.`)
       })
     }
     return copy
