@@ -108,6 +108,34 @@ describe("going on with a session", () => {
     )
   )
 
+  it.live("lists one that runs in another process, as /sessions does, and says what to do about it", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const place = yield* Program.place
+        const first = yield* said(place, "the first task", "First.")
+        yield* said(place, "the second task", "Second.")
+        const other = yield* Pseudo.start(place, ["--resume", first])
+        yield* other.sees((text) => text.endsWith("\n>"))
+        const screen = yield* Pseudo.start(place, ["--continue"])
+        yield* screen.sees((text) => text.endsWith("\n>"))
+        yield* screen.type("/sessions\r")
+        yield* screen.sees((text) => /the first task +running in process \d+ {2}1 turn\n/.test(text))
+        yield* screen.type("/resume\r")
+        yield* screen.sees((text) => /› {2}1\. just now .*the first task +running in process \d+ {2}1 turn/.test(text))
+        yield* screen.type("\r")
+        yield* screen.sees((text) =>
+          /ses_\S+ runs in process \d+ on \S+\. Go on with it there, or end that one first: \/quit in its chat\./.test(
+            text.replace(/\n│ /g, " ")
+          )
+        )
+        yield* other.type("/quit\r")
+        assert.strictEqual(yield* other.exit, 0)
+        yield* screen.type("1\r")
+        yield* screen.sees((text) => text.includes("> the first task\nFirst.") && text.endsWith("\n>"))
+      })
+    )
+  )
+
   it.live("picks one from a list, at the start and in a chat", () =>
     Effect.scoped(
       Effect.gen(function* () {

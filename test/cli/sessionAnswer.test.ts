@@ -129,7 +129,7 @@ describe.concurrent("a session that nobody runs", () => {
       assert.match(
         stdout,
         new RegExp(
-          `^${at.path("workspace")}\n {2}(req_\\S+) {2}since \\d{4}-[^\n]*\\(\\d+[^\n]*\\) {2}main {2}Approve: run_command[^\n]*\n {4}in ${id} {2}do it\n {4}assent sessions --workspace ${at.path("workspace")} answer ${id} \\1 ANSWER\n`
+          `^${at.path("workspace")}\n {2}(req_\\S+) {2}since \\w+ \\d\\d:\\d\\d \\(\\d+[^\n]*\\) {2}main {2}Approve: run_command[^\n]*\n {4}in ${id} {2}do it\n {4}assent sessions --workspace ${at.path("workspace")} answer ${id} \\1 ANSWER\n`
         )
       )
       const json = yield* at.call(["sessions", "waiting", "--json"], there)

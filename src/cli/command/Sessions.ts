@@ -198,6 +198,7 @@ const waiting = (
 /** A line for the workspace, then its sessions; with `json` a line for each session, which names the workspace. */
 const listAll = (settings: Settings.Settings, wanted: Wanted) =>
   Effect.gen(function* () {
+    const now = yield* Clock.currentTimeMillis
     const { found, remarks } = yield* SessionTransfer.everywhere(settings, (store, { workspace }) =>
       Effect.gen(function* () {
         let isFirst = true
@@ -205,7 +206,7 @@ const listAll = (settings: Settings.Settings, wanted: Wanted) =>
           if (wanted.flags.json === true) return writeAll(sessions.map((one) => ({ ...one, workspace })))
           const heading = isFirst && sessions.length > 0 ? [visible(workspace)] : []
           isFirst = false
-          return say([...heading, ...sessions.map((one) => `  ${SessionReport.line(one)}`)])
+          return say([...heading, ...sessions.map((one) => `  ${SessionReport.line(one, now)}`)])
         })
         if (next !== undefined) yield* sayMore(within({ workspace }), wanted.flags, next)
         return count
@@ -244,8 +245,9 @@ const list = (store: SessionStore.Service | undefined, place: StoreLocation.Plac
       const wrong = `There is no session ${visible(flags.after)} in ${place}.`
       return yield* new Arguments.UsageError({ message: `${wrong} ${yield* among(store, place)}` })
     }
+    const now = yield* Clock.currentTimeMillis
     const { count, next } = yield* told(store, wanted, after, (sessions) =>
-      flags.json === true ? writeAll(sessions) : say(sessions.map(SessionReport.line))
+      flags.json === true ? writeAll(sessions) : say(sessions.map((one) => SessionReport.line(one, now)))
     )
     if (next !== undefined) yield* sayMore(flags, flags, next)
     else if (count === 0 && flags.json !== true) {
@@ -298,8 +300,8 @@ const named = (store: SessionName.Sessions, word: string) =>
   )
 
 const show = (store: SessionStore.Service, session: Listed) =>
-  Effect.flatMap(store.load(session.rootSessionId), (loaded) =>
-    say([SessionReport.line(session), "", ...SessionReport.transcript(loaded)])
+  Effect.flatMap(Effect.all([store.load(session.rootSessionId), Clock.currentTimeMillis]), ([loaded, now]) =>
+    say([SessionReport.line(session, now), "", ...SessionReport.transcript(loaded)])
   )
 
 const turns = (loaded: SessionStore.Loaded, json: boolean) => {
@@ -307,7 +309,7 @@ const turns = (loaded: SessionStore.Loaded, json: boolean) => {
   if (json) return Effect.forEach(all, (turn) => Output.writeJson("stdout", turn), { discard: true })
   return all.length === 0
     ? Output.notice(`session ${loaded.rootSessionId} has no turns yet.`)
-    : say(SessionReport.turns(all))
+    : Effect.flatMap(Clock.currentTimeMillis, (now) => say(SessionReport.turns(all, now)))
 }
 
 /** The id of the fork on standard output, and how to go on with it beside. */
@@ -392,7 +394,8 @@ const prune = ({
     }
     const gone = store === undefined ? [] : yield* Retention.prune(store, policy)
     yield* Effect.forEach(gone, ({ rootSessionId }) => checkpoints.forget(rootSessionId), { discard: true })
-    if (gone.length > 0) yield* say(gone.map(SessionReport.line))
+    const now = yield* Clock.currentTimeMillis
+    if (gone.length > 0) yield* say(gone.map((one) => SessionReport.line(one, now)))
     const room = store === undefined ? "" : yield* StoreLocation.compact(place)
     const what = gone.length === 1 ? "1 session is" : `${gone.length} sessions are`
     yield* Output.notice(`${what} deleted; their audit stays. ${room}`.trimEnd())

@@ -147,7 +147,7 @@ export const run = (line: string, options: Options): Effect.Effect<void> =>
         return yield* screen.printLine((yield* recent({ ...options, columns })).join("\n"))
       case "rewind": {
         const { past, rewound } = options
-        const gone = yield* ChatPast.rewind(argument, { agent, screen, past, columns })
+        const gone = yield* ChatPast.rewind(argument, { agent, screen, past, columns, asks: options.asks !== false })
         if (gone !== undefined) rewound?.(gone)
         return
       }
@@ -265,7 +265,10 @@ const commands: ReadonlyArray<readonly [usage: string, what: string]> = [
   ["cost", "model calls, tokens and costs so far, by agent"],
   ["sessions", "the last sessions, and how to go on with one"],
   ["resume [SESSION]", "go on with another session, by id or its beginning; pick one from a list"],
-  ["rewind [TURN]", "the turns so far, or back to the end of one; what came after it stays in the old session"],
+  [
+    "rewind [TURN]",
+    "back to the end of a turn, which you pick from a list; what came after it stays in the old session"
+  ],
   ["undo", "put back the files that file tools changed in the last turn"],
   ["compact", "make the conversation shorter, now or before the next model call"],
   ["clear", "forget the conversation"],
@@ -335,8 +338,8 @@ const recent = ({
       Effect.map(Clock.currentTimeMillis, (now) => {
         const lines = sessions.map((one) => {
           const isThis = one.rootSessionId === agent.id
-          if (columns === undefined) return SessionReport.short(one, isThis)
-          return `${isThis ? "●" : " "} ${SessionReport.pickable(one, { columns: columns - 3, now })}`
+          if (columns === undefined) return SessionReport.short(one, { isThis, now })
+          return `${isThis ? "●" : " "} ${SessionReport.pickable(one, { columns: columns - 3, now, isThis })}`
         })
         const more = next === undefined ? [] : ["… and more: assent sessions"]
         const hint =

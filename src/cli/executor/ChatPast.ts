@@ -2,6 +2,7 @@
  * What a chat can take back: `/rewind` goes to the end of a turn, in a fork that becomes the session of the chat; `/undo`
  * puts back the files of the last turn.
  */
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type { Service as Screen } from "../../channel/ConsoleScreen.js"
@@ -33,11 +34,15 @@ export interface Rewound {
   readonly words: string
 }
 
-/** Shows the turns, or goes back to the end of one; yields the fork when there is one. */
+/**
+ * Goes back to the end of a turn, which a person picks from a list where none is named; yields the fork when there is one.
+ * Where nobody can pick, the turns are listed.
+ */
 export const rewind = (
   argument: string,
   {
     agent,
+    asks = true,
     columns = Infinity,
     past,
     screen
@@ -46,15 +51,20 @@ export const rewind = (
     readonly screen: Screen
     readonly past: Past | undefined
     readonly columns?: number | undefined
+    /** False where a question is open. Default: true. */
+    readonly asks?: boolean
   }
 ): Effect.Effect<Rewound | undefined> =>
   Effect.gen(function* () {
     if (past === undefined) return yield* refuse(screen, "Nothing is kept here to go back to.")
     const loaded = yield* past.loaded
     const turns = loaded === undefined ? [] : SessionFork.turns(loaded)
-    if (argument === "") {
-      const typed = turns.map((turn) => ({ ...turn, words: ChatFiles.typedOf(turn.words) }))
-      const lines = SessionReport.turns(typed).slice(-shown)
+    const typed = turns.map((turn) => ({ ...turn, words: ChatFiles.typedOf(turn.words) }))
+    const isPicked = argument === "" && asks && screen.source === "person" && turns.length > 0 && (yield* agent.isIdle)
+    const named = isPicked ? yield* pick(screen, typed) : argument
+    if (named === undefined) return undefined
+    if (named === "") {
+      const lines = SessionReport.turns(typed, yield* Clock.currentTimeMillis).slice(-shown)
       const more =
         turns.length > lines.length
           ? [`… and ${turns.length - lines.length} before them: assent sessions turns ${agent.id}`]
@@ -69,9 +79,9 @@ export const rewind = (
         "To go back to the end of a turn: /rewind NUMBER; 0 is the beginning. This session stays as it is."
       )
     }
-    const turn = Arguments.parseTurn(argument)
+    const turn = Arguments.parseTurn(named)
     if (Either.isLeft(turn))
-      return yield* refuse(screen, `${JSON.stringify(argument)} is no number of a turn. /rewind lists them.`)
+      return yield* refuse(screen, `${JSON.stringify(named)} is no number of a turn. /rewind lists them.`)
     if (!(yield* agent.isIdle)) return yield* refuse(screen, "Wait until the agent is idle, or cancel with Ctrl-C.")
     if (turn.right > turns.length) {
       const there = turns.length === 1 ? "There is 1 turn" : `There are ${turns.length} turns`
@@ -106,6 +116,34 @@ export const undo = ({
 
 /** Turns that are listed at once. */
 const shown = 20
+
+/** The number of the turn that a person picks, as it is typed; nothing when they want none. */
+const pick = (screen: Screen, turns: ReadonlyArray<SessionFork.Turn>): Effect.Effect<string | undefined> =>
+  Effect.gen(function* () {
+    const now = yield* Clock.currentTimeMillis
+    const style = Display.style(screen.color)
+    // The mark, the number, and the last column.
+    const columns = Math.max(16, (yield* screen.columns) - 8)
+    const picking = screen.dialog("Go back to the end of which turn?", (ask) =>
+      ask({
+        lines: [style.dim("a number or some letters; Escape for none. This session stays as it is.")],
+        choices: [
+          ...turns.map((turn) => ({
+            text: String(turn.number),
+            label: Display.truncate(SessionReport.turn(turn, now), columns)
+          })),
+          { text: "0", label: "the beginning, before all of them" }
+        ],
+        label: "turn> ",
+        back: true,
+        followUp: true,
+        commands: false
+      })
+    )
+    const word = (yield* Effect.catchTag(picking, "DialogClosed", () => Effect.succeed(""))).trim()
+    // The beginning stands behind the last turn, and may be named by its number there.
+    return word === "" ? undefined : Number(word) === turns.length + 1 ? "0" : word
+  })
 
 const refuse = (screen: Screen, ...lines: ReadonlyArray<string>): Effect.Effect<undefined> =>
   Effect.as(screen.printLine(lines.join("\n")), undefined)

@@ -76,9 +76,9 @@ export const pick = (
             const word = line.trim()
             if (word === "") return Effect.succeed(undefined)
             const numbered = /^\d{1,3}$/.test(word) ? found[Number(word) - 1] : undefined
-            if (numbered !== undefined) return Effect.succeed(numbered)
+            // It is looked up anew: another process may have ended meanwhile.
             return Effect.flatMap(
-              choose(sessions, word, where),
+              choose(sessions, numbered?.rootSessionId ?? word, where),
               Either.match({
                 onLeft: (why) => go([style.yellow(why)]),
                 onRight: (found) => Effect.succeed(found)
@@ -145,20 +145,22 @@ const fitting = (found: Listed, where: Where): Either.Either<Listed, string> => 
   const { holder, rootSessionId, workspace } = found
   if (rootSessionId === where.present) return Either.left("That is this session.")
   if (holder !== undefined)
-    return Either.left(`${rootSessionId} is run by process ${holder.pid} on ${Display.oneLine(holder.host)}.`)
+    return Either.left(
+      `${rootSessionId} runs in process ${holder.pid} on ${Display.oneLine(holder.host)}. Go on with it there, or end that one first: /quit in its chat.`
+    )
   return workspace === undefined || workspace === where.workspace
     ? Either.right(found)
     : Either.left(`${rootSessionId} works in ${Display.oneLine(workspace)}.`)
 }
 
-/** The last sessions that can be gone on with, and whether there are no others. */
+/** The last sessions of this workspace, those too that run elsewhere now, and whether there are no others. */
 const lastOf = (sessions: SessionName.Sessions, where: Where) =>
   Effect.gen(function* () {
     const found: Array<Listed> = []
     let after: Place | undefined
     do {
       const page: Page = yield* sessions.page({ workspace: where.workspace, limit: most + 1, after })
-      found.push(...page.sessions.filter((one) => Either.isRight(fitting(one, where))))
+      found.push(...page.sessions.filter((one) => one.rootSessionId !== where.present))
       after = page.next
     } while (after !== undefined && found.length <= most)
     return { found: found.slice(0, most), isAll: found.length <= most }

@@ -11,23 +11,17 @@ import * as SessionSnapshot from "../../journal/SessionSnapshot.js"
 import type { Loaded, WaitingRequest } from "../../journal/SessionStore.js"
 import type { Listed } from "../../journal/SessionSummary.js"
 import * as Display from "../../terminal/Display.js"
+import * as LocalTime from "./LocalTime.js"
 
 /** One line: the id first, then when it was last used, how it stands, and its first words. */
-export const line = ({
-  forkOf,
-  holder,
-  lastActivity,
-  model,
-  open,
-  rootSessionId,
-  state,
-  title,
-  turns
-}: Listed): string =>
+export const line = (
+  { forkOf, holder, lastActivity, model, open, rootSessionId, state, title, turns }: Listed,
+  now: number
+): string =>
   visible(
     [
       rootSessionId,
-      time(lastActivity),
+      LocalTime.of(lastActivity, now),
       holder === undefined ? state : `running (process ${holder.pid} on ${holder.host})`,
       count(turns, "turn"),
       model,
@@ -58,7 +52,9 @@ export const waiting = (
           ? "wants a secret, which is not kept: resume the session and answer there"
           : `${answering} ${rootSessionId} ${requestId} ANSWER`
   return [
-    [requestId, `since ${time(issuedAt)} (${age(now - issuedAt)})`, agentPath, asked(interaction)].join("  "),
+    [requestId, `since ${LocalTime.of(issuedAt, now)} (${age(now - issuedAt)})`, agentPath, asked(interaction)].join(
+      "  "
+    ),
     `  in ${[rootSessionId, typedIn(title)].join("  ").trimEnd()}`,
     `  ${how}`
   ].map((text) => visible(text.replaceAll("\t", "    ")))
@@ -78,25 +74,34 @@ export const waitingJson = (
   holder
 })
 
-/** The short form, for a chat: id, time, first words. */
-export const short = ({ lastActivity, rootSessionId, title }: Listed, isThis: boolean): string =>
-  visible([rootSessionId, time(lastActivity), ...(isThis ? ["(this one)"] : []), typedIn(title)].join("  ").trimEnd())
+/** Whether a session of a list is the one that is there now, and else in which process it runs. */
+const whereabouts = ({ holder }: Listed, isThis: boolean): ReadonlyArray<string> =>
+  isThis ? ["(this one)"] : holder === undefined ? [] : [`running in process ${holder.pid}`]
+
+/** The short form, for a chat: id, time, where it runs, first words. */
+export const short = (session: Listed, { isThis, now }: { readonly isThis: boolean; readonly now: number }): string => {
+  const { lastActivity, rootSessionId, title } = session
+  const parts = [rootSessionId, LocalTime.of(lastActivity, now), ...whereabouts(session, isThis), typedIn(title)]
+  return visible(parts.join("  ").trimEnd())
+}
 
 /**
  * For a list to pick from, a row of so many columns: when it was last used, its first words, how it stands, and the id at the
  * end. One that is too narrow has no id, or nothing but the words behind the time.
  */
 export const pickable = (
-  { lastActivity, open, rootSessionId, title, turns }: Listed,
-  { columns, now }: { readonly columns: number; readonly now: number }
+  session: Listed,
+  { columns, isThis = false, now }: { readonly columns: number; readonly now: number; readonly isThis?: boolean }
 ): string => {
+  const { lastActivity, open, rootSessionId, title, turns } = session
   const words = visible(title === "" ? "(nothing was said)" : typedIn(title))
   const begin = `${ago(now, lastActivity).padEnd(agoWidth)}  `
-  const state = [count(turns, "turn"), ...(open.length === 0 ? [] : [count(open.length, "open question")])]
-  for (const parts of [[...state, rootSessionId], state]) {
+  const running = isThis ? [] : whereabouts(session, isThis)
+  const state = [...running, count(turns, "turn"), ...(open.length === 0 ? [] : [count(open.length, "open question")])]
+  for (const parts of [[...state, rootSessionId], state, running]) {
     const rest = parts.join("  ")
     const room = columns - begin.length - Display.width(rest) - 2
-    if (room < leastTitle) continue
+    if (room < leastTitle || rest === "") continue
     const shown = Display.truncate(words, room)
     return `${begin}${shown}${" ".repeat(room - Display.width(shown))}  ${rest}`
   }
@@ -107,16 +112,14 @@ export const pickable = (
 const typedIn = (title: string): string => title.replace(/ \[File .*$/s, "")
 
 /** A line for each turn: its number, when it began, how it ended, and the words that began it. */
-export const turns = (all: ReadonlyArray<Turn>): ReadonlyArray<string> => {
+export const turns = (all: ReadonlyArray<Turn>, now: number): ReadonlyArray<string> => {
   const width = String(all.length).length
-  return all.map(({ began, ended, number, words }) =>
-    visible(
-      [String(number).padStart(width), time(began), ended?.end._tag ?? "has not ended", cut(oneLine(words))]
-        .join("  ")
-        .trimEnd()
-    )
-  )
+  return all.map((one) => `${String(one.number).padStart(width)}  ${turn(one, now)}`)
 }
+
+/** The same of one, without its number. */
+export const turn = ({ began, ended, words }: Turn, now: number): string =>
+  visible([LocalTime.of(began, now), ended?.end._tag ?? "has not ended", cut(oneLine(words))].join("  ").trimEnd())
 
 /** Where a fork begins, when `at` was wanted. */
 export const forked = ({ parent, rootSessionId, turn }: Forked, at: number | undefined): string => {
@@ -225,7 +228,7 @@ const oneLine = (text: string): string => text.replace(/\s+/g, " ").trim()
 const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? "" : "s"}`
 
 /** Columns of the longest {@link ago}. */
-const agoWidth = 10
+const agoWidth = 11
 
 /** Columns of words that say enough to know a session by. */
 const leastTitle = 16
@@ -237,7 +240,7 @@ const ago = (now: number, then: number): string => {
   if (minutes < 1) return "just now"
   if (minutes < 60) return `${minutes} min ago`
   if (minutes < 24 * 60) return `${Math.floor(minutes / 60)} h ago`
-  return minutes < 7 * 24 * 60 ? `${Math.floor(minutes / 60 / 24)} d ago` : time(then).slice(0, 10)
+  return minutes < 7 * 24 * 60 ? `${Math.floor(minutes / 60 / 24)} d ago` : LocalTime.day(then, now)
 }
 
 /** Two units at most: `3d 4h`, `2m 5s`. */
@@ -246,9 +249,3 @@ const age = (millis: number): string =>
     .split(" ")
     .slice(0, 2)
     .join(" ")
-
-/** UTC, to the second. */
-const time = (millis: number): string => {
-  const date = new Date(millis)
-  return Number.isNaN(date.getTime()) ? "(no time)" : `${date.toISOString().slice(0, 19).replace("T", " ")}Z`
-}
