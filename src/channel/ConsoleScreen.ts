@@ -41,6 +41,7 @@ import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as LateModule from "../core/LateModule.js"
 import * as FairLock from "../internal/FairLock.js"
+import * as Display from "../terminal/Display.js"
 import type * as ScreenLayout from "../terminal/ScreenLayout.js"
 import type { Footer, Live, Question, Status } from "../terminal/ScreenLayout.js"
 import type { Text } from "../terminal/Pager.js"
@@ -263,13 +264,14 @@ export const make = (options: Options): Effect.Effect<Service, never, Terminal.T
         departure._tag === "Suspend" ? Effect.as(outside.suspend, undefined) : outside.edit(departure.text)
       return change(() => pasteModeOff).pipe(
         Effect.zipRight(Effect.either(away)),
-        Effect.flatMap((came) =>
-          change((now) => pasteModeOn + state.comeBack(Either.getOrUndefined(came), now) + saidOf(came, now))
+        Effect.zip(columns),
+        Effect.flatMap(([came, width]) =>
+          change((now) => pasteModeOn + state.comeBack(Either.getOrUndefined(came), now) + saidOf(came, width, now))
         )
       )
     })
-    const saidOf = (came: Either.Either<unknown, string>, now: number): string =>
-      Either.isLeft(came) ? state.printLine(came.left, now) : ""
+    const saidOf = (came: Either.Either<unknown, string>, width: number, now: number): string =>
+      Either.isLeft(came) ? state.printLine(Display.wrap(came.left, width).join("\n"), now) : ""
     // A key that may be an answer by itself is one when no other comes.
     const alone = yield* FiberHandle.make<void>()
     // A timer may end a millisecond before the clock says so.

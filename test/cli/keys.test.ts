@@ -100,6 +100,30 @@ describe("keys at a terminal", () => {
     )
   )
 
+  for (const [command, how] of [
+    ["no-such-editor --wait", "is not there"],
+    ["/nowhere/editor", "is not there"],
+    ["false", "ended with exit code 1"],
+    ["sh -c 'exit 3' x", "ended with exit code 3"]
+  ] as const)
+    it.live(`say which editor failed and how, and keep what is typed: ${command}`, () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const place = yield* Program.place
+          const screen = yield* start(place, { env: { EDITOR: command, VISUAL: "" } })
+          yield* screen.type("words")
+          yield* screen.sees((text) => text.endsWith("> words"))
+          yield* screen.type("\x07")
+          const said = yield* screen.sees((text) => text.includes("is kept.\n") && text.endsWith("\n> words"))
+          const sentence = `The editor ${command} ${how}. Set VISUAL or EDITOR to another one, such as nano. What you typed is kept.`
+          assert.include(said.replace(/\s+/g, " "), sentence)
+          // Nothing beside it, as of a shell, and no word is broken.
+          assert.include(`\n${said}`, `\nThe editor`)
+          assert.notMatch(said, /not found|\bsh: /)
+        })
+      )
+    )
+
   for (const how of [{ args: ["--plain"] }, { args: [], env: { TERM: "dumb" } }])
     it.live(`are heard where no screen is drawn, in the midst of a turn: ${JSON.stringify(how)}`, () =>
       Effect.scoped(

@@ -5,6 +5,7 @@ import * as os from "node:os"
 import * as path from "node:path"
 import type { Outside } from "../../channel/ConsoleScreen.js"
 import * as OwnFile from "../../local/OwnFile.js"
+import * as UserLocation from "../../local/UserLocation.js"
 import * as NodeTerminal from "./NodeTerminal.js"
 
 /** Undefined where shells have no jobs. */
@@ -43,7 +44,7 @@ const edited = (text: string): Effect.Effect<string, string> =>
         fs.writeFileSync(file, text === "" ? "" : `${text}\n`, { mode: 0o600 })
         return { directory, file }
       },
-      catch: (error) => `There is no place for the editor's file: ${messageOf(error)}.`
+      catch: (error) => `There is no place for the editor's file: ${UserLocation.reasonOf(error)}.`
     }),
     ({ file }) => Effect.zipRight(run(file), readBack(file)),
     ({ directory }) => Effect.sync(() => fs.rmSync(directory, { recursive: true, force: true }))
@@ -51,27 +52,48 @@ const edited = (text: string): Effect.Effect<string, string> =>
 
 const run = (file: string): Effect.Effect<void, string> =>
   Effect.async<void, string>((resume) => {
+    const command = editor()
+    const failed = (how: string) =>
+      resume(
+        Effect.fail(
+          `The editor ${command} ${how}. Set VISUAL or EDITOR to another one, such as nano. What you typed is kept.`
+        )
+      )
+    // A shell would say it in the middle of the screen.
+    if (isMissing(command)) return failed("is not there")
     // Loaded when it is wanted; the pieces of the built program cannot `import()` what is not one of them.
     const { spawn } = process.getBuiltinModule("node:child_process")
-    const command = editor()
     const child = spawn("/bin/sh", ["-c", `${command} "$1"`, "sh", file], { stdio: "inherit" })
-    child.once("error", (error) => resume(Effect.fail(`The editor ${command} cannot be started: ${error.message}.`)))
+    child.once("error", (error) => failed(`cannot be started: ${UserLocation.reasonOf(error)}`))
     child.once("exit", (code, signal) =>
-      resume(
-        code === 0
-          ? Effect.void
-          : Effect.fail(`The editor ${command} ended with ${signal ?? `exit code ${code}`}; the text is as it was.`)
-      )
+      code === 0
+        ? resume(Effect.void)
+        : failed(signal === null ? `ended with exit code ${code}` : `was ended by ${signal}`)
     )
     return Effect.sync(() => child.kill())
   })
+
+/** Whether the program of a command is certainly nowhere: what only a shell can tell is left to it. */
+const isMissing = (command: string): boolean => {
+  const [, program] = /^\s*(?:\w+=[\w./:-]*\s+)*([\w./+-]+)(?:\s|$)/.exec(command) ?? []
+  if (program === undefined) return false
+  const places = program.includes("/") ? [""] : (process.env["PATH"] ?? "").split(path.delimiter)
+  return !places.some((place) => isProgram(path.join(place, program)))
+}
+
+const isProgram = (file: string): boolean => {
+  try {
+    fs.accessSync(file, fs.constants.X_OK)
+    return fs.statSync(file).isFile()
+  } catch {
+    return false
+  }
+}
 
 const readBack = (file: string): Effect.Effect<string, string> =>
   Effect.suspend(() => {
     const content = OwnFile.read(file, longest)
     if (content._tag === "Text") return Effect.succeed(content.text.replace(/\r?\n$/, ""))
     const reason = content._tag === "Absent" ? "is gone" : content.reason
-    return Effect.fail(`What the editor wrote cannot be taken: its file ${reason}.`)
+    return Effect.fail(`What the editor wrote cannot be taken: its file ${reason}. What you typed is kept.`)
   })
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
