@@ -182,6 +182,8 @@ export const AgentEvent = /* @__PURE__ */ Lazy.schema(() =>
     event("ModelRetried", {
       model: Schema.String,
       attempt: Schema.Number,
+      /** The attempts that are made at most. */
+      attempts: Schema.optional(Schema.Number),
       reason: Schema.String,
       /** Milliseconds until the next attempt. */
       delay: Schema.Number

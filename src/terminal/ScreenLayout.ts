@@ -24,6 +24,8 @@ export interface Status {
   /** Milliseconds since the epoch from which to count the seconds shown. Absent: none are shown. */
   readonly since?: number | undefined
   readonly note?: string | undefined
+  /** Shown in place of all that until then, in milliseconds since the epoch, behind the seconds that are left. */
+  readonly pause?: { readonly until: number; readonly reason: string } | undefined
 }
 
 /**
@@ -141,9 +143,15 @@ export const statusRow = (
   now: number,
   columns: number
 ): string => {
+  const { pause } = status
+  const sign = spinner[frame % spinner.length] ?? ""
+  if (pause !== undefined && now < pause.until) {
+    const left = `waiting ${Math.ceil((pause.until - now) / 1_000)} s ${pause.reason}`
+    return style.dim(Display.truncate(`${sign} ${Display.oneLine(left)}`, columns - 1))
+  }
   const seconds = status.since === undefined ? "" : ` ${(Math.max(0, now - status.since) / 1000).toFixed(1)}s`
   const note = status.note === undefined ? "" : `  ${status.note}`
-  const text = `${spinner[frame % spinner.length] ?? ""} ${Display.oneLine(status.text + seconds + note)}`
+  const text = `${sign} ${Display.oneLine(status.text + seconds + note)}`
   return style.dim(Display.truncate(text, columns - 1))
 }
 

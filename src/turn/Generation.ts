@@ -162,7 +162,8 @@ export class Generation implements SilenceWatch.Host {
       const doubled = Duration.toMillis(limits.retryDelay) * 2 ** (number - 1) * jitter
       const delay = Math.round(Math.min(asked ?? doubled, Duration.toMillis(limits.maxRetryDelay)))
       const reason = session.redactor.text(error.message)
-      emit(session, { _tag: "ModelRetried", model: model.id, attempt: number + 1, reason, delay })
+      const { modelAttempts: attempts } = limits
+      emit(session, { _tag: "ModelRetried", model: model.id, attempt: number + 1, attempts, reason, delay })
       TokenBudget.spend(session, { model: model.id, usage: {}, kind: "retry" })
       return Effect.zipRight(Effect.sleep(delay), this.attempt(number + 1))
     })

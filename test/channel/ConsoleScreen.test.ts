@@ -292,6 +292,22 @@ describe("the status", () => {
     })
   )
 
+  it.scoped("counts down to the end of a pause, and then goes on as it was", () =>
+    Effect.gen(function* () {
+      const { terminal, screen } = yield* setup()
+      const since = yield* Clock.currentTimeMillis
+      const pause = { until: since + 18_000, reason: "to try again (2 of 5)" }
+      yield* screen.status({ text: "thinking", since, pause })
+      assert.deepStrictEqual(terminal.screen(), ["⠋ waiting 18 s to try again (2 of 5)", ">"])
+      yield* TestClock.adjust("16500 millis")
+      yield* terminal.settle
+      assert.match(terminal.screen()[0] ?? "", /^. waiting 2 s to try again \(2 of 5\)$/)
+      yield* TestClock.adjust("1500 millis")
+      yield* terminal.settle
+      assert.match(terminal.screen()[0] ?? "", /^. thinking 18\.0s$/)
+    })
+  )
+
   it.scoped("writes nothing while there is none", () =>
     Effect.gen(function* () {
       const { terminal, screen } = yield* setup()

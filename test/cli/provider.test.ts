@@ -59,7 +59,7 @@ describe.concurrent("a provider", () => {
       assert.deepStrictEqual({ code, stdout }, { code: 0, stdout: "Milk.\n" })
       assert.match(
         stderr,
-        /^assent: .*too many requests \(429: Slow down\)\. .* Trying again in 20 ms \(attempt 2\)\.\nassent: Trying again in 30 ms \(attempt 3\)\.\n$/
+        /^assent: .*too many requests \(429: Slow down\)\. .* Trying again in 20 ms \(attempt 2 of \d\)\.\nassent: Trying again in 30 ms \(attempt 3 of \d\)\.\n$/
       )
       const first = yield* server.received
       assert.strictEqual(first.url, chat.path)

@@ -6,7 +6,13 @@ export interface Activity {
   readonly text: string
   /** Milliseconds since the epoch. */
   readonly since: number
+  /** What is waited for until then, when that is all that goes on. */
+  readonly pause?: { readonly until: number; readonly reason: string } | undefined
 }
+
+/** Whether a screen that shows the one need not be told the other. */
+export const isSame = (one: Activity | undefined, other: Activity | undefined): boolean =>
+  one?.text === other?.text && one?.since === other?.since && one?.pause?.until === other?.pause?.until
 
 /** The activity of all agents that are not idle, with a sign when there is room; undefined when all are idle. */
 export const withSign = (
@@ -25,12 +31,14 @@ export const of = (outline: AgentOutline.AgentOutline, columns: number): Activit
   const working = outline.working()
   const [first, ...others] = working
   if (first === undefined) return undefined
-  if (others.length === 0 && first.depth === 0) return { text: word(first), since: first.since }
+  const pause = pauseOf(working)
+  const pausing = pause === undefined ? {} : { pause }
+  if (others.length === 0 && first.depth === 0) return { text: word(first), since: first.since, ...pausing }
   const since = Math.min(...working.map(({ began }) => began))
   // A main agent that only waits for others is left out.
   const below = others.length > 0 && first.depth === 0 && first.asking.size === 0 ? others : working
   const texts = [listed(working), listed(below), `${agents(working)}: ${counted(working)}`, agents(working)]
-  return { text: texts.find((text) => text.length + around <= columns) ?? agents(working), since }
+  return { text: texts.find((text) => text.length + around <= columns) ?? agents(working), since, ...pausing }
 }
 
 /** What an agent does, for people. */
@@ -54,6 +62,18 @@ export const duration = (milliseconds: number): string => {
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** One agent waits to ask its model again, and all others only wait for it. */
+const pauseOf = (working: ReadonlyArray<AgentOutline.Node>): Activity["pause"] => {
+  const [one, ...others] = working.filter(({ asking, retry }) => retry !== undefined && asking.size === 0)
+  if (one?.retry === undefined || others.length > 0) return undefined
+  const above = new Set<AgentOutline.Node>()
+  for (let node = one.parent; node !== undefined; node = node.parent) above.add(node)
+  if (!working.every((node) => node === one || (above.has(node) && node.asking.size === 0))) return undefined
+  const who = one.depth === 0 ? "" : `, ${one.label}`
+  const { at, attempt, attempts } = one.retry
+  return { until: at, reason: `to try again (${attempt}${attempts === undefined ? "" : ` of ${attempts}`}${who})` }
+}
 
 /** Columns of the spinner and the seconds. */
 const around = 11

@@ -42,6 +42,8 @@ export interface Node {
   readonly proposed: Map<ToolCallId, string>
   /** Questions of its own that nobody has answered yet. */
   readonly asking: Set<RequestId>
+  /** Its model is asked again then, for the so many-th time; nothing once something came. */
+  retry: { readonly at: number; readonly attempt: number; readonly attempts: number | undefined } | undefined
   /** How its last task ended. */
   completed: EventOf<"AgentCompleted"> | undefined
   /** Whether it tells again what was said to it in any turn before it was restored: nobody says that now. */
@@ -105,6 +107,7 @@ export const make = (): AgentOutline => {
       calls: new Map(),
       proposed: new Map(),
       asking: new Set(),
+      retry: undefined,
       completed: undefined,
       isRetelling: false
     }
@@ -113,6 +116,10 @@ export const make = (): AgentOutline => {
   }
   const change = (node: Node, event: AgentEvent): void => {
     const { agent, at, sessionId } = event
+    node.retry =
+      event._tag === "ModelRetried"
+        ? { at: at + event.delay, attempt: event.attempt, attempts: event.attempts }
+        : undefined
     switch (event._tag) {
       case "AgentStatusChanged":
         node.status = event.status

@@ -9,8 +9,8 @@ export type Retries = (event: EventOf<"ModelRetried">, shown?: (reason: string) 
 /** Nothing was told yet. */
 export const make = (): Retries => {
   const told = new Map<SessionId, string>()
-  return ({ attempt, delay, reason, sessionId }, shown = (text) => text) => {
-    const when = `Trying again in ${Activity.duration(delay)} (attempt ${attempt}).`
+  return ({ attempt, attempts, delay, reason, sessionId }, shown = (text) => text) => {
+    const when = `Trying again in ${Activity.duration(delay)} (attempt ${attempt}${attempts === undefined ? "" : ` of ${attempts}`}).`
     const kind = kindOf(reason)
     // The second attempt is the first of its request.
     const isKnown = attempt > 2 && told.get(sessionId) === kind

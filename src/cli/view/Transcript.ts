@@ -451,7 +451,7 @@ export const follow = (
       yield* print
       if (isDrawn) yield* screen.live(transcript.live)
       const next = columns === undefined ? undefined : transcript.status(columns)
-      if (next?.text !== status?.text || next?.since !== status?.since) yield* screen.status(next)
+      if (!Activity.isSame(next, status)) yield* screen.status(next)
       status = next
       yield* afterAll
       // More would be drawn than anybody can see.

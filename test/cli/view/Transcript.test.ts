@@ -163,6 +163,28 @@ describe("the transcript of one agent", () => {
     )
   })
 
+  it("has the wait for the next attempt as what goes on, until something comes", () => {
+    const transcript = Transcript.make({ color: false })
+    const after = (...events: ReadonlyArray<AgentEvent.AgentEvent>) => {
+      for (const event of events) transcript.show(event, 80)
+      return transcript.status(80)
+    }
+    const retried = (of: typeof main) =>
+      of.event({ _tag: "ModelRetried", model: "m", attempt: 2, attempts: 5, reason: "Busy.", delay: 18_000 })
+    const event = retried(main)
+    assert.deepStrictEqual(after(...working, event)?.pause, {
+      until: event.at + 18_000,
+      reason: "to try again (2 of 5)"
+    })
+    assert.isUndefined(after(main.says("So"))?.pause)
+    // One below the main agent is named; where another works meanwhile, what all do is said.
+    assert.strictEqual(
+      after(explore.created, explore.status("thinking"), retried(explore))?.pause?.reason,
+      "to try again (2 of 5, explore)"
+    )
+    assert.isUndefined(after(second.created, second.status("streaming"))?.pause)
+  })
+
   it("says why a model is asked again once, and later only when, unless the reason is another", () => {
     const retried = (attempt: number, reason: string) =>
       main.event({ _tag: "ModelRetried", model: "m", attempt, reason, delay: 1000 * attempt })
