@@ -262,15 +262,21 @@ const comment = (screen: ConsoleScreen.Service, ask: Asker): Effect.Effect<Appro
     screen,
     ask,
     {
-      lines: ["The call is denied. What should the agent be told? Escape goes back."],
+      lines: [
+        `The call is denied. What should the agent be told? ${isByLines(screen) ? "An empty line" : "Escape"} goes back.`
+      ],
       label: "comment> ",
       paste: "insert",
+      commands: true,
       back: true,
       followUp: true
     },
     [],
     (line) => {
       const words = line.trim()
+      // A blank before the slash makes words of it, as at the prompt.
+      if (ask.meant(line) !== undefined)
+        return Effect.succeed(Either.left("Begin with a blank to say it all the same."))
       return Effect.succeed(words === "" ? Either.left("Please type some words.") : Either.right(deny(words)))
     }
   )
@@ -284,22 +290,26 @@ const edit = (
 ): Effect.Effect<ApproveAnswer, Ended> => {
   if (editable === undefined) return Effect.fail(new PatienceLost())
   const style = Display.style(screen.color)
+  const byLines = isByLines(screen)
+  const hint = style.dim(byLines ? editByLines : editByKeys)
   // After a mistake the text stays as it was typed, so that nobody has to start again.
   const go = (text: string, lines: ReadonlyArray<string>, nonsense: number): Effect.Effect<ApproveAnswer, Ended> =>
     Effect.flatMap(
-      ask({ lines, label: "edit> ", initial: text, paste: "insert", followUp: true, back: true }),
+      // By keys the whole text is typed over, and may well begin with a slash.
+      ask({ lines, label: "edit> ", initial: text, paste: "insert", commands: byLines, followUp: true, back: true }),
       (typed) =>
         Either.match(ConsolePrompt.parseEdit(editable, typed), {
           onLeft: (reason) =>
             isTooMuch(screen, nonsense + 1)
               ? Effect.fail(new PatienceLost())
-              : go(typed, [style.yellow(Display.reveal(reason))], nonsense + 1),
+              : go(typed, [style.yellow(Display.reveal(reason)), ...(byLines ? [hint] : [])], nonsense + 1),
           onRight: (editedArguments) => Effect.succeed<ApproveAnswer>({ decision: "edit", editedArguments })
         })
     )
-  return go(
-    ConsolePrompt.editText(editable),
-    [style.dim("Enter submits, Ctrl-J begins a new line, Ctrl-G opens your editor, Escape goes back.")],
-    0
-  )
+  return go(ConsolePrompt.editText(editable), [hint], 0)
 }
+
+const editByKeys = "Enter submits, Ctrl-J begins a new line, Ctrl-G opens your editor, Escape goes back."
+const editByLines = "Type all of it anew, on one line. An empty line goes back. It is now:"
+
+const isByLines = ({ reads }: ConsoleScreen.Service): boolean => reads === "lines"

@@ -4,7 +4,7 @@
  * When an answer is not understood the question is asked again, without limit: nonsense is never an answer. Behind a
  * pipe there may be no person to correct it, so after the third such line the request is left to others. Ctrl-C, Ctrl-D
  * and the end of input cancel; escape, or Ctrl-D where nothing is typed, leads out of a comment and an edit, back to the
- * question. Interrupting a request takes its dialog off the screen.
+ * question; so does an empty line where lines are read. Interrupting a request takes its dialog off the screen.
  *
  * @since 0.1.0
  */

@@ -151,6 +151,8 @@ export const make = (options: Options): Effect.Effect<ConsoleScreen.Service, nev
           else
             yield* write(() => `${line === undefined || question.hidden === true ? "" : TerminalText.reveal(line)}\n`)
           if (line === undefined) return yield* new ConsoleScreen.DialogClosed({ by: "end of input" })
+          if (question.back === true && line.trim() === "")
+            return yield* new ConsoleScreen.DialogClosed({ by: "escape" })
           const command = takesCommands ? commands(line) : undefined
           if (command === undefined) return line
           yield* command
@@ -169,6 +171,7 @@ export const make = (options: Options): Effect.Effect<ConsoleScreen.Service, nev
     return {
       color: options.color,
       source: options.echoes ? "person" : "pipe",
+      reads: "lines",
       columns,
       rows: Effect.succeed(Infinity),
       print: stream,

@@ -103,6 +103,11 @@ export interface Service {
   readonly printLine: (text: string) => Effect.Effect<void>
   /** Where the lines come from: a person, who can be asked again, or a pipe, whose lines may never be understood. */
   readonly source: "person" | "pipe"
+  /**
+   * How answers are typed: key by key, or in whole lines, where no key means anything by itself and an empty line leads
+   * back to the question before. Default: `keys`.
+   */
+  readonly reads?: "keys" | "lines" | undefined
   /** Shows what is going on; `undefined` ends that. */
   readonly status: (status: Status | undefined) => Effect.Effect<void>
   /** Shows, above the status, what changes all the time; `undefined` ends that. It is drawn 60 times a second at most. */

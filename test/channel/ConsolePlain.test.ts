@@ -12,13 +12,14 @@ import * as TestTerminal from "../kit/TestTerminal.js"
 const setup = (
   echoes = false,
   unseen?: ConsolePlain.Options["unseen"],
-  timeouts?: ConsoleChannel.Options["timeouts"]
+  timeouts?: ConsoleChannel.Options["timeouts"],
+  meant?: ConsoleChannel.Options["meant"]
 ) =>
   Effect.gen(function* () {
     const terminal = yield* TestTerminal.make({ columns: 80, rows: 40 })
     const screen = yield* Effect.provide(ConsolePlain.make({ color: false, echoes, unseen }), terminal.layer)
     const interactor = yield* Effect.provideService(
-      ConsoleChannel.make({ timeouts }),
+      ConsoleChannel.make({ timeouts, meant }),
       ConsoleScreen.ConsoleScreen,
       screen
     )
@@ -178,6 +179,47 @@ describe("a plain console", () => {
       assert.isTrue(cancelled(yield* Fiber.join(asking)))
     })
   )
+
+  for (const echoes of [true, false])
+    it.scoped(
+      `leads back from a comment and an edit by an empty line, and takes lines for the program there: ${echoes}`,
+      () =>
+        Effect.gen(function* () {
+          const { terminal, screen, ask } = yield* setup(echoes, undefined, undefined, (line) =>
+            line === "/hlep" ? "There is no command /hlep." : undefined
+          )
+          const heard: Array<string> = []
+          yield* screen.setCommands((line) => (line === "/help" ? Effect.sync(() => void heard.push(line)) : undefined))
+          for (const [key, label] of [
+            ["c", "comment> "],
+            ["e", "edit> "]
+          ] as const) {
+            const asking = yield* ask("Approve")
+            yield* terminal.type(`${key}\n/help\n`)
+            assert.deepStrictEqual(heard.splice(0), ["/help"])
+            assert.isTrue(terminal.raw().endsWith(label))
+            assert.notMatch(terminal.raw(), /Escape|Ctrl|Enter/)
+            yield* terminal.type("  \n")
+            assert.match(terminal.raw(), /│ \[e\]dit +edit the arguments\nanswer> $/)
+            yield* terminal.type("y\n")
+            assert.deepInclude(yield* Fiber.join(asking), { _tag: "Right" })
+          }
+          const commented = yield* ask("Approve")
+          yield* terminal.type("c\n/hlep\n")
+          assert.include(terminal.raw(), "There is no command /hlep.")
+          yield* terminal.type(" /hlep\n")
+          const answered = yield* Fiber.join(commented)
+          assert(Either.isRight(answered))
+          assert.deepInclude(answered.right.answer, { decision: "deny", comment: "/hlep" })
+          const edited = yield* ask("Approve")
+          yield* terminal.type("e\n")
+          assert.include(terminal.raw(), "Type all of it anew, on one line.")
+          yield* terminal.type("ls -l\n")
+          const edit = yield* Fiber.join(edited)
+          assert(Either.isRight(edit))
+          assert.deepInclude(edit.right.answer, { decision: "edit", editedArguments: { command: "ls -l" } })
+        })
+    )
 
   it.scoped("takes a line that was cut off for no answer", () =>
     Effect.gen(function* () {
