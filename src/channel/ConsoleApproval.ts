@@ -148,7 +148,7 @@ const together = (
           for (const one of whole) batch.saw(one)
           return heard(screen, ask, options, line, { items, item, batch, look })
         }),
-      { next: asked?.next, shown: asked?.shown, title }
+      { halt: asked?.halt, next: asked?.next, shown: asked?.shown, title }
     )
     return answer === "singly" ? yield* alone(request, asked) : answer
   })

@@ -13,7 +13,7 @@ import * as Display from "../terminal/Display.js"
 import * as ConsolePrompt from "./ConsolePrompt.js"
 import * as Passing from "../interaction/Passing.js"
 import { patience, type Options } from "./ConsoleOptions.js"
-import type * as ConsoleScreen from "./ConsoleScreen.js"
+import * as ConsoleScreen from "./ConsoleScreen.js"
 
 /** The id of the interactor. */
 export const id = "console"
@@ -50,7 +50,12 @@ export const open = <I extends Interaction, A = Answer<I>>(
   request: InteractionRequest<I>,
   options: Options,
   use: (ask: Asker, prompt: ConsolePrompt.Prompt) => Effect.Effect<A, Ended>,
-  { next, shown, title }: Pick<Interactor.Options<I>, "next" | "shown"> & { readonly title?: string } = {}
+  {
+    halt,
+    next,
+    shown,
+    title
+  }: Pick<Interactor.Options<I>, "halt" | "next" | "shown"> & { readonly title?: string } = {}
 ): Effect.Effect<A, InteractionCancelled | InteractorUnavailable> =>
   Effect.flatMap(looks(screen, request), ([now, diff, draw]) => {
     const isPerson = screen.source === "person"
@@ -61,12 +66,18 @@ export const open = <I extends Interaction, A = Answer<I>>(
     const prompt = { ...rendered, lines: [...follows, ...rendered.lines] }
     const { requestId } = request
     const cancelled = new InteractionCancelled({ requestId, by: options.principal ?? id })
+    const { atEnd } = options
+    /** The dialog stays until the halt takes it away: nobody hears of the end of input before, and ends more than the turn. */
+    const orHalt = <A, E>(asked: Effect.Effect<A, E | ConsoleScreen.DialogClosed>) =>
+      halt === undefined || atEnd === undefined
+        ? asked
+        : Effect.catchIf(asked, isAtEnd, () => Effect.zipRight(Effect.flatMap(atEnd, halt), Effect.never))
     return screen
       .dialog(title ?? prompt.title, (ask) =>
         // The dialog of something else may have stood before it: the time begins here.
         Effect.flatMap(shown ?? Effect.succeed(undefined), (until) => {
           const asker = (question: ConsoleScreen.Question) => {
-            const asked = ask(until === undefined ? question : { ...question, until })
+            const asked = orHalt(ask(until === undefined ? question : { ...question, until }))
             // A text that belongs to an answer may be any word.
             if (next === undefined || question.back === true) return asked
             return Effect.filterOrFail(
@@ -81,8 +92,7 @@ export const open = <I extends Interaction, A = Answer<I>>(
       .pipe(
         Effect.catchAll((ended): Effect.Effect<never, InteractionCancelled | InteractorUnavailable> => {
           // The end of input is no decision: others may still answer.
-          if (ended._tag === "DialogClosed" && ended.by === "end of input")
-            return new InteractionCancelled({ requestId })
+          if (isAtEnd(ended)) return new InteractionCancelled({ requestId })
           if (ended._tag === "Passed")
             return new InteractorUnavailable({ requestId, by: options.principal ?? id, reason: Passing.reason })
           if (ended._tag !== "PatienceLost") return cancelled
@@ -94,6 +104,9 @@ export const open = <I extends Interaction, A = Answer<I>>(
         })
       )
   })
+
+const isAtEnd = (ended: unknown): ended is ConsoleScreen.DialogClosed =>
+  ended instanceof ConsoleScreen.DialogClosed && ended.by === "end of input"
 
 /** How diffs look at this screen. Colours of code are loaded for the first of them. */
 export const diffLook = (screen: ConsoleScreen.Service, { interaction }: InteractionRequest) =>

@@ -18,6 +18,11 @@ export interface Options {
    * for the person at this console alone: no other channel has such an answer. Default: that is not offered.
    */
   readonly keepForProject?: ((rule: string) => Effect.Effect<void, string>) | undefined
+  /**
+   * What is said, as a sentence, where the input ends at the question of an agent: its turn halts with that, and a question
+   * that is kept stays open. Default: the question is left to others, and withdrawn where nobody else is asked.
+   */
+  readonly atEnd?: Effect.Effect<string> | undefined
   /** What a line that is no answer may have been meant for, as a sentence; see `ConsoleScreen.setCommands`. Default: nothing. */
   readonly meant?: ((line: string) => string | undefined) | undefined
 }

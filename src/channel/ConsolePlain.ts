@@ -150,7 +150,11 @@ export const make = (options: Options): Effect.Effect<ConsoleScreen.Service, nev
           if (line !== undefined && options.echoes && !isHidden) unfinished = false
           else
             yield* write(() => `${line === undefined || question.hidden === true ? "" : TerminalText.reveal(line)}\n`)
-          if (line === undefined) return yield* new ConsoleScreen.DialogClosed({ by: "end of input" })
+          if (line === undefined) {
+            return yield* new ConsoleScreen.DialogClosed({
+              by: event._tag === "Interrupt" ? "interrupt" : "end of input"
+            })
+          }
           if (question.back === true && line.trim() === "")
             return yield* new ConsoleScreen.DialogClosed({ by: "escape" })
           const command = takesCommands ? commands(line) : undefined
@@ -206,7 +210,10 @@ export const make = (options: Options): Effect.Effect<ConsoleScreen.Service, nev
                 Effect.zipRight(use((question) => Effect.zipRight(tellTime(dialog, question), ask(question)))),
                 Effect.onInterrupt(() =>
                   Effect.flatMap(Clock.currentTimeMillis, (now) =>
-                    writeWords(style.dim(`${title} (closed: ${AnswerTime.whyClosed(dialog.until, now)})`))
+                    // It is said elsewhere what becomes of a question at which the input has ended.
+                    inbox.hasEnded()
+                      ? Effect.void
+                      : writeWords(style.dim(`${title} (closed: ${AnswerTime.whyClosed(dialog.until, now)})`))
                   )
                 )
               ),
@@ -247,7 +254,7 @@ interface Entry {
   isEarly?: boolean
 }
 
-type Event = Extract<ConsoleScreen.Submitted, { readonly _tag: "Line" | "EndOfInput" }>
+type Event = Extract<ConsoleScreen.Submitted, { readonly _tag: "Line" | "EndOfInput" | "Interrupt" }>
 
 /** The lines that were read and not yet taken. Every change is one synchronous step. */
 const makeLines = () => {
@@ -276,15 +283,15 @@ const makeLines = () => {
     if (who === "next" && held) return undefined
     if (given && who === "dialog") {
       given = false
-      return ConsoleScreen.EndOfInput()
+      return ConsoleScreen.Interrupt()
     }
     if (who === "next") while (entries[0]?.text.trim() === "") entries.shift()
     const at = who === "next" ? 0 : entries.findIndex(({ isEarly }) => isEarly !== true)
     const entry = entries[at]
-    // A line that was cut off may have been meant to go on: it decides nothing.
-    if (entry === undefined || (who === "dialog" && !entry.finished))
-      return ended ? ConsoleScreen.EndOfInput() : undefined
-    entries.splice(at, 1)
+    // A line that was cut off may have been meant to go on: it decides nothing, and is no message either.
+    const isCutOff = who === "dialog" && entry?.finished === false
+    if (entry !== undefined) entries.splice(at, 1)
+    if (entry === undefined || isCutOff) return ended ? ConsoleScreen.EndOfInput() : undefined
     return ConsoleScreen.Line({ text: entry.text })
   }
   const take = (who: "dialog" | "next"): Effect.Effect<Event> =>
@@ -293,14 +300,25 @@ const makeLines = () => {
       return event === undefined ? Effect.zipRight(woken, take(who)) : Effect.succeed(event)
     })
 
+  const end = (): void => {
+    if (current !== "") entries.push({ text: current, finished: false })
+    current = ""
+    ended = true
+    wake()
+  }
+
   return {
     take,
+    hasEnded: () => ended,
     press: ({ input, key }: Terminal.UserInput): void => {
       const second = key.name === "enter" && afterReturn
       afterReturn = key.name === "return"
       if (second) return
       if (unseen && (key.name === "backspace" || (key.ctrl && key.name === "u"))) {
         current = key.ctrl ? "" : current.slice(0, -1)
+      } else if (unseen && key.ctrl && key.name === "d" && current === "") {
+        // The terminal does not make an end of it now.
+        end()
       } else if (unseen && key.ctrl && (key.name === "c" || key.name === "d")) {
         current = ""
         given = true
@@ -318,12 +336,7 @@ const makeLines = () => {
       current = ""
       return typed
     },
-    end: (): void => {
-      if (current !== "") entries.push({ text: current, finished: false })
-      current = ""
-      ended = true
-      wake()
-    },
+    end,
     typeUnseen: (next: boolean): void => {
       unseen = next
       given = false

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
 import * as TestClock from "effect/TestClock"
 import * as ConsoleChannel from "../../src/channel/ConsoleChannel.js"
 import * as ConsolePlain from "../../src/channel/ConsolePlain.js"
@@ -171,6 +172,36 @@ describe("a plain console", () => {
     })
   )
 
+  it.scoped.each([...InteractionSample.kinds])("halts for %s at the end of input where that is said", (kind) =>
+    Effect.gen(function* () {
+      const terminal = yield* TestTerminal.make({ columns: 80, rows: 40 })
+      const screen = yield* Effect.provide(
+        ConsolePlain.make({ color: false, echoes: true, unseen: (use) => use }),
+        terminal.layer
+      )
+      const interactor = yield* Effect.provideService(
+        ConsoleChannel.make({ atEnd: Effect.succeed("It stays open.") }),
+        ConsoleScreen.ConsoleScreen,
+        screen
+      )
+      const said: Array<string> = []
+      const halt = (detail: string) => Effect.sync(() => void said.push(detail))
+      const request = yield* InteractionSample.request(InteractionSample.samples[kind].interaction)
+      const next = yield* Effect.fork(screen.next)
+      const asking = yield* Effect.fork(interactor.request(request, { halt }))
+      yield* terminal.settle
+      // A hidden answer is typed key by key, its end too.
+      if (kind === "Auth.Password") yield* terminal.press("d", { ctrl: true })
+      else yield* terminal.end
+      assert.deepStrictEqual(said, ["It stays open."])
+      // Nobody else hears of the end before the halt has taken the question away.
+      assert.isTrue(Option.isNone(yield* Fiber.poll(next)))
+      yield* Fiber.interrupt(asking)
+      assert.deepStrictEqual(yield* Fiber.join(next), ConsoleScreen.EndOfInput())
+      assert.notInclude(terminal.raw(), "(closed")
+    })
+  )
+
   it.scoped.each([...InteractionSample.kinds])("cancels %s at the end of input", (kind) =>
     Effect.gen(function* () {
       const { terminal, ask } = yield* setup()
@@ -223,11 +254,12 @@ describe("a plain console", () => {
 
   it.scoped("takes a line that was cut off for no answer", () =>
     Effect.gen(function* () {
-      const { terminal, ask } = yield* setup()
+      const { terminal, ask, screen } = yield* setup()
       const asking = yield* ask("Approve")
       yield* terminal.type("a")
       yield* terminal.end
       assert.isTrue(cancelled(yield* Fiber.join(asking)))
+      assert.deepStrictEqual(yield* screen.next, ConsoleScreen.EndOfInput())
     })
   )
 

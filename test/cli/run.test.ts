@@ -166,7 +166,9 @@ describe.concurrent("assent run", () => {
         "run_command was not run. Tool not executed. User comment: elsewhere please\n"
       )
       const silent = yield* at.call(args, { stdin: "y" })
-      assert.match(silent.stdout, /^run_command was not run\. Permission denied/)
+      assert.strictEqual(silent.code, 3)
+      assert.strictEqual(silent.stdout, "")
+      assert.include(silent.stderr, "The input ended before this was answered. It stays open")
       assert.strictEqual(yield* at.read("workspace/made"), "")
     })
   )

@@ -91,10 +91,16 @@ export const run = (invocation: Arguments.Invocation) =>
         const TrustQuestion = yield* loadTrustQuestion
         for (const line of yield* TrustQuestion.notice(current)) yield* screen.printLine(line)
       }
+      let kept = first
       const opened = yield* Channels.open(
         plans,
         current,
-        ConsoleChannel.make({ ...Channels.consoleOptions(current), principal, meant: ChatCommand.notOne })
+        ConsoleChannel.make({
+          ...Channels.consoleOptions(current),
+          ...(plans.length === 1 && !interactive ? { atEnd: Effect.sync(() => kept.atEnd) } : {}),
+          principal,
+          meant: ChatCommand.notOne
+        })
       )
       const platform = yield* Effect.context<FileSystem.FileSystem | Path.Path | CommandExecutor.CommandExecutor>()
       const withModel = (settings: Settings.Settings) =>
@@ -170,7 +176,6 @@ export const run = (invocation: Arguments.Invocation) =>
           })
           return { ended, last: { baseUrls: settings.baseUrls, model: (yield* agent.model).id } }
         }).pipe(Effect.scoped)
-      let kept = first
       const going = Effect.gen(function* () {
         let done = yield* chat(kept, current, profiles, undefined)
         while (typeof done.ended !== "number") {

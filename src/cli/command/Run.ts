@@ -36,7 +36,7 @@ export const run = (invocation: Arguments.Invocation) =>
     // Read while the session is opened.
     const beside = yield* Effect.fork(isBeside ? GivenFiles.piped(Output.notice) : Effect.succeed([]))
     const said = yield* taskOf(words, { mayLack, hasFiles, wantsConsole })
-    const { checkpoints, files, keepGiven, resumeCommand, persistence, settings } = yield* SessionSelection.open(
+    const { atEnd, checkpoints, files, keepGiven, resumeCommand, persistence, settings } = yield* SessionSelection.open(
       flags,
       loaded
     )
@@ -109,7 +109,14 @@ export const run = (invocation: Arguments.Invocation) =>
         ? Effect.flatMap(loadScreen, (Screen) =>
             Effect.flatMap(Person.name, (principal) =>
               Screen.withConsole(
-                { output: "stderr", console: { ...Channels.consoleOptions(settings), principal } },
+                {
+                  output: "stderr",
+                  console: {
+                    ...Channels.consoleOptions(settings),
+                    ...(plans.length === 1 && !Screen.canDraw("stderr") ? { atEnd: Effect.succeed(atEnd) } : {}),
+                    principal
+                  }
+                },
                 (screen, console) => body(Effect.succeed(console), screen)
               )
             )

@@ -33,6 +33,8 @@ export interface Kept {
   readonly sessions: SessionName.Sessions
   /** The command that resumes this session, `run` or `chat`; none while there is nothing to resume. */
   readonly resumeCommand: (command: "run" | "chat") => Effect.Effect<string | undefined>
+  /** What is said where the input ends at a question of it. */
+  readonly atEnd: string
   /** All that is kept of it; undefined before its first words. */
   readonly loaded: Effect.Effect<SessionStore.Loaded | undefined, { readonly message: string }>
   /** Where it is kept what files were before tools changed them; with a store in memory, there too. */
@@ -168,10 +170,15 @@ const afterwards = (
   place: StoreLocation.Place,
   store: SessionStore.Service,
   { rootSessionId }: Persistence.Persistence
-): Pick<Kept, "sessions" | "resumeCommand"> => {
-  const sessions = place === StoreLocation.memory ? none : store
+): Pick<Kept, "atEnd" | "sessions" | "resumeCommand"> => {
+  const isKept = place !== StoreLocation.memory
+  const sessions = isKept ? store : none
+  const again = StoreLocation.command(flags, "chat", "--continue")
+  const answer = StoreLocation.command(flags, "sessions", `answer ${rootSessionId}`)
+  const then = isKept ? `It stays open: ${again} asks again, and ${answer} takes an answer.` : "Nothing of it is kept."
   return {
     sessions,
+    atEnd: `The input ended before this was answered. ${then}`,
     resumeCommand: (name) =>
       Effect.orElseSucceed(
         Effect.map(SessionName.get(sessions, rootSessionId), (own) =>

@@ -22,11 +22,13 @@ import type * as Agent from "../../runtime/Agent.js"
 import * as ChatAhead from "./ChatAhead.js"
 import * as ChatCommand from "./ChatCommand.js"
 import * as ChatFiles from "./ChatFiles.js"
+import * as ChatPrompt from "./ChatPrompt.js"
 import * as ChatStatus from "./ChatStatus.js"
 import type * as ChatJobs from "./ChatJobs.js"
 import * as OwnCommand from "./OwnCommand.js"
 import type { Resumed } from "./ChatResume.js"
 import type * as ChatPast from "./ChatPast.js"
+import * as TurnEnd from "../../event/TurnEnd.js"
 import type { ConfigurationInvalid } from "../../local/ConfigurationInvalid.js"
 import * as ExitCode from "../ExitCode.js"
 import type * as AgentOutline from "../view/AgentOutline.js"
@@ -124,7 +126,7 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
     })
     const { facts } = status
     const commands: ChatCommand.Options = { ...options, files, screen, outline, facts, rewound: goTo, resumed: goTo }
-    const prompt = Effect.zipRight(promptOf(agent, screen, outline), status.show)
+    const prompt = Effect.zipRight(ChatPrompt.make(agent, screen, outline), status.show)
     // What comes out of a pipe may be anybody's words.
     const own =
       options.ownCommand === undefined || screen.source !== "person"
@@ -189,7 +191,7 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
     const quit = Effect.gen(function* () {
       yield* agent.shutdown
       yield* Fiber.await(shown)
-      return exit
+      return Option.exists(yield* agent.done, TurnEnd.is("Halted")) ? ExitCode.halted : exit
     })
     /** Yields whether anybody got the words. */
     const tell = ({ plans, text }: ChatCommand.Message): Effect.Effect<boolean> =>
@@ -220,6 +222,8 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
     const listening = Effect.raceFirst(screen.next, Effect.as(options.interrupted ?? Effect.never, Interrupt()))
     const orQuit = <A>(waiting: Effect.Effect<A>) =>
       Effect.raceFirst(Effect.map(waiting, Option.some), Effect.as(Deferred.await(quitting), Option.none<A>()))
+    // What a resumed turn asks is answered by the first lines.
+    if (waits && Option.isNone(yield* orQuit(agent.awaitIdle))) return yield* stop
     for (;;) {
       const heard = yield* orQuit(listening)
       if (Option.isNone(heard)) return yield* stop
@@ -479,18 +483,3 @@ const cancel = (agent: Agent.Agent, screen: Screen, files: ChatFiles.ChatFiles):
     if (Option.isSome(end)) return
     yield* Effect.forEach(agents, ({ session }) => session.cancel("user"), { discard: true })
   })
-
-/** The prompt names the receiver of the next words when there are several agents and one works or was selected. */
-const promptOf = (agent: Agent.Agent, screen: Screen, outline: AgentOutline.AgentOutline): Effect.Effect<void> => {
-  let shown: string | undefined
-  return Effect.gen(function* () {
-    const agents = yield* agent.agents
-    const isPlain = agents.length === 1 || ((yield* agent.isIdle) && Option.isNone(yield* agent.selected))
-    const { origin } = (yield* agent.receiver).agent
-    const label = ChatCommand.labelOf(outline, origin)
-    const next = isPlain ? undefined : `${Display.truncate(label, Math.floor((yield* screen.columns) / 3))} › `
-    if (next === shown) return
-    shown = next
-    yield* screen.setPrompt(next)
-  })
-}
