@@ -10,6 +10,7 @@ import type { InteractionError } from "../interaction/InteractionError.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import type * as Interactor from "../interaction/Interactor.js"
 import * as Display from "../terminal/Display.js"
+import * as Signs from "../terminal/Signs.js"
 import * as ConsoleBatch from "./ConsoleBatch.js"
 import {
   diffLook,
@@ -45,7 +46,10 @@ export const make = (screen: ConsoleScreen.Service, options: Options): Interacto
             : Effect.void
         return Effect.zipRight(noted, together(screen, options, alone, request, asked, batch))
       }
-      return Effect.as(screen.printLine(Display.style(screen.color).dim(ConsoleBatch.told(request, given))), given)
+      return Effect.as(
+        screen.printLine(Display.style(screen.color).dim(ConsoleBatch.told(request, given, Signs.of(screen)))),
+        given
+      )
     })
   }
 }
@@ -130,6 +134,7 @@ const together = (
       now,
       diff: yield* diffLook(screen, request),
       columns: yield* screen.columns,
+      signs: Signs.of(screen),
       rows: yield* screen.rows
     }
     const first = { index: request.batch?.index ?? 1, interaction }

@@ -20,6 +20,7 @@ import type { Approve, ApproveAnswer } from "../interaction/Interaction.js"
 import type { BatchPlace, InteractionRequest } from "../interaction/InteractionRequest.js"
 import type { Upcoming } from "../interaction/InteractorPort.js"
 import * as Display from "../terminal/Display.js"
+import type * as Signs from "../terminal/Signs.js"
 import * as ConsoleCall from "./ConsoleCall.js"
 import type * as ConsolePrompt from "./ConsolePrompt.js"
 
@@ -32,6 +33,7 @@ export interface Item extends Upcoming {
 /** How a dialog of several looks. */
 export interface Look extends Pick<ConsolePrompt.Options, "color" | "now" | "diff"> {
   readonly columns: number
+  readonly signs: Signs.Signs
   /** How many rows can be seen at once. */
   readonly rows: number
 }
@@ -168,7 +170,7 @@ export const renderAgain = (items: ReadonlyArray<Item>, batch: Batch, look: Look
 export const renderWhole = (item: Item, items: ReadonlyArray<Item>, look: Look): string => {
   const [first = "", ...others] = ConsoleCall.make(item.interaction, { ...look, whole: true }).whole()
   // Behind a gutter, as in a dialog: quoted text must not pass for a question.
-  return [numbered(item, first, items), ...others].map((line) => `│ ${line}`).join("\n")
+  return [numbered(item, first, items), ...others].map((line) => look.signs.bar + line).join("\n")
 }
 
 export const help: ReadonlyArray<string> = [
@@ -192,9 +194,13 @@ export const keys: ReadonlyMap<string, ReadonlyArray<string>> = new Map([
 ])
 
 /** What is said in place of a dialog, when the answer was given before. */
-export const told = ({ batch, interaction }: InteractionRequest<Approve>, answer: ApproveAnswer): string => {
+export const told = (
+  { batch, interaction }: InteractionRequest<Approve>,
+  answer: ApproveAnswer,
+  signs: Signs.Signs
+): string => {
   const what = Display.oneLine(interaction.display?.summary ?? interaction.argumentsSummary, 100)
-  return `${batch?.index ?? 1}. ${Display.oneLine(interaction.tool)}: ${what} · ${wordOf(answer)}, as you said`
+  return `${batch?.index ?? 1}. ${Display.oneLine(interaction.tool)}: ${what}${signs.between}${wordOf(answer)}, as you said`
 }
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -283,7 +289,8 @@ const numbered = ({ index }: Item, text: string, items: ReadonlyArray<Item>): st
 const brief = (item: Item, items: ReadonlyArray<Item>, batch: Batch, look: Look): string => {
   const { display, argumentsSummary } = item.interaction
   const answer = batch.answerTo(item)
-  const note = answer !== undefined ? ` · ${wordOf(answer)}` : batch.hasSeen(item) ? "" : " · not shown whole"
+  const said = answer !== undefined ? wordOf(answer) : batch.hasSeen(item) ? "" : "not shown whole"
+  const note = said === "" ? "" : look.signs.between + said
   const row = numbered(item, Display.oneLine(display?.summary ?? argumentsSummary), items)
   const style = Display.style(look.color)
   const marked = answer !== undefined || batch.hasSeen(item) ? style.bold : style.yellow

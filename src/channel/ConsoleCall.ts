@@ -3,7 +3,6 @@ import * as Either from "effect/Either"
 import * as ForeignJson from "../core/ForeignJson.js"
 import * as Shortened from "../core/Shortened.js"
 import type { Approve } from "../interaction/Interaction.js"
-import type { Colors } from "../terminal/CodeColors.js"
 import * as DiffLines from "../terminal/DiffLines.js"
 import * as Display from "../terminal/Display.js"
 import type { ToolDisplay } from "../tool/ToolCall.js"
@@ -14,7 +13,7 @@ export interface Look {
   /** Shows the whole text at once, where nobody can ask for it. Default: false. */
   readonly whole?: boolean | undefined
   /** Shows diffs as a person at a screen reads them, with the colours of code where there are any. Default: as they are. */
-  readonly diff?: { readonly colors?: Colors | undefined } | undefined
+  readonly diff?: Pick<DiffLines.Look, "colors" | "signs"> | undefined
   /** Draws Markdown. Default: it is shown as it is written. */
   readonly draw?: ((text: string) => ReadonlyArray<string>) | undefined
 }
@@ -68,7 +67,7 @@ const mostDiff = 60
 const diffOf = ({ display }: Approve, { color, diff }: Look, most: number): ReadonlyArray<string> | undefined =>
   diff === undefined || display?.format !== "diff" || display.details === undefined
     ? undefined
-    : DiffLines.make(display.details, { color, colors: diff.colors, most })
+    : DiffLines.make(display.details, { color, ...diff, most })
 
 /** Whether lines of a diff are left out that are the same in both versions, or a part of what is remembered. */
 const isCut = ({ approvalKey, display }: Approve): boolean =>

@@ -10,6 +10,7 @@ import { InteractionCancelled, InteractorUnavailable } from "../interaction/Inte
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import * as Interactor from "../interaction/Interactor.js"
 import * as Display from "../terminal/Display.js"
+import * as Signs from "../terminal/Signs.js"
 import * as ConsolePrompt from "./ConsolePrompt.js"
 import * as Passing from "../interaction/Passing.js"
 import { patience, type Options } from "./ConsoleOptions.js"
@@ -113,15 +114,21 @@ export const diffLook = (screen: ConsoleScreen.Service, { interaction }: Interac
   screen.source === "pipe" || interaction._tag !== "Approve" || interaction.display?.format !== "diff"
     ? Effect.succeed(undefined)
     : screen.color
-      ? Effect.promise(async () => ({ colors: (await import("../terminal/CodeColors.js")).ofCode }))
-      : Effect.succeed({})
+      ? Effect.promise(async () => ({
+          colors: (await import("../terminal/CodeColors.js")).ofCode,
+          signs: Signs.of(screen)
+        }))
+      : Effect.succeed({ signs: Signs.of(screen) })
 
 const looks = (screen: ConsoleScreen.Service, request: InteractionRequest) =>
   Effect.all([Clock.currentTimeMillis, diffLook(screen, request), markdownLook(screen, request)])
 
 /** How Markdown is drawn at this screen; nothing where it is shown as it is written. */
 const markdownLook = (screen: ConsoleScreen.Service, { interaction }: InteractionRequest) =>
-  screen.source === "pipe" || interaction._tag !== "Approve" || interaction.display?.format !== "markdown"
+  screen.source === "pipe" ||
+  screen.signs === "said" ||
+  interaction._tag !== "Approve" ||
+  interaction.display?.format !== "markdown"
     ? Effect.succeed(undefined)
     : Effect.zipWith(
         Effect.promise(() =>

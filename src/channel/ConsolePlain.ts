@@ -18,6 +18,7 @@ import * as FairLock from "../internal/FairLock.js"
 import * as AnswerTime from "../terminal/AnswerTime.js"
 import * as ChoiceList from "../terminal/ChoiceList.js"
 import * as Display from "../terminal/Display.js"
+import * as Signs from "../terminal/Signs.js"
 import * as TerminalText from "../terminal/TerminalText.js"
 import * as WordWrap from "../terminal/WordWrap.js"
 
@@ -39,6 +40,8 @@ export interface Options {
    * get it as the beginning of its answer. Default: nothing is kept back.
    */
   readonly unfinished?: Effect.Effect<void> | undefined
+  /** How rows are told: by signs that are drawn, or in words, for somebody who listens. Default: `drawn`. */
+  readonly signs?: "drawn" | "said" | undefined
   /** Runs an effect while what is typed is not shown, where that can be had. Default: it cannot. */
   readonly unseen?: (<A, E>(use: Effect.Effect<A, E>) => Effect.Effect<A, E>) | undefined
 }
@@ -59,35 +62,49 @@ export const make = (options: Options): Effect.Effect<ConsoleScreen.Service, nev
     const style = Display.style(options.color)
     const queue = FairLock.make()
     const lock = Effect.unsafeMakeSemaphore(1)
-    const inbox = makeLines()
-    const keys = yield* terminal.readInput
     /** Whether the output ends in the middle of a line. */
     let unfinished = false
+    /** Whether the prompt is the last thing on it. */
+    let isInvited = false
+    /** Whether a line came where it stood, and nothing since. */
+    let isPassed = false
+    const inbox = makeLines(() => {
+      // The terminal has shown the line, and its end.
+      if (isInvited) unfinished = false
+      isPassed = isInvited
+      isInvited = false
+    })
+    const keys = yield* terminal.readInput
     let commands: (line: string) => Effect.Effect<void> | undefined = () => undefined
 
     const wrap = WordWrap.make()
     /** The width of a row where a person reads it. */
     const width = Effect.map(terminal.columns, (count) => (options.echoes && count > 0 ? count : undefined))
 
-    const writeNow = (text: string): Effect.Effect<void> =>
+    const writeNow = (text: string, invites = false): Effect.Effect<void> =>
       Effect.suspend(() => {
         const out = TerminalText.keepStyles(text)
         if (out === "") return Effect.void
         unfinished = !out.endsWith("\n")
+        isInvited = invites
+        isPassed = false
         return Effect.catchAll(terminal.display(out), () => Effect.sync(inbox.end))
       })
-    const write = (text: (unfinished: boolean) => string): Effect.Effect<void> =>
+    const write = (text: (unfinished: boolean) => string, invites = false): Effect.Effect<void> =>
       lock.withPermits(1)(
         Effect.flatMap(width, (count) => {
           const rest = count === undefined ? "" : wrap.end(count)
-          return writeNow(rest + text(unfinished || rest !== ""))
+          return writeNow(rest + text(unfinished || rest !== ""), invites)
         })
       )
     /** Words that may end in the middle of one. */
     const stream = (text: string): Effect.Effect<void> =>
       lock.withPermits(1)(
         Effect.flatMap(width, (count) =>
-          writeNow(count === undefined ? text : wrap.push(TerminalText.keepStyles(text), count))
+          Effect.zipRight(
+            isInvited && !text.startsWith("\n") ? writeNow("\n") : Effect.void,
+            writeNow(count === undefined ? text : wrap.push(TerminalText.keepStyles(text), count))
+          )
         )
       )
     const writeLine = (text: string): Effect.Effect<void> => write((open) => `${open ? "\n" : ""}${text}\n`)
@@ -98,6 +115,11 @@ export const make = (options: Options): Effect.Effect<ConsoleScreen.Service, nev
         return writeLine(rows.map((row) => before + row).join("\n"))
       })
     const columns = Effect.map(terminal.columns, (count) => (count > 0 ? count : 80))
+    let prompt = usual
+    /** The prompt stands where the next line is typed, unless it or a dialog does, or a line was typed ahead. */
+    const invite = Effect.suspend(() =>
+      inbox.isTaken() || isInvited ? Effect.void : write((open) => `${open ? "\n" : ""}${prompt}`, true)
+    )
     /** Keeps from a question what a person had typed when they could not have read it. */
     const setAside = Effect.suspend(() => {
       if (!options.echoes) return Effect.void
@@ -125,7 +147,8 @@ export const make = (options: Options): Effect.Effect<ConsoleScreen.Service, nev
         const initial = question.initial === undefined ? [] : [TerminalText.reveal(question.initial)]
         // Quoted text stays behind a gutter here too, so that it cannot pass for a title.
         const choices = ChoiceList.numbered(question.choices ?? []).map(({ label }) => TerminalText.reveal(label))
-        for (const text of [...choices, ...question.lines, ...initial]) yield* writeWords(text, `${style.dim("│")} `)
+        const { bar } = Signs.of(options)
+        for (const text of [...choices, ...question.lines, ...initial]) yield* writeWords(text, style.dim(bar))
         const { unseen } = options
         const isHidden = question.hidden === true && options.echoes
         if (isHidden && unseen === undefined) {
@@ -176,6 +199,7 @@ export const make = (options: Options): Effect.Effect<ConsoleScreen.Service, nev
       color: options.color,
       source: options.echoes ? "person" : "pipe",
       reads: "lines",
+      signs: options.signs,
       columns,
       rows: Effect.succeed(Infinity),
       print: stream,
@@ -184,14 +208,22 @@ export const make = (options: Options): Effect.Effect<ConsoleScreen.Service, nev
       live: () => Effect.void,
       footer: () => Effect.void,
       page: ({ rows, title }) => Effect.forEach([title, ...rows(Infinity)], writeLine, { discard: true }),
-      next: inbox.take("next"),
+      // Nothing was said by an empty line, and it is still their turn.
+      next: inbox.take(
+        "next",
+        Effect.suspend(() => (isPassed ? invite : Effect.void))
+      ),
       draft: Effect.succeed(""),
       // Nobody else edits the line, so it can only be told.
       setDraft: (text) =>
         text === "" || !options.echoes
           ? Effect.void
           : writeWords(style.dim(`(Not sent: ${TerminalText.reveal(text)})`)),
-      setPrompt: () => Effect.void,
+      setPrompt: (next) =>
+        Effect.sync(() => {
+          prompt = next ?? usual
+        }),
+      ...(options.echoes && options.signs === "said" ? { invite } : {}),
       setCompletion: () => Effect.void,
       setCommands: (next) =>
         Effect.sync(() => {
@@ -240,6 +272,9 @@ export const layer = (options: Options): Layer.Layer<ConsoleScreen.ConsoleScreen
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
+/** Before a person's next words. */
+const usual = "you> "
+
 /** One that is open. */
 interface Dialog {
   /** When its time ends, once a question with a limit was asked in it. */
@@ -257,7 +292,7 @@ interface Entry {
 type Event = Extract<ConsoleScreen.Submitted, { readonly _tag: "Line" | "EndOfInput" | "Interrupt" }>
 
 /** The lines that were read and not yet taken. Every change is one synchronous step. */
-const makeLines = () => {
+const makeLines = (onNext: () => void) => {
   const entries: Array<Entry> = []
   const waiters = new Set<() => void>()
   let current = ""
@@ -285,19 +320,25 @@ const makeLines = () => {
       given = false
       return ConsoleScreen.Interrupt()
     }
-    if (who === "next") while (entries[0]?.text.trim() === "") entries.shift()
+    while (who === "next" && entries[0]?.text.trim() === "") {
+      entries.shift()
+      onNext()
+    }
     const at = who === "next" ? 0 : entries.findIndex(({ isEarly }) => isEarly !== true)
     const entry = entries[at]
     // A line that was cut off may have been meant to go on: it decides nothing, and is no message either.
     const isCutOff = who === "dialog" && entry?.finished === false
     if (entry !== undefined) entries.splice(at, 1)
     if (entry === undefined || isCutOff) return ended ? ConsoleScreen.EndOfInput() : undefined
+    if (who === "next") onNext()
     return ConsoleScreen.Line({ text: entry.text })
   }
-  const take = (who: "dialog" | "next"): Effect.Effect<Event> =>
+  const take = (who: "dialog" | "next", before = Effect.void): Effect.Effect<Event> =>
     Effect.suspend(() => {
       const event = takeNow(who)
-      return event === undefined ? Effect.zipRight(woken, take(who)) : Effect.succeed(event)
+      return event === undefined
+        ? Effect.zipRight(before, Effect.zipRight(woken, take(who, before)))
+        : Effect.succeed(event)
     })
 
   const end = (): void => {
@@ -310,6 +351,7 @@ const makeLines = () => {
   return {
     take,
     hasEnded: () => ended,
+    isTaken: () => held || ended || entries.length > 0,
     press: ({ input, key }: Terminal.UserInput): void => {
       const second = key.name === "enter" && afterReturn
       afterReturn = key.name === "return"

@@ -108,6 +108,10 @@ export interface Service {
    * back to the question before. Default: `keys`.
    */
   readonly reads?: "keys" | "lines" | undefined
+  /** How rows are told: by signs that are drawn, or in words, for somebody who listens. Default: `drawn`. */
+  readonly signs?: "drawn" | "said" | undefined
+  /** Tells a person that it is their turn, where no prompt stands on the screen all the time. Default: one does. */
+  readonly invite?: Effect.Effect<void> | undefined
   /** Shows what is going on; `undefined` ends that. */
   readonly status: (status: Status | undefined) => Effect.Effect<void>
   /** Shows, above the status, what changes all the time; `undefined` ends that. It is drawn 60 times a second at most. */

@@ -15,6 +15,7 @@ import { diffWordsWithSpace } from "diff/lib/diff/word.js"
 import { parsePatch } from "diff/lib/patch/parse.js"
 import type { Colors } from "./CodeColors.js"
 import * as Display from "./Display.js"
+import { drawn as drawnSigns, said, type Signs } from "./Signs.js"
 import * as StyledText from "./StyledText.js"
 import { colors as ink, over, weights, type Run } from "./StyledText.js"
 
@@ -24,6 +25,8 @@ export interface Look {
   readonly colors?: Colors | undefined
   /** More lines than these, and lines without a change are left out. */
   readonly most: number
+  /** Default: drawn. */
+  readonly signs?: Signs | undefined
 }
 
 /** Lines, which may be longer than a row. Undefined when it is no diff of one file that can be read. */
@@ -48,7 +51,7 @@ export const make = (patch: string, look: Look): ReadonlyArray<string> | undefin
     ...(added > 0 ? [`${added} ${added === 1 ? "line" : "lines"} added`] : []),
     ...(removed > 0 ? [`${removed} removed`] : [])
   ]
-  const head = [`${parsed.name} · ${counts.join(", ")}`]
+  const head = [`${parsed.name}${(look.signs ?? drawnSigns).between}${counts.join(", ")}`]
   return [...head.map((text) => StyledText.line([{ text, style: look.color ? weights.bold : 0 }])), ...lines]
 }
 
@@ -118,7 +121,7 @@ const joined = (pieces: ReadonlyArray<Piece>): ReadonlyArray<Piece> => {
 const skip = (same: number, { look, width }: Drawing): string =>
   StyledText.line([
     {
-      text: `${" ".repeat(width + 1)}⋮ ${same} ${same === 1 ? "line" : "lines"} the same`,
+      text: `${" ".repeat(width + 1)}${look.signs === said ? "" : "⋮ "}${same} ${same === 1 ? "line" : "lines"} the same`,
       style: look.color ? weights.dim : 0
     }
   ])

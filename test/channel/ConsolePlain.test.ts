@@ -115,6 +115,43 @@ describe("a plain console", () => {
     })
   )
 
+  it.scoped(
+    "says whose turn it is to somebody who listens: once, on a row of its own, and not where a line or a dialog is",
+    () =>
+      Effect.gen(function* () {
+        const terminal = yield* TestTerminal.make({ columns: 80, rows: 40 })
+        const screen = yield* Effect.provide(
+          ConsolePlain.make({ color: false, echoes: true, signs: "said" }),
+          terminal.layer
+        )
+        const { invite = Effect.void } = screen
+        yield* screen.print("half a line")
+        yield* Effect.repeatN(invite, 2)
+        yield* screen.print("words")
+        yield* screen.printLine(" and more")
+        yield* screen.setPrompt("explore> ")
+        yield* invite
+        yield* terminal.type("to it\n")
+        yield* invite
+        assert.deepStrictEqual(yield* screen.next, ConsoleScreen.Line({ text: "to it" }))
+        yield* screen.dialog("Which?", () => invite)
+        yield* screen.printLine("done")
+        yield* invite
+        const next = yield* Effect.fork(screen.next)
+        yield* terminal.settle
+        yield* terminal.type("\n")
+        assert.isTrue(terminal.raw().endsWith("done\nexplore> explore> "))
+        yield* terminal.type("words\n")
+        assert.deepStrictEqual(yield* Fiber.join(next), ConsoleScreen.Line({ text: "words" }))
+        assert.strictEqual(
+          terminal.raw().slice(0, terminal.raw().indexOf("explore> explore> ")),
+          "half a line\nyou> \nwords\n and more\nexplore> Which?\ndone\n"
+        )
+        const piped = yield* setup(true)
+        assert.isUndefined(piped.screen.invite)
+      })
+  )
+
   it.scoped("reads an answer that was piped before the question, but never approves with an empty line", () =>
     Effect.gen(function* () {
       const { terminal, ask } = yield* setup()

@@ -133,33 +133,33 @@ describe("keys at a terminal", () => {
           const script = yield* place.script(waiting, waiting, { text: "On we go." })
           const screen = yield* Pseudo.start(place, ["chat", "--yolo", "--model", script, ...how.args], how)
           const ends = (text: string) => screen.sees((shown) => shown.endsWith(text))
-          yield* screen.sees((text) => text.endsWith("Ctrl-D to quit"))
+          yield* ends("Ctrl-D to quit\nyou>")
           // What is typed is seen before it is read, and lost when Ctrl-C comes before that.
           yield* screen.type("!printf '10 %%\\r20 %%\\nbegun\\n'; sleep 60\r")
           yield* ends("sleep 60\n  20 %\n  begun")
           yield* screen.type("\x03")
-          yield* ends("stopped")
+          yield* ends("failed: stopped\nyou>")
           // Ctrl-C gives back what no agent has read; after the command it begins the next turn.
           const stops = [
-            ["\x03", "cancelled (user) —"],
-            ["/cancel main\r", "cancelled (user) —\nOn we go."]
+            ["\x03", "cancelled (user)\nyou>"],
+            ["/cancel main\r", "cancelled (user)\nOn we go.\nyou>"]
           ] as const
           for (const [stop, end] of stops) {
             yield* screen.type("go\r")
-            yield* ends("● run_command echo begun; sleep 60")
+            yield* ends("calls run_command echo begun; sleep 60")
             yield* screen.type("more words\r")
             yield* ends("from you: more words")
             yield* screen.type(stop)
             yield* ends(end)
             yield* screen.type("/status\r")
-            yield* screen.sees((text) => /Mode: [^\n]*\nContext: [^\n]*$/.test(text))
+            yield* screen.sees((text) => /Mode: [^\n]*\nContext: [^\n]*\nyou>$/.test(text))
           }
-          const hint = "Press Ctrl-C again to quit, or type /quit."
+          const hint = "Press Ctrl-C again to quit, or type /quit.\nyou>"
           yield* screen.type("\x03")
           yield* ends(hint)
           // Twice is one right after the other.
           yield* screen.type("/status\r")
-          yield* screen.sees((text) => /Context: [^\n]*$/.test(text))
+          yield* screen.sees((text) => /Context: [^\n]*\nyou>$/.test(text))
           yield* screen.type("\x03")
           yield* ends(hint)
           yield* screen.type("\x03")
@@ -534,18 +534,30 @@ describe("without a screen", () => {
               yield* screen.sees((text) => text.endsWith("answer>"))
             }
             yield* screen.type("y\r")
-            yield* screen.sees((text) => text.includes("✓") && text.endsWith("answer>"))
+            yield* screen.sees((text) => text.includes("done:") && text.endsWith("answer>"))
+            yield* screen.type("c\r")
+            yield* screen.sees((text) => text.endsWith("comment>"))
+            yield* screen.type("/help\r")
+            yield* screen.sees((text) => text.includes("!COMMAND") && text.endsWith("comment>"))
+            yield* screen.type("\r")
+            yield* screen.sees((text) => text.endsWith("answer>"))
             yield* screen.type("c\r")
             yield* screen.sees((text) => text.endsWith("comment>"))
             yield* screen.type("not now\r")
             yield* screen.sees((text) => text.includes("A or B?") && text.endsWith("answer>"))
-            yield* screen.type("2\r")
-            yield* screen.sees((text) => text.includes("Done."))
+            for (const wrong of ["3", "C"]) {
+              yield* screen.type(`${wrong}\r`)
+              yield* screen.sees((text) => text.includes(`answer> ${wrong}\n  Please`) && text.endsWith("answer>"))
+            }
+            yield* screen.type(columns === 40 ? "b\r" : "2\r")
+            yield* screen.sees((text) => text.endsWith("Done.\nyou>"))
             yield* screen.type("/permissions\r")
             yield* screen.sees((text) => text.endsWith("rules>"))
             yield* screen.type("\r/quit\r")
             assert.strictEqual(yield* screen.exit, 0)
             assert.notInclude(screen.raw(), "\x1b")
+            // What a screen reader would spell, or leave out.
+            assert.notMatch(screen.raw(), /[^\x00-\x7f]/)
           })
         )
       )
@@ -562,10 +574,10 @@ describe("without a screen", () => {
         yield* screen.type("y\rand no")
         yield* screen.sees((text) => text.includes("echo ho") && text.endsWith("answer>"))
         yield* screen.type("y\r")
-        const seen = yield* screen.sees((text) => text.endsWith("Done."))
+        const seen = yield* screen.sees((text) => text.endsWith("Done.\nyou>"))
         assert.include(seen, "(Typed before the question and not taken: and no)\nAllow run_command?")
         assert.include(seen, "answer> y\n")
-        assert.strictEqual(seen.split("✓").length, 3)
+        assert.strictEqual(seen.split("done:").length, 3)
       })
     )
   )
@@ -577,9 +589,9 @@ describe("without a screen", () => {
         Effect.gen(function* () {
           const place = yield* Program.place
           const screen = yield* Pseudo.start(place, ["chat", "--plain"], { columns: 50 })
-          yield* screen.sees((text) => text.includes("for commands\n· Ctrl-D to quit\n"))
+          yield* screen.sees((text) => text.includes("for commands,\nCtrl-D to quit\n") && text.endsWith("\nyou>"))
           yield* screen.type("list\r")
-          yield* screen.sees((text) => text.includes("list_files:"))
+          yield* screen.sees((text) => text.includes("list_files:") && text.endsWith("\nyou>"))
           yield* screen.type("\x03")
           yield* screen.sees((text) => text.includes("Press Ctrl-C again to quit"))
           yield* screen.type("\x03")

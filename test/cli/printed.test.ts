@@ -78,7 +78,9 @@ describe("what commands do, at a terminal", () => {
           yield* hushed
           yield* screen.type("yes\r")
           const seen = yield* screen.sees((text) => text.includes("It failed."))
-          assert.match(seen, /^ {4}… 8 lines above\n {4}9\n(?: {4}\d+\n){10} {4}20\n {2}✗ run_command exit 3 · /m)
+          const [more, failed, between] = flags.length > 0 ? ["", "failed:", ","] : ["… ", "✗", " ·"]
+          const rows = ` {4}${more}8 lines above\\n {4}9\\n(?: {4}\\d+\\n){10} {4}20\\n {2}${failed} run_command exit 3${between} `
+          assert.match(seen, new RegExp(`^${rows}`, "m"))
         })
       )
     )

@@ -17,7 +17,7 @@ const begin = (options: Pseudo.Options, tools: ReadonlyArray<unknown>, ...flags:
     const place = yield* Program.place
     const model = yield* place.script({ tools }, { text: "Done." })
     const screen = yield* Pseudo.start(place, ["chat", "--model", model, ...flags], options)
-    yield* screen.sees((text) => text.endsWith(flags.includes("--plain") ? "to quit" : "\n>"))
+    yield* screen.sees((text) => text.endsWith(flags.includes("--plain") ? "\nyou>" : "\n>"))
     yield* screen.type("go\r")
     const decided = () => {
       const workspaces = place.path("state", "workspaces")
@@ -111,7 +111,7 @@ describe("calls of one tool at a terminal", () => {
         yield* screen.sees((text) => text.includes("Allow 3 calls of run_command?") && text.endsWith("answer>"))
         for (const words of ["1. ", "2. ", "3. ", "echo three"]) assert.include(screen.everything(), words)
         yield* say(screen, "2 n\r")
-        yield* screen.sees((text) => text.includes("· no") && text.endsWith("answer>"))
+        yield* screen.sees((text) => text.includes("echo two in") && text.includes(", no") && text.endsWith("answer>"))
         yield* say(screen, "y\r")
         yield* screen.sees((text) => text.includes("Done."))
         assert.deepStrictEqual(

@@ -341,7 +341,7 @@ const recent = ({
           if (columns === undefined) return SessionReport.short(one, { isThis, now })
           return `${isThis ? "●" : " "} ${SessionReport.pickable(one, { columns: columns - 3, now, isThis })}`
         })
-        const more = next === undefined ? [] : ["… and more: assent sessions"]
+        const more = next === undefined ? [] : [`${columns === undefined ? "" : "… "}and more: assent sessions`]
         const hint =
           columns === undefined
             ? "To go on with one: /resume ID, where the beginning of an id suffices"
@@ -402,7 +402,7 @@ const model = (argument: string, options: Options) =>
     let ref: string | undefined = argument
     if (argument === "") {
       if (screen.source === "pipe" || asks === false || !options.interactive)
-        return yield* screen.printLine(ChatModel.rows(listed, present).join("\n"))
+        return yield* screen.printLine(ChatModel.rows(screen, listed, present).join("\n"))
       ref = yield* ChatModel.pick(screen, listed, present)
     }
     if (ref === undefined) return

@@ -16,6 +16,7 @@ import type * as Scope from "effect/Scope"
 import { ConsoleScreen, Interrupt, type Service as Screen } from "../../channel/ConsoleScreen.js"
 import type * as PathRank from "../../core/PathRank.js"
 import * as Display from "../../terminal/Display.js"
+import * as Signs from "../../terminal/Signs.js"
 import type * as Model from "../../model/Model.js"
 import type * as Jobs from "../../builtin/Jobs.js"
 import type * as Agent from "../../runtime/Agent.js"
@@ -107,10 +108,13 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
       )
     )
     // Where nothing is drawn, words are printed as they come.
-    const printing = Effect.promise(async () => ({ printed: (await import("../view/Printed.js")).make({ color }) }))
+    const printing = Effect.promise(async () => ({
+      printed: (await import("../view/Printed.js")).make({ color, signs: Signs.of(screen) })
+    }))
     const transcript = Transcript.make({
       color,
       sign: () => sign,
+      signs: Signs.of(screen),
       isPastTold: options.tellsBefore !== undefined
     })
     const { outline } = transcript
@@ -126,7 +130,7 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
     })
     const { facts } = status
     const commands: ChatCommand.Options = { ...options, files, screen, outline, facts, rewound: goTo, resumed: goTo }
-    const prompt = Effect.zipRight(ChatPrompt.make(agent, screen, outline), status.show)
+    const prompt = Effect.zipRight(yield* ChatPrompt.make(agent, screen, outline), status.show)
     // What comes out of a pipe may be anybody's words.
     const own =
       options.ownCommand === undefined || screen.source !== "person"
@@ -143,7 +147,7 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
                     return { printed: drawing.printed, draw: drawn.live(transcript.live) }
                   })
                 : undefined,
-            afterwards: Effect.zipRight(Effect.sync(status.touched), status.show)
+            afterwards: Effect.zipRight(Effect.sync(status.touched), prompt)
           })
     // Written by the transcript, once a turn; read by the loop only when input is a pipe.
     const turnShown = yield* Queue.sliding<void>(1)
@@ -184,7 +188,7 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
 
     if (options.drawn === true) yield* Effect.forkScoped(Effect.delay(ChatAhead.load, "600 millis"))
 
-    yield* status.show
+    yield* prompt
 
     let exit: number = ExitCode.completed
     let lastInterrupt = -Infinity
@@ -241,6 +245,7 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
           if (again) return yield* quit
           if (yield* agent.isIdle) {
             yield* screen.printLine("Press Ctrl-C again to quit, or type /quit.")
+            yield* prompt
           } else {
             // Forked: a turn that does not stop must not block the second Ctrl-C.
             yield* Effect.forkScoped(cancel(agent, screen, files))
@@ -306,9 +311,8 @@ const greet = (screen: Screen, agent: Agent.Agent) =>
   Effect.gen(function* () {
     const style = Display.style(screen.color)
     const model = yield* agent.model
-    yield* screen.printLine(
-      `${style.bold("assent")} ${style.dim(`model ${model.id} · /help for commands · Ctrl-D to quit`)}`
-    )
+    const facts = [`model ${model.id}`, "/help for commands", "Ctrl-D to quit"].join(Signs.of(screen).between)
+    yield* screen.printLine(`${style.bold("assent")} ${style.dim(facts)}`)
     if (model.id.startsWith("offline")) {
       const hint =
         "The offline stand-in is not a language model. Try: read README.md and run ls, or choose one with /model."

@@ -4,11 +4,12 @@ import type { Choice, DialogClosed, Service as Screen } from "../../channel/Cons
 import * as Nearest from "../../core/Nearest.js"
 import * as ChoiceList from "../../terminal/ChoiceList.js"
 import * as Display from "../../terminal/Display.js"
+import * as Signs from "../../terminal/Signs.js"
 import type { Listed } from "../config/ModelList.js"
 
 /** The models as rows, the present one first and marked. */
-export const rows = (models: ReadonlyArray<Listed>, present: string): ReadonlyArray<string> =>
-  ChoiceList.numbered(choicesOf(models, present)).map(({ label }) => label)
+export const rows = (screen: Screen, models: ReadonlyArray<Listed>, present: string): ReadonlyArray<string> =>
+  ChoiceList.numbered(choicesOf(models, present, Signs.of(screen))).map(({ label }) => label)
 
 /** Asks until one is picked or named; nothing when the person wants none, or the present one. */
 export const pick = (
@@ -18,7 +19,7 @@ export const pick = (
 ): Effect.Effect<string | undefined> =>
   Effect.gen(function* () {
     const style = Display.style(screen.color)
-    const choices = choicesOf(models, present)
+    const choices = choicesOf(models, present, Signs.of(screen))
     const picking = screen.dialog("Which model?", (ask) => {
       const go = (more: ReadonlyArray<string>): Effect.Effect<string | undefined, DialogClosed> =>
         Effect.flatMap(
@@ -69,13 +70,13 @@ const isSame = (ref: string, other: string): boolean => longOf(ref) === longOf(o
 const longOf = (ref: string): string => (ref === "offline" ? "offline/offline" : ref)
 
 /** Each with what is known of it. */
-const choicesOf = (models: ReadonlyArray<Listed>, present: string): ReadonlyArray<Choice> => {
+const choicesOf = (models: ReadonlyArray<Listed>, present: string, signs: Signs.Signs): ReadonlyArray<Choice> => {
   const now = models.find(({ ref }) => isSame(ref, present)) ?? { ref: present }
   const all = [now, ...models.filter(({ ref }) => !isSame(ref, present))]
   const width = Math.max(...all.map(({ ref }) => Display.width(Display.oneLine(ref))))
   return all.map(({ note = "", ref }) => {
     const name = Display.oneLine(ref)
-    const mark = isSame(ref, present) ? "●" : " "
-    return { text: ref, label: `${mark} ${name}${" ".repeat(width - Display.width(name))}  ${note}`.trimEnd() }
+    const mark = signs.present[isSame(ref, present) ? 0 : 1]
+    return { text: ref, label: `${mark}${name}${" ".repeat(width - Display.width(name))}  ${note}`.trimEnd() }
   })
 }

@@ -9,6 +9,7 @@ import type { Loaded, Page, Place } from "../../journal/SessionStore.js"
 import type { Listed } from "../../journal/SessionSummary.js"
 import type { StoreUnusable } from "../../journal/StoreError.js"
 import * as Display from "../../terminal/Display.js"
+import * as Signs from "../../terminal/Signs.js"
 import * as SessionName from "../config/SessionName.js"
 import * as Piece from "../view/Piece.js"
 import * as SessionReport from "../view/SessionReport.js"
@@ -59,12 +60,18 @@ export const pick = (
       text: one.rootSessionId,
       label: SessionReport.pickable(one, { columns, now })
     }))
-    const more = isAll ? [] : [style.dim("… and more: assent sessions")]
+    const more = isAll ? [] : [style.dim(`${Signs.of(screen).more}and more: assent sessions`)]
     const picking = screen.dialog("Go on with which session?", (ask) => {
       const go = (lines: ReadonlyArray<string>): Effect.Effect<Listed | undefined, DialogClosed | StoreUnusable> =>
         Effect.flatMap(
           ask({
-            lines: [...more, ...lines, style.dim("a number, some letters, or the beginning of an id; Escape for none")],
+            lines: [
+              ...more,
+              ...lines,
+              style.dim(
+                `a number, some letters, or the beginning of an id; ${screen.reads === "lines" ? "nothing" : "Escape"} for none`
+              )
+            ],
             choices,
             label: "session> ",
             keys: numbers(choices.length),
@@ -104,6 +111,7 @@ export const tellPast = (
     const turns = SessionFork.turns(loaded)
     if (turns.length === 0) return
     const { color } = screen
+    const signs = Signs.of(screen)
     const columns = interactive ? yield* screen.columns : Infinity
     const views = () => Promise.all([import("../view/Speech.js"), import("../view/Printed.js")])
     const [Speech, Printed] = drawn ? yield* Effect.promise(views) : []
@@ -117,17 +125,17 @@ export const tellPast = (
     const last = turns.slice(-shownTurns)
     const before = turns.length - last.length
     const lines = last.flatMap(({ ended, first, words }, index) => [
-      ...Display.wrap(Display.sanitize(`> ${cut(words, 8)}`), columns).map(style.bold),
+      ...Display.wrap(Display.sanitize(`> ${cut(words, 8, signs)}`), columns).map(style.bold),
       ...(ended === undefined
         ? [
-            ...soFar(loaded, [first, last[index + 1]?.first ?? Infinity], { columns, color, drawing }),
-            style.dim("— this turn has no end yet —")
+            ...soFar(loaded, [first, last[index + 1]?.first ?? Infinity], { columns, color, drawing, signs }),
+            style.dim(signs.edge("this turn has no end yet"))
           ]
-        : answerOf(ended.end, draw)),
+        : answerOf(ended.end, draw, signs)),
       ""
     ])
     if (before > 0)
-      lines.unshift(style.dim(`… ${before} ${before === 1 ? "turn" : "turns"} before: /rewind lists them`))
+      lines.unshift(style.dim(`${signs.more}${before} ${before === 1 ? "turn" : "turns"} before: /rewind lists them`))
     yield* screen.printLine(lines.slice(0, -1).join("\n"))
   })
 
@@ -169,18 +177,23 @@ const lastOf = (sessions: SessionName.Sessions, where: Where) =>
 const numbers = (count: number): ReadonlyMap<string, ReadonlyArray<string>> =>
   new Map(count > 9 ? [] : Array.from({ length: count }, (_, index) => [String(index + 1), []]))
 
-const cut = (text: string, most: number): string => {
+const cut = (text: string, most: number, { more }: Signs.Signs): string => {
   const lines = text.split("\n")
-  return lines.length <= most ? text : `${lines.slice(0, most).join("\n")}\n… ${lines.length - most} more lines`
+  return lines.length <= most ? text : `${lines.slice(0, most).join("\n")}\n${more}${lines.length - most} more lines`
 }
 
 /** The rows that a turn between these entries had on the screen, without the words that began it. */
 const soFar = (
   { entries }: Loaded,
   [first, end]: readonly [number, number],
-  options: { readonly columns: number; readonly color: boolean; readonly drawing: Transcript.Drawing | undefined }
+  options: {
+    readonly columns: number
+    readonly color: boolean
+    readonly drawing: Transcript.Drawing | undefined
+    readonly signs: Signs.Signs
+  }
 ): ReadonlyArray<string> => {
-  const transcript = Transcript.make({ color: options.color, isPastTold: true })
+  const transcript = Transcript.make({ color: options.color, signs: options.signs, isPastTold: true })
   if (options.drawing !== undefined) transcript.draw(options.drawing)
   const columns = options.columns === Infinity ? undefined : options.columns
   const teller = Replay.teller()
@@ -193,28 +206,29 @@ const soFar = (
     }
   }
   const text = Piece.joined(pieces).map((piece) => piece.text.replace(/\n+$/, ""))
-  return text.length === 0 ? [] : lastRows(text.join("\n").replace(/^\n+/, "").split("\n"))
+  return text.length === 0 ? [] : lastRows(text.join("\n").replace(/^\n+/, "").split("\n"), options.signs)
 }
 
-const lastRows = (rows: ReadonlyArray<string>): ReadonlyArray<string> => {
+const lastRows = (rows: ReadonlyArray<string>, { more }: Signs.Signs): ReadonlyArray<string> => {
   const above = rows.length - shownRows
-  return above > 1 ? [`… ${above} rows above`, ...rows.slice(-shownRows)] : rows
+  return above > 1 ? [`${more}${above} rows above`, ...rows.slice(-shownRows)] : rows
 }
 
 const answerOf = (
   end: NonNullable<SessionFork.Turn["ended"]>["end"],
-  draw: (text: string) => ReadonlyArray<string>
+  draw: (text: string) => ReadonlyArray<string>,
+  signs: Signs.Signs
 ): ReadonlyArray<string> => {
   switch (end._tag) {
     case "Completed":
     case "TurnLimit":
-      return lastRows(draw(end.text))
+      return lastRows(draw(end.text), signs)
     case "Cancelled":
-      return [`— cancelled (${end.reason}) —`]
+      return [signs.edge(`cancelled (${end.reason})`)]
     case "Failed":
-      return [`— failed: ${Display.oneLine(end.error, 200)} —`]
+      return [signs.edge(`failed: ${Display.oneLine(end.error, 200)}`)]
     case "Halted":
     case "Denied":
-      return [`— ${Display.oneLine(end.detail, 200)} —`]
+      return [signs.edge(Display.oneLine(end.detail, 200))]
   }
 }

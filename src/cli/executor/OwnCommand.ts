@@ -17,6 +17,7 @@ import * as Input from "../../inbox/Input.js"
 import type * as Agent from "../../runtime/Agent.js"
 import * as Sandbox from "../../sandbox/Sandbox.js"
 import * as Display from "../../terminal/Display.js"
+import * as Signs from "../../terminal/Signs.js"
 import * as PrintedStyles from "../../terminal/PrintedStyles.js"
 import { PrintedRows } from "../../tool/PrintedRows.js"
 import * as ToolOutput from "../../tool/ToolOutput.js"
@@ -95,6 +96,7 @@ export interface Options {
 
 export const make = ({ afterwards, drawing, files, run, screen, told }: Options): OwnCommand => {
   const style = Display.style(screen.color)
+  const signs = Signs.of(screen)
   let running: Fiber.Fiber<void> | undefined
 
   const indented = (text: string): string => text.replace(/^/gm, "  ")
@@ -156,18 +158,19 @@ export const make = ({ afterwards, drawing, files, run, screen, told }: Options)
       }
       const stopped = Effect.suspend(() => {
         keep("stopped", seen)
-        return Effect.zipRight(shown.end(true), told.printLine(style.red("  ✗ stopped")))
+        return Effect.zipRight(shown.end(true), told.printLine(style.red(`  ${signs.failed} stopped`)))
       })
       const outcome = yield* Effect.either(Effect.onInterrupt(run(command, sink), () => stopped))
       yield* shown.end(Either.isLeft(outcome) || outcome.right.exitCode !== 0)
-      if (Either.isLeft(outcome)) return yield* told.printLine(style.red(`  ✗ ${Display.sanitize(outcome.left)}`))
+      if (Either.isLeft(outcome))
+        return yield* told.printLine(style.red(`  ${signs.failed} ${Display.sanitize(outcome.left)}`))
       const { exitCode, notice, output, signal } = outcome.right
       const how = exitCode === null ? `ended by ${signal ?? "a signal"}` : `exit code ${exitCode}`
       const time = `${(((yield* Clock.currentTimeMillis) - begunAt) / 1_000).toFixed(1)} s`
-      const mark = exitCode === 0 ? style.green("✓") : style.red("✗")
+      const mark = exitCode === 0 ? style.green(signs.succeeded) : style.red(signs.failed)
       if (notice !== undefined) yield* told.printLine(indented(Display.sanitize(forPerson(notice))))
-      const offer = keep(how, output) ? " · @! in a message gives it to the agent" : ""
-      yield* told.printLine(`  ${mark} ${style.dim(`${how} · ${time}${offer}`)}`)
+      const offer = keep(how, output) ? ["@! in a message gives it to the agent"] : []
+      yield* told.printLine(`  ${mark} ${style.dim([how, time, ...offer].join(signs.between))}`)
     })
 
   return {

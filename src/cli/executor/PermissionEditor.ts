@@ -10,6 +10,7 @@ import type { PolicySource } from "../../permission/PolicySource.js"
 import type { ProjectRules } from "../../permission/ProjectRules.js"
 import type * as Agent from "../../runtime/Agent.js"
 import * as Display from "../../terminal/Display.js"
+import * as Signs from "../../terminal/Signs.js"
 
 /** What holds beside the rules of a session. */
 export interface Sources {
@@ -43,17 +44,18 @@ interface Rule {
 const go = (options: Options, ask: Asker): Effect.Effect<void, DialogClosed> =>
   Effect.gen(function* () {
     const style = Display.style(options.screen.color)
+    const { between } = Signs.of(options.screen)
     let lines: ReadonlyArray<string> = []
     for (;;) {
       const rules = yield* rulesOf(options)
       const status = yield* options.agent.permissions("status")
       const typed = yield* ask({
         lines: [
-          ...(Either.isRight(status) ? [style.dim(status.right.lines.join(" · "))] : []),
-          ...rules.map((rule, index) => rowOf(style, rule, index + 1)),
+          ...(Either.isRight(status) ? [style.dim(status.right.lines.join(between))] : []),
+          ...rules.map((rule, index) => rowOf(style, rule, index + 1, between)),
           ...lines.map((line) => style.yellow(Display.reveal(line))),
-          style.cyan("allow RULE · deny RULE · project RULE · remove NUMBER"),
-          style.cyan("mode ask|plan|deny|allow · why TOOL ARGUMENTS · an empty line ends")
+          style.cyan(["allow RULE", "deny RULE", "project RULE", "remove NUMBER"].join(between)),
+          style.cyan(["mode ask|plan|deny|allow", "why TOOL ARGUMENTS", "an empty line ends"].join(between))
         ],
         label: "rules> ",
         back: true,
@@ -66,9 +68,9 @@ const go = (options: Options, ask: Asker): Effect.Effect<void, DialogClosed> =>
     }
   })
 
-const rowOf = (style: Display.Style, { from, text, verb }: Rule, number: number): string => {
+const rowOf = (style: Display.Style, { from, text, verb }: Rule, number: number, between: string): string => {
   const word = verb === "allow" ? style.green("allow") : style.red(verb === "deny" ? "deny " : "never")
-  return `${String(number).padStart(3)} ${word} ${Display.oneLine(text, 200)} ${style.dim(`· ${Display.oneLine(from)}`)}`
+  return `${String(number).padStart(3)} ${word} ${Display.oneLine(text, 200)}${style.dim(`${between}${Display.oneLine(from)}`)}`
 }
 
 /** Session first, then what lasts longer. */

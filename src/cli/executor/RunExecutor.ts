@@ -11,6 +11,7 @@ import type { Input } from "../../inbox/Input.js"
 import type * as Agent from "../../runtime/Agent.js"
 import { Cancelled, Failed, type TurnEnd } from "../../turn/Turn.js"
 import * as ExitCode from "../ExitCode.js"
+import * as Signs from "../../terminal/Signs.js"
 import * as Output from "../terminal/Output.js"
 import { isDrawable } from "../terminal/Tty.js"
 import * as Retries from "../view/Retries.js"
@@ -113,8 +114,9 @@ const follow = (agent: Agent.Agent, screen: Screen): Effect.Effect<void> =>
     ([Transcript, Printed]) => {
       const { color } = screen
       const isRead = Output.isTerminal("stderr")
-      const printed = isRead ? Effect.succeed({ printed: Printed.make({ color }) }) : undefined
-      const transcript = Transcript.make({ color, quiet: true })
+      const signs = Signs.of(screen)
+      const printed = isRead ? Effect.succeed({ printed: Printed.make({ color, signs }) }) : undefined
+      const transcript = Transcript.make({ color, signs, quiet: true })
       return Transcript.follow(agent.events, screen, transcript, { interactive: isRead, drawing: printed })
     }
   )

@@ -11,7 +11,7 @@ import * as ConsoleChannel from "../../channel/ConsoleChannel.js"
 import * as ConsolePlain from "../../channel/ConsolePlain.js"
 import * as ConsoleScreen from "../../channel/ConsoleScreen.js"
 import type * as Interactor from "../../interaction/Interactor.js"
-import { canDraw, isDrawable, isForeground, isInteractive, mayColor } from "./Tty.js"
+import { canDraw, isDrawable, isForeground, isHeard, isInteractive, mayColor } from "./Tty.js"
 import * as NodeTerminal from "./NodeTerminal.js"
 import * as Output from "./Output.js"
 import * as Outside from "./Outside.js"
@@ -79,6 +79,7 @@ export const layer = ({ output, history }: Options): Layer.Layer<ConsoleScreen.C
             ConsolePlain.layer({
               color,
               echoes: process.stdin.isTTY === true,
+              signs: isHeard(output) ? "said" : "drawn",
               unfinished: NodeTerminal.handOut(process.stdin),
               unseen: (use) => NodeTerminal.withoutEcho(process.stdin, use)
             })
@@ -134,7 +135,7 @@ const logShown = Layer.scopedDiscard(
 
 const watched = (output: Options["output"], color: boolean) =>
   Effect.gen(function* () {
-    const lines = yield* ConsolePlain.make({ color, echoes: true })
+    const lines = yield* ConsolePlain.make({ color, echoes: true, signs: isHeard(output) ? "said" : "drawn" })
     if (!isDrawable(output)) return lines
     const Watched = yield* Effect.promise(() => import("./Watched.js"))
     return yield* Watched.of(lines, isForeground)

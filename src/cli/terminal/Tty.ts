@@ -34,6 +34,10 @@ export const canDraw = (output: "stdout" | "stderr"): boolean => isInteractive(o
 export const isDrawable = (output: "stdout" | "stderr"): boolean =>
   !isPlain && isatty(output === "stdout" ? 1 : 2) && process.env["TERM"] !== "dumb"
 
+/** Whether rows are told in words: somebody listens, or reads on a terminal that knows no more than lines. */
+export const isHeard = (output: "stdout" | "stderr"): boolean =>
+  isPlain || (!isDrawable(output) && isatty(output === "stdout" ? 1 : 2))
+
 /** False for what a shell runs in the background, with `&`. True where that cannot be told. */
 export const isForeground = (): boolean => {
   try {

@@ -10,18 +10,8 @@
  * On a narrow terminal the name gets a row of its own when another agent begins to speak. Pure.
  */
 import * as Display from "../../terminal/Display.js"
+import { said, type Signs } from "../../terminal/Signs.js"
 import type { Node } from "./AgentOutline.js"
-
-/** Marks before a line; they say what kind it is. */
-export const marks = {
-  says: "▸",
-  words: "›",
-  task: "○",
-  call: "●",
-  succeeded: "✓",
-  failed: "✗",
-  note: "·"
-} as const
 
 /** One line of an agent on its way to the screen. */
 export interface Line {
@@ -40,13 +30,16 @@ export interface Options {
   readonly style: Display.Style
   /** Absent: lines are not broken; the reader breaks them. */
   readonly columns: number | undefined
+  readonly signs: Signs
 }
 
 /** The rows of a line, none wider than the terminal. */
-export const rows = ({ changes, continues, mark, node, text }: Line, options: Options): ReadonlyArray<string> => {
-  const { columns, style } = options
+export const rows = (line: Line, options: Options): ReadonlyArray<string> => {
+  const { changes, continues, mark, node, text } = line
+  const { columns, signs, style } = options
+  if (signs === said) return spoken(line, columns)
   if (node.depth === 0) {
-    const before = mark === marks.says || mark === "" ? "" : `${mark} `
+    const before = mark === signs.says || mark === "" ? "" : `${mark} `
     return wrapped(text, before, " ".repeat(Display.width(before)), columns)
   }
   const bar = style.dim(gutter(node.depth, columns))
@@ -58,6 +51,18 @@ export const rows = ({ changes, continues, mark, node, text }: Line, options: Op
   const first = `${bar}${name} ${mark} `
   const rest = `${bar}${" ".repeat(Display.width(first) - Display.width(bar))}`
   return wrapped(text, continues && !changes ? rest : first, rest, columns)
+}
+
+/** Without bars and colours: the name of an agent says whose row it is. */
+const spoken = ({ continues, mark, node, text }: Line, columns: number | undefined): ReadonlyArray<string> => {
+  const word = mark.trim()
+  const indent = node.depth === 0 ? mark.slice(0, mark.length - mark.trimStart().length) : ""
+  const isPlain = word === said.says || word === ""
+  const what = text === "" ? word.replace(/:$/, "") : isPlain ? "" : `${word} `
+  if (node.depth === 0) return wrapped(what + text, indent, indent, columns)
+  if (continues) return wrapped(text, "  ", "  ", columns)
+  const name = label(node, columns)
+  return wrapped(`${name}${isPlain ? ":" : ""} ${what}${text}`, "", "  ", columns)
 }
 
 /**

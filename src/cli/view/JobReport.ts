@@ -5,8 +5,8 @@ import * as IdName from "../../core/IdName.js"
 import * as Nearest from "../../core/Nearest.js"
 import type { EventOf } from "../../event/AgentEvent.js"
 import * as Display from "../../terminal/Display.js"
+import type { Signs } from "../../terminal/Signs.js"
 import * as Activity from "./Activity.js"
-import * as Gutter from "./Gutter.js"
 
 /** Two lines a job: what it is, and the last line that it printed. */
 export const list = (
@@ -63,7 +63,7 @@ export const going = (jobs: ReadonlyArray<Jobs.Listed>): ReadonlyArray<string> =
   )
 
 /** `job_1 ended with exit code 1 · npm run dev · 3.2 s`, and a mark for it. */
-export const ended = (event: EventOf<"JobEnded">): readonly [text: string, mark: string] => {
+export const ended = (event: EventOf<"JobEnded">, signs: Signs): readonly [text: string, mark: string] => {
   const { by, command, duration, exitCode, jobId, reason, signal } = event
   const how =
     reason === "exited"
@@ -75,9 +75,9 @@ export const ended = (event: EventOf<"JobEnded">): readonly [text: string, mark:
         : reason === "session_ended"
           ? "was stopped: background jobs end with the session"
           : `was stopped${by === undefined ? "" : ` by ${by}`}`
-  const text = Display.oneLine(`${jobId} ${how} · ${command} · ${Activity.duration(duration)}`, 400)
+  const text = Display.oneLine([`${jobId} ${how}`, command, Activity.duration(duration)].join(signs.between), 400)
   const isGood = reason === "stopped" || reason === "session_ended" || exitCode === 0
-  return [text, isGood ? Gutter.marks.note : Gutter.marks.failed]
+  return [text, isGood ? signs.note : signs.failed]
 }
 
 // -----------------------------------------------------------------------------------------------------------------

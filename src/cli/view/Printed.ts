@@ -3,6 +3,7 @@ import { PrintedTail } from "../../builtin/PrintedTail.js"
 import type { Text } from "../../channel/ConsoleScreen.js"
 import { ToolCallId } from "../../core/Id.js"
 import * as Display from "../../terminal/Display.js"
+import * as Signs from "../../terminal/Signs.js"
 import * as PrintedStyles from "../../terminal/PrintedStyles.js"
 import * as StyledText from "../../terminal/StyledText.js"
 import { PrintedRows } from "../../tool/PrintedRows.js"
@@ -23,7 +24,12 @@ export interface Printed {
 }
 
 /** `opens` says whether a key opens the whole of it. */
-export const make = (options: { readonly color: boolean; readonly opens?: boolean }): Printed => {
+export const make = (options: {
+  readonly color: boolean
+  readonly opens?: boolean
+  readonly signs?: Signs.Signs
+}): Printed => {
+  const { more } = options.signs ?? Signs.drawn
   const dim = options.color ? StyledText.weights.dim : 0
   /** Oldest first. */
   const calls = new Map<ToolCallId, Call>()
@@ -78,9 +84,9 @@ export const make = (options: { readonly color: boolean; readonly opens?: boolea
       // One line is said behind the mark, where it is no failure.
       if (lines.length === 0 || (!isLong && above === 0 && lines.length === 1)) return []
       const way = options.opens === true ? " · Ctrl-O shows all" : ""
-      const more =
-        above === 0 ? [] : [rowOf(`… ${above} ${above === 1 ? "line" : "lines"} above${way}`, columns, call, dim)]
-      return [...more, ...lines.map((line) => rowOf(line, columns, call))]
+      const before =
+        above === 0 ? [] : [rowOf(`${more}${above} ${above === 1 ? "line" : "lines"} above${way}`, columns, call, dim)]
+      return [...before, ...lines.map((line) => rowOf(line, columns, call))]
     },
     live: (columns, height) => {
       const running = [...calls.values()].filter(

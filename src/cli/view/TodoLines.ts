@@ -1,5 +1,6 @@
 /** The list of what an agent has to do, as lines for a person: all of it, or what has changed. */
 import { counts, type Todo } from "../../core/Todo.js"
+import { drawn, type Signs } from "../../terminal/Signs.js"
 import * as Display from "../../terminal/Display.js"
 
 /** The whole list. */
@@ -7,7 +8,11 @@ export const all = (todos: ReadonlyArray<Todo>): ReadonlyArray<string> =>
   todos.length === 0 ? ["There is nothing on the list."] : [headOf(todos), ...todos.map(row)]
 
 /** What is new in a list, or has another status; few lines. */
-export const changes = (before: ReadonlyArray<Todo>, todos: ReadonlyArray<Todo>): ReadonlyArray<string> => {
+export const changes = (
+  before: ReadonlyArray<Todo>,
+  todos: ReadonlyArray<Todo>,
+  signs: Signs = drawn
+): ReadonlyArray<string> => {
   if (todos.length === 0) return before.length === 0 ? [] : ["todo: the list is empty"]
   // Entries may have the same words: each of the old ones stands for one of the new.
   const left = before.map(keyOf)
@@ -18,7 +23,11 @@ export const changes = (before: ReadonlyArray<Todo>, todos: ReadonlyArray<Todo>)
   })
   if (changed.length === 0 && before.length === todos.length) return []
   const more = changed.length - most
-  return [headOf(todos), ...changed.slice(0, most).map(row), ...(more > 0 ? [`  … ${more} more: /todos`] : [])]
+  return [
+    headOf(todos),
+    ...changed.slice(0, most).map(row),
+    ...(more > 0 ? [`  ${signs.more}${more} more: /todos`] : [])
+  ]
 }
 
 // -----------------------------------------------------------------------------------------------------------------

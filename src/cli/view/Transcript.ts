@@ -24,6 +24,7 @@ import * as Redaction from "../../core/Redaction.js"
 import * as Needs from "../../interaction/Needs.js"
 import type { AgentEvent, EventOf } from "../../event/AgentEvent.js"
 import type * as EventBus from "../../event/EventBus.js"
+import * as Signs from "../../terminal/Signs.js"
 import * as Activity from "./Activity.js"
 import * as CallEnd from "./CallEnd.js"
 import * as Cleaned from "./Cleaned.js"
@@ -40,15 +41,14 @@ export interface Options {
   readonly color: boolean
   /** True: the main agent's words and the end of its turn are printed elsewhere. Default: false. */
   readonly quiet?: boolean | undefined
-  /**
-   * True: the words and answers of people are printed too, as nothing else shows them for a past session. Default:
-   * false.
-   */
+  /** True: the words and answers of people are printed too, as nothing else shows them for a past session. Default: false. */
   readonly retold?: boolean | undefined
   /** True: what the main agent remembers stands above, and is not counted. Default: false. */
   readonly isPastTold?: boolean | undefined
   /** Shown behind what the tree does: how commands run, once that is known. */
   readonly sign?: (() => string | undefined) | undefined
+  /** Default: drawn. */
+  readonly signs?: Signs.Signs | undefined
 }
 
 export interface Transcript {
@@ -90,7 +90,8 @@ export interface Following {
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-export const make = ({ sign, color, quiet = false, retold = false, isPastTold = false }: Options): Transcript => {
+export const make = ({ color, sign, ...options }: Options): Transcript => {
+  const { isPastTold = false, quiet = false, retold = false, signs = Signs.drawn } = options
   const style = Display.style(color)
   const outline = AgentOutline.make()
   const strands = new Map<SessionId, Strand>()
@@ -121,7 +122,7 @@ export const make = ({ sign, color, quiet = false, retold = false, isPastTold = 
       if (waiting.length > patience) breakLine()
       return
     }
-    const rows = Gutter.rows({ ...words, changes: last !== node }, { style, columns })
+    const rows = Gutter.rows({ ...words, changes: last !== node }, { style, columns, signs })
     last = node
     lastCall = undefined
     pieces.push({ whole: true, text: rows.join("\n") })
@@ -140,9 +141,7 @@ export const make = ({ sign, color, quiet = false, retold = false, isPastTold = 
   /** Prints whole rows of an agent, which are as wide as its text may be. */
   const putRows = ({ continues, node, rows }: Speech.Rows): void => {
     if (node.depth > 0)
-      return rows.forEach((text, index) =>
-        put({ node, mark: Gutter.marks.says, text, continues: continues || index > 0 })
-      )
+      return rows.forEach((text, index) => put({ node, mark: signs.says, text, continues: continues || index > 0 }))
     pieces.push({ whole: true, text: (continues ? rows : ["", ...rows]).join("\n") })
     last = node
     lastCall = undefined
@@ -153,13 +152,13 @@ export const make = ({ sign, color, quiet = false, retold = false, isPastTold = 
     const strand = strands.get(node.sessionId)
     if (strand === undefined) return
     strands.delete(node.sessionId)
-    if (strand.text !== "") put({ node, mark: Gutter.marks.says, text: strand.text, continues: strand.begun })
+    if (strand.text !== "") put({ node, mark: signs.says, text: strand.text, continues: strand.begun })
   }
   const line = (node: AgentOutline.Node, mark: string, text: string, color = (mark: string) => mark): void => {
     flush(node)
     put({ node, mark: color(mark), text, continues: false })
   }
-  const note = (node: AgentOutline.Node, text: string, mark: string = Gutter.marks.note): void =>
+  const note = (node: AgentOutline.Node, text: string, mark: string = signs.note): void =>
     line(node, node.depth === 0 ? `  ${mark}` : mark, style.dim(text), style.dim)
 
   /** Adds a piece without line breaks to an agent's row, and prints the rows that are full. */
@@ -171,7 +170,7 @@ export const make = ({ sign, color, quiet = false, retold = false, isPastTold = 
     if (room === Infinity || Display.width(strand.text) <= room * Gutter.together(columns)) return
     const rows = Display.wrap(strand.text, room)
     for (const row of rows.slice(0, -1)) {
-      put({ node, mark: Gutter.marks.says, text: row, continues: strand.begun })
+      put({ node, mark: signs.says, text: row, continues: strand.begun })
       strand.begun = true
     }
     strand.text = rows.at(-1) ?? ""
@@ -195,7 +194,7 @@ export const make = ({ sign, color, quiet = false, retold = false, isPastTold = 
     if (node.depth === 0 && (midLine || (last === node && isAlone(outline, node)))) breakLine()
     else if (strands.has(node.sessionId)) flush(node)
     // An empty line is printed only between lines of one agent.
-    else if (last === node && !midLine) put({ node, mark: Gutter.marks.says, text: "", continues: true })
+    else if (last === node && !midLine) put({ node, mark: signs.says, text: "", continues: true })
   }
 
   const thought = (at: number): void => {
@@ -223,7 +222,7 @@ export const make = ({ sign, color, quiet = false, retold = false, isPastTold = 
     const summary = call?.summary ?? node.proposed.get(event.toolCallId) ?? ""
     const named = lastCall === event.toolCallId ? "" : `${event.tool} ${clip(summary, 60)}`
     const what = !succeeded && named === "" ? event.tool : named.trimEnd()
-    const mark = succeeded ? Gutter.marks.succeeded : Gutter.marks.failed
+    const mark = succeeded ? signs.succeeded : signs.failed
     const outcome = CallEnd.outcome(event)
     const who =
       child === undefined
@@ -235,7 +234,7 @@ export const make = ({ sign, color, quiet = false, retold = false, isPastTold = 
       child === undefined
         ? [time, CallEnd.said(event)]
         : [isBegun ? "works in the background" : CallEnd.figures(outline, child, time, outcome === "")]
-    const text = [who, ...rest.map(style.dim)].filter((part) => part !== "").join(style.dim(" · "))
+    const text = [who, ...rest.map(style.dim)].filter((part) => part !== "").join(style.dim(signs.between))
     line(node, node.depth === 0 ? `  ${mark}` : mark, text, succeeded ? style.green : style.red)
   }
 
@@ -254,11 +253,15 @@ export const make = ({ sign, color, quiet = false, retold = false, isPastTold = 
         return flush(node)
       case "TurnStarted": {
         if (isMain) return retold ? quote(node, event.input) : undefined
-        const icon = node.icon !== undefined && Display.clusters(node.icon).length === 1 ? node.icon : Gutter.marks.task
+        const isIcon = signs === Signs.drawn && Display.clusters(node.icon ?? "").length === 1
         const { model: above = "" } = node.parent ?? {}
         const other = above === "" || node.model === above ? "" : ` with ${Display.oneLine(node.model)}`
         const isTold = lastCall !== undefined && lastCall === node.toolCallId
-        return line(node, icon, style.dim(isTold ? `started${other}` : clip(event.input)))
+        return line(
+          node,
+          (isIcon && node.icon) || signs.task,
+          style.dim(isTold ? `started${other}` : clip(event.input))
+        )
       }
       case "ToolOutput":
         return printed?.take(event.toolCallId, event.styled ?? event.text)
@@ -266,23 +269,18 @@ export const make = ({ sign, color, quiet = false, retold = false, isPastTold = 
         // What the list says now is shown instead.
         if (event.tool === Todo.writer) return
         printed?.begin(event.toolCallId, `${event.tool} ${event.summary}`, isMain)
-        line(
-          node,
-          Gutter.marks.call,
-          `${style.bold(event.tool)} ${style.dim(clip(event.summary))}`.trimEnd(),
-          style.bold
-        )
+        line(node, signs.call, `${style.bold(event.tool)} ${style.dim(clip(event.summary))}`.trimEnd(), style.bold)
         lastCall = midLine ? undefined : event.toolCallId
         return
       case "ToolCallEnded":
         return toolEnded(node, before, event)
       case "TodosChanged": {
-        const rows = TodoLines.changes(todos.get(node.sessionId) ?? [], event.items)
+        const rows = TodoLines.changes(todos.get(node.sessionId) ?? [], event.items, signs)
         todos.set(node.sessionId, event.items)
         return rows.forEach((row) => note(node, row))
       }
       case "JobEnded":
-        return note(node, ...JobReport.ended(event))
+        return note(node, ...JobReport.ended(event, signs))
       case "ModelCallEnded":
         if (event.finishReason === "content-filter") note(node, refused)
         return event.remark === undefined ? undefined : note(node, clip(event.remark, 400))
@@ -303,7 +301,7 @@ export const make = ({ sign, color, quiet = false, retold = false, isPastTold = 
           ? undefined
           : note(node, `${CallEnd.count(event.messages, "message")} from before.`)
       case "UserInterjected":
-        return node.isRetelling && !retold ? undefined : note(node, `from you: ${clip(event.message, 80)}`, "↳")
+        return node.isRetelling && !retold ? undefined : note(node, `from you: ${clip(event.message, 80)}`, signs.heard)
       case "InteractionRequested":
         return retold ? note(node, `${event.kind}: ${clip(event.summary)}`, "?") : undefined
       case "InteractionVoted": {
@@ -332,16 +330,16 @@ export const make = ({ sign, color, quiet = false, retold = false, isPastTold = 
         return note(node, `mode: ${event.mode}${before}${suspended}`)
       }
       case "Lagged":
-        return note(node, `${CallEnd.count(event.missed, "event")} not shown`, "…")
+        return note(node, `${CallEnd.count(event.missed, "event")} not shown`, signs.more.trim())
       case "AgentError":
         lastError = Display.oneLine(event.message)
-        return line(node, Gutter.marks.failed, style.red(lastError), style.red)
+        return line(node, signs.failed, style.red(lastError), style.red)
       case "TurnEnded":
         return turnEnded(node, event)
       case "AgentCompleted": {
         // For an agent that a call waits for, the end of that call is printed instead.
         if (isMain || outline.waiting(node) !== undefined) return
-        const [mark, color] = event.success ? [Gutter.marks.succeeded, style.green] : [Gutter.marks.failed, style.red]
+        const [mark, color] = event.success ? [signs.succeeded, style.green] : [signs.failed, style.red]
         return line(
           node,
           mark,
@@ -353,7 +351,7 @@ export const make = ({ sign, color, quiet = false, retold = false, isPastTold = 
   }
   const quote = (node: AgentOutline.Node, text: string): void => {
     for (const [index, row] of Display.sanitize(text).split("\n").entries())
-      line(node, index === 0 ? Gutter.marks.words : " ", style.bold(row))
+      line(node, index === 0 ? signs.words : " ", style.bold(row))
   }
   const turnEnded = (node: AgentOutline.Node, { detail, reason }: EventOf<"TurnEnded">): void => {
     flush(node)
@@ -366,8 +364,8 @@ export const make = ({ sign, color, quiet = false, retold = false, isPastTold = 
     const because = why === "" || why === told ? "" : `: ${why}`
     const text =
       reason === "cancelled"
-        ? style.dim(`— cancelled (${why === "" ? "user" : why}) —`)
-        : style.red(`— ${reason.replace("_", " ")}${because} —`)
+        ? style.dim(signs.edge(`cancelled (${why === "" ? "user" : why})`))
+        : style.red(signs.edge(`${reason.replace("_", " ")}${because}`))
     put({ node, mark: "", text, continues: false })
   }
 

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import * as Display from "../../../src/terminal/Display.js"
+import * as Signs from "../../../src/terminal/Signs.js"
 import * as Activity from "../../../src/cli/view/Activity.js"
 import * as Gutter from "../../../src/cli/view/Gutter.js"
 import * as Transcript from "../../../src/cli/view/Transcript.js"
@@ -476,16 +477,55 @@ describe("the margin", () => {
   it("leaves room for words twenty levels down", () => {
     const line = {
       node: node(20),
-      mark: Gutter.marks.says,
+      mark: Signs.drawn.says,
       text: "words and more words",
       continues: false,
       changes: true
     }
     for (const columns of [20, 30, 60, 100]) {
-      const rows = Gutter.rows(line, { style: Display.style(false), columns })
+      const rows = Gutter.rows(line, { style: Display.style(false), columns, signs: Signs.drawn })
       assert.isTrue(rows.every((row) => Display.width(row) <= columns))
       assert.isAtLeast(Gutter.room(line.node, columns), columns / 3)
     }
+  })
+})
+
+describe("rows that are heard", () => {
+  const row = (depth: number, mark: string, text: string, columns?: number) => {
+    const transcript = Transcript.make({ color: false })
+    const path = Array.from({ length: depth + 1 }, (_, index) => `a${index}`).join("/")
+    transcript.show(agent(path).created, undefined)
+    const node = transcript.outline.nodes().find((one) => one.depth === depth)
+    assert.isDefined(node)
+    const line = { node, mark, text, continues: false, changes: false }
+    return Gutter.rows(line, { style: Display.style(false), columns, signs: Signs.said })
+  }
+
+  it("say the kind of a row, and whose it is, and draw nothing", () => {
+    const { call, failed, note, says, succeeded, task } = Signs.said
+    assert.deepStrictEqual(
+      [
+        ...[row(0, says, "words"), row(0, call, "read_file a"), row(0, `  ${succeeded}`, "3 lines")],
+        ...[row(0, `  ${succeeded}`, ""), row(0, `  ${failed}`, "stopped"), row(0, `  ${note}`, "mode: plan")],
+        ...[row(1, says, "words"), row(1, call, "read_file a"), row(1, failed, "read_file a"), row(1, task, "look")]
+      ].flat(),
+      ["words", "calls read_file a", "  done: 3 lines", "  done", "  failed: stopped", "  mode: plan"].concat([
+        "a1: words",
+        "a1 calls read_file a",
+        "a1 failed: read_file a",
+        "a1 begins: look"
+      ])
+    )
+    for (const columns of [20, 30, 60])
+      for (const depth of [0, 1, 3])
+        for (const mark of Object.values(Signs.said)) {
+          if (typeof mark !== "string") continue
+          const rows = row(depth, mark, "words and more words, and others behind them", columns)
+          assert.isTrue(
+            rows.every((one) => Display.width(one) <= columns && /^[ -~]*$/.test(one)),
+            rows.join("|")
+          )
+        }
   })
 })
 
