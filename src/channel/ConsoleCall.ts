@@ -3,6 +3,7 @@ import * as Either from "effect/Either"
 import * as ForeignJson from "../core/ForeignJson.js"
 import * as Shortened from "../core/Shortened.js"
 import type { Approve } from "../interaction/Interaction.js"
+import * as Remembered from "../shell/Remembered.js"
 import * as DiffLines from "../terminal/DiffLines.js"
 import * as Display from "../terminal/Display.js"
 import type { ToolDisplay } from "../tool/ToolCall.js"
@@ -45,8 +46,17 @@ export const make = (
 export const remembered = (style: Display.Style, interaction: Approve, whole: boolean): ReadonlyArray<string> => {
   const { approvalKey } = interaction
   if (approvalKey === "") return []
-  const key = Display.oneLine(approvalKey, whole ? Infinity : longestKey)
+  const key = Display.oneLine(rule(interaction), whole ? Infinity : longestKey)
   return [style.dim(`${rememberedBy(interaction)} remembered for: ${key}`)]
+}
+
+/** The rule that an answer which lasts makes, as a person would say it. */
+export const rule = ({ approvalKey, tool }: Approve): string => {
+  if (approvalKey === tool) return `any call of ${tool}`
+  const [, name, origin] = /^([\w-]+)\(\w+=(https?:\/\/[^/*]+)\/\*\)$/.exec(approvalKey) ?? []
+  // A bracket of an address is written as a class of one character in a pattern.
+  if (name === tool && origin !== undefined) return `any address at ${origin.replaceAll("[[]", "[")}`
+  return Remembered.describe(approvalKey) ?? approvalKey
 }
 
 /** Whether a dialog of this call leaves something out that can be asked for. */

@@ -41,6 +41,29 @@ describe("render", () => {
     })
   )
 
+  it.effect("says what is remembered as a person would", () =>
+    Effect.gen(function* () {
+      for (const [tool, approvalKey, said] of [
+        ["run_command", "(reading) echo *", "any `echo` command that only reads"],
+        ["run_command", "npm test", "exactly `npm test`"],
+        ["run_command", '(in "web") $ bash', 'exactly `bash`, in "web"'],
+        ["write_file", "write_file", "any call of write_file"],
+        ["fetch_url", "fetch_url(url=https://example.com/*)", "any address at https://example.com"],
+        ["fetch_url", "fetch_url(url=https://[[]2606:4700::1]/*)", "any address at https://[2606:4700::1]"],
+        ["fetch_url", "fetch_url(url=no address[*])", "fetch_url(url=no address[*])"],
+        ["run_command", "a\u001b it", "exactly `a␛ it`"]
+      ] as const) {
+        const interaction = { ...InteractionSample.samples.Approve.interaction, tool, approvalKey }
+        const approve = Interaction.approve(interaction as Interaction.Approve)
+        const { lines } = ConsolePrompt.render(yield* InteractionSample.request(approve), { color: false, now: 0 })
+        assert.strictEqual(lines.at(-1), `always and never are remembered for: ${said}`)
+        const [, rule, way = ""] = ConsolePrompt.projectQuestion(approve)
+        assert.strictEqual(rule, `  ${said}`)
+        assert.strictEqual(way.includes(" as "), said !== approvalKey)
+      }
+    })
+  )
+
   it.effect("shows the options in their order, and what an answer is remembered for", () =>
     Effect.gen(function* () {
       const prompt = ConsolePrompt.render(yield* inChild(approve()), look)

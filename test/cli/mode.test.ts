@@ -105,7 +105,7 @@ describe("plan mode at a terminal", () => {
         assert.strictEqual(stdout.split("Allow propose_plan?").length, 2)
         assert.match(
           stdout,
-          /never is remembered for: propose_plan[^]*blocked by[^]*mode: ask, was plan[^]*mode is ask/
+          /never is remembered for: any call of propose_plan[^]*blocked by[^]*mode: ask, was plan[^]*mode is ask/
         )
       })
     )
