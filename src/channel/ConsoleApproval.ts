@@ -67,12 +67,20 @@ const approveAlone =
       screen,
       request,
       options,
-      (ask, { help, keys, label, lines, whole = [] }) =>
-        insist(screen, ask, { lines, label, keys }, help, (line) =>
-          understood(screen, ask, request.interaction, line, { ...options, help, whole })
-        ),
+      (ask, { help, keys, label, lines, whole = [] }) => {
+        const begun: Begun = {}
+        return insist(screen, ask, { lines, label, keys }, help, (line) =>
+          understood(screen, ask, request.interaction, line, { ...options, begun, help, whole })
+        )
+      },
       asked
     )
+
+/** What was begun of an answer to one call, by people who went back from it. */
+interface Begun {
+  comment?: string | undefined
+  edit?: string | undefined
+}
 
 /** What a line at the dialog of a call means; a second question may follow. */
 const understood = (
@@ -81,16 +89,22 @@ const understood = (
   interaction: Approve,
   line: string,
   {
+    begun,
     help,
     keepForProject,
     whole
-  }: Pick<Options, "keepForProject"> & Required<Pick<ConsolePrompt.Prompt, "help" | "whole">>
+  }: Pick<Options, "keepForProject"> &
+    Required<Pick<ConsolePrompt.Prompt, "help" | "whole">> & { readonly begun: Begun }
 ): Effect.Effect<Understood<ApproveAnswer>, Ended> => {
   // Whoever goes back sees the options once more; what is asked about stands above.
-  const orBack = (asked: Effect.Effect<ApproveAnswer, Ended>): Effect.Effect<Understood<ApproveAnswer>, Ended> =>
-    Effect.catchIf(Effect.map(asked, Either.right), isBack, () =>
-      Effect.succeed(Either.left(new Once({ lines: help })))
-    )
+  const orBack = (
+    asked: Effect.Effect<ApproveAnswer, Ended>,
+    keep: (left: string | undefined) => void = () => {}
+  ): Effect.Effect<Understood<ApproveAnswer>, Ended> =>
+    Effect.catchIf(Effect.map(asked, Either.right), isBack, ({ left }) => {
+      keep(left?.trim() === "" ? undefined : left)
+      return Effect.succeed(Either.left(new Once({ lines: help })))
+    })
   const parsed = ConsolePrompt.parse(interaction, line, { project: keepForProject !== undefined })
   switch (parsed._tag) {
     case "Answered":
@@ -100,9 +114,9 @@ const understood = (
     case "Cancelled":
       return Effect.fail(new Withdrawn())
     case "NeedsComment":
-      return orBack(comment(screen, ask))
+      return orBack(comment(screen, ask, begun.comment), (left) => (begun.comment = left))
     case "NeedsEdit":
-      return orBack(edit(screen, ask, interaction))
+      return orBack(edit(screen, ask, interaction, begun.edit), (left) => (begun.edit = left))
     case "NeedsView":
       return Effect.as(screen.printLine(whole.join("\n")), Either.left(new Once({ lines: [] })))
     case "NeedsHelp":
@@ -143,6 +157,7 @@ const together = (
     // One that is left alone is still shown as one of many while what was said about others is kept.
     if (item === undefined || (items.length < 2 && batch.answered.length === 0)) return yield* alone(request, asked)
     const { lines, title, whole } = ConsoleBatch.render(request, items, batch, look)
+    const begun = new Map(items.map((one) => [one, {}]))
     const answer = yield* open(
       screen,
       request,
@@ -151,7 +166,7 @@ const together = (
         insist(screen, ask, { lines, label, keys: ConsoleBatch.keys }, [], (line) => {
           // Only what somebody had before them when they typed was seen.
           for (const one of whole) batch.saw(one)
-          return heard(screen, ask, options, line, { items, item, batch, look })
+          return heard(screen, ask, options, line, { items, item, batch, begun, look })
         }),
       { halt: asked?.halt, next: asked?.next, shown: asked?.shown, title }
     )
@@ -166,10 +181,12 @@ const heard = (
   line: string,
   {
     batch,
+    begun,
     item: first,
     items,
     look
   }: {
+    readonly begun: ReadonlyMap<ConsoleBatch.Item, Begun>
     readonly items: ReadonlyArray<ConsoleBatch.Item>
     /** The one that is open. */
     readonly item: ConsoleBatch.Item
@@ -191,7 +208,12 @@ const heard = (
     const isFree = item === first && batch.answered.length === 0
     const { keepForProject } = options
     const own = isFree && batch.hasSeen(item) ? { keepForProject } : {}
-    const asked = { ...own, help: ConsoleBatch.renderAgain(items, batch, look), whole: [] }
+    const asked = {
+      ...own,
+      begun: begun.get(item) ?? {},
+      help: ConsoleBatch.renderAgain(items, batch, look),
+      whole: []
+    }
     if (/^(?:v|view)$/i.test(words)) return view([item])
     return Effect.map(understood(screen, ask, item.interaction, words, asked), (answered) => {
       if (Either.isLeft(answered)) return answered
@@ -209,7 +231,11 @@ const heard = (
     case "Lasting": {
       const refused = ConsoleBatch.lastingRefusal(first, batch)
       if (refused !== undefined) return Effect.succeed(Either.left(refused))
-      return understood(screen, ask, first.interaction, typed.words, { help: ConsoleBatch.help, whole: [] })
+      return understood(screen, ask, first.interaction, typed.words, {
+        begun: begun.get(first) ?? {},
+        help: ConsoleBatch.help,
+        whole: []
+      })
     }
     case "All":
       for (const item of items) {
@@ -262,7 +288,11 @@ const project = (
     }
   )
 
-const comment = (screen: ConsoleScreen.Service, ask: Asker): Effect.Effect<ApproveAnswer, Ended> =>
+const comment = (
+  screen: ConsoleScreen.Service,
+  ask: Asker,
+  initial: string | undefined
+): Effect.Effect<ApproveAnswer, Ended> =>
   insist(
     screen,
     ask,
@@ -271,6 +301,7 @@ const comment = (screen: ConsoleScreen.Service, ask: Asker): Effect.Effect<Appro
         `The call is denied. What should the agent be told? ${isByLines(screen) ? "An empty line" : "Escape"} goes back.`
       ],
       label: "comment> ",
+      initial,
       paste: "insert",
       commands: true,
       back: true,
@@ -291,7 +322,8 @@ const deny = (words: string): ApproveAnswer => ({ decision: "deny", scope: "once
 const edit = (
   screen: ConsoleScreen.Service,
   ask: Asker,
-  { editable }: Approve
+  { editable }: Approve,
+  begun: string | undefined
 ): Effect.Effect<ApproveAnswer, Ended> => {
   if (editable === undefined) return Effect.fail(new PatienceLost())
   const style = Display.style(screen.color)
@@ -311,7 +343,7 @@ const edit = (
           onRight: (editedArguments) => Effect.succeed<ApproveAnswer>({ decision: "edit", editedArguments })
         })
     )
-  return go(ConsolePrompt.editText(editable), [hint], 0)
+  return go(begun ?? ConsolePrompt.editText(editable), [hint], 0)
 }
 
 const editByKeys = "Enter submits, Ctrl-J begins a new line, Ctrl-G opens your editor, Escape goes back."

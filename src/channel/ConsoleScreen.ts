@@ -191,7 +191,9 @@ export interface Outside {
  * @category errors
  */
 export class DialogClosed extends Schema.TaggedError<DialogClosed>("assent/channel/DialogClosed")("DialogClosed", {
-  by: Schema.Literal("interrupt", "end of input", "escape")
+  by: Schema.Literal("interrupt", "end of input", "escape"),
+  /** What was typed where the person went back, unless it is a secret. */
+  left: Schema.optional(Schema.String)
 }) {
   override get message(): string {
     return `The dialog was closed by ${this.by}; the question has no answer.`
@@ -349,7 +351,12 @@ export const make = (options: Options): Effect.Effect<Service, never, Terminal.T
             Effect.zipRight(answered(open)),
             Effect.onInterrupt(() => change((now) => state.withdraw(open, now))),
             Effect.flatMap((answer) =>
-              answer._tag === "Typed" ? Effect.succeed(answer.text) : new DialogClosed({ by: answer.by })
+              answer._tag === "Typed"
+                ? Effect.succeed(answer.text)
+                : new DialogClosed({
+                    by: answer.by,
+                    left: answer.by === "escape" ? ScreenLayout.typed(open) : undefined
+                  })
             )
           )
         })

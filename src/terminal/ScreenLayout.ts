@@ -225,6 +225,10 @@ export const dialogView = (
   return { ...view, rows: [...view.rows, ...ChoiceList.rows(listing, style, { columns, rows: room })] }
 }
 
+/** What stands in the answer; nothing of a secret. */
+export const typed = ({ editor, question }: Open): string | undefined =>
+  question.hidden === true ? undefined : LineEditor.whole(editor)
+
 /** The list of a question that has one, as it is after what was typed. */
 export const listingOf = ({ at, editor, question }: Open): ChoiceList.Listing | undefined =>
   question.choices === undefined ? undefined : { choices: question.choices, typed: editor.text, at }

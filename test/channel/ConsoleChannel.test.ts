@@ -360,6 +360,38 @@ describe("ConsoleChannel", () => {
     })
   )
 
+  it.scoped("keeps what was typed of a comment and of an edit for the next time at that question", () =>
+    Effect.gen(function* () {
+      const { terminal, ask, say } = yield* setup()
+      const back = Effect.zipRight(terminal.press("escape"), TestClock.adjust("2 seconds"))
+      const asking = yield* ask(samples.Approve.interaction)
+      yield* say("c")
+      yield* terminal.type("use git, and")
+      yield* back
+      yield* say("e")
+      yield* terminal.type(" /tmp")
+      yield* back
+      assert.strictEqual(terminal.screen().at(-1), "answer>")
+      yield* say("e")
+      assert.strictEqual(terminal.screen().at(-1), "edit> ls -la /tmp")
+      yield* terminal.press("u", { ctrl: true })
+      yield* back
+      yield* say("e")
+      // Nothing is left of it, so that it begins anew.
+      assert.strictEqual(terminal.screen().at(-1), "edit> ls -la")
+      yield* back
+      yield* say("c")
+      assert.strictEqual(terminal.screen().at(-1), "comment> use git, and")
+      yield* say(" not svn")
+      const { answer } = yield* Fiber.join(asking)
+      assert.deepStrictEqual(answer, { decision: "deny", scope: "once", comment: "use git, and not svn" })
+      const other = yield* ask(samples.Approve.interaction)
+      yield* say("c")
+      assert.strictEqual(terminal.screen().at(-1), "comment>")
+      yield* Fiber.interrupt(other)
+    })
+  )
+
   it.scoped("goes back from a comment and an edit with escape, and never farther by one key too many", () =>
     Effect.gen(function* () {
       const { ask, say, terminal } = yield* setup()
