@@ -67,14 +67,23 @@ const approveAlone =
       screen,
       request,
       options,
-      (ask, { help, keys, label, lines, whole = [] }) => {
+      (ask, { help, keys, label, lines, options: choice, title, whole = [] }) => {
         const begun: Begun = {}
+        // What it is about stands above the options again, in a row.
+        const seen = new Once({ lines: [...lines.slice(0, 1), ...choice] })
+        const view = Effect.as(viewed(screen, title, whole), Either.left(seen))
         return insist(screen, ask, { lines, label, keys }, help, (line) =>
-          understood(screen, ask, request.interaction, line, { ...options, begun, help, whole })
+          understood(screen, ask, request.interaction, line, { ...options, begun, help, view })
         )
       },
       asked
     )
+
+/** Shows a long text: over the whole terminal where one is drawn, with the question behind it; else it is printed. */
+const viewed = (screen: ConsoleScreen.Service, title: string, lines: ReadonlyArray<string>): Effect.Effect<void> =>
+  screen.reads === "lines"
+    ? screen.printLine(lines.join("\n"))
+    : screen.page({ title, rows: (columns) => lines.flatMap((line) => Display.wrap(line, columns)) })
 
 /** What was begun of an answer to one call, by people who went back from it. */
 interface Begun {
@@ -92,9 +101,9 @@ const understood = (
     begun,
     help,
     keepForProject,
-    whole
+    view
   }: Pick<Options, "keepForProject"> &
-    Required<Pick<ConsolePrompt.Prompt, "help" | "whole">> & { readonly begun: Begun }
+    Pick<ConsolePrompt.Prompt, "help"> & { readonly begun: Begun; readonly view: Effect.Effect<Understood<never>> }
 ): Effect.Effect<Understood<ApproveAnswer>, Ended> => {
   // Whoever goes back sees the options once more; what is asked about stands above.
   const orBack = (
@@ -118,7 +127,7 @@ const understood = (
     case "NeedsEdit":
       return orBack(edit(screen, ask, interaction, begun.edit), (left) => (begun.edit = left))
     case "NeedsView":
-      return Effect.as(screen.printLine(whole.join("\n")), Either.left(new Once({ lines: [] })))
+      return view
     case "NeedsHelp":
       return Effect.succeed(Either.left(new Once({ lines: help })))
     case "NeedsProject":
@@ -212,7 +221,7 @@ const heard = (
       ...own,
       begun: begun.get(item) ?? {},
       help: ConsoleBatch.renderAgain(items, batch, look),
-      whole: []
+      view: view([item])
     }
     if (/^(?:v|view)$/i.test(words)) return view([item])
     return Effect.map(understood(screen, ask, item.interaction, words, asked), (answered) => {
@@ -234,7 +243,7 @@ const heard = (
       return understood(screen, ask, first.interaction, typed.words, {
         begun: begun.get(first) ?? {},
         help: ConsoleBatch.help,
-        whole: []
+        view: view([first])
       })
     }
     case "All":

@@ -28,6 +28,8 @@ export interface Prompt {
   readonly lines: ReadonlyArray<string>
   /** The text before the answer. */
   readonly label: string
+  /** Of the lines those that say how to answer. */
+  readonly options: ReadonlyArray<string>
   /** Shown when an answer was not understood. */
   readonly help: ReadonlyArray<string>
   /** Keys that answer by themselves, with the words that they stand for. */
@@ -98,20 +100,22 @@ export const render = (request: InteractionRequest, options: Options): Prompt =>
     lines: ReadonlyArray<string>,
     label: string,
     keys: ReadonlyMap<string, ReadonlyArray<string>> = noKeys
-  ) => ({ title: chip === "" ? title : `${chip} ${title}`, lines, label, help: noLines, keys })
+  ) => ({ title: chip === "" ? title : `${chip} ${title}`, lines, label, options: noLines, help: noLines, keys })
   switch (interaction._tag) {
     case "Approve": {
       const { isShort, lines: body, whole } = ConsoleCall.make(interaction, options)
       const words = [...optionsOf(interaction, options), ...(isShort ? [viewOption] : [])]
       const first = options.grouped === true ? usual(words) : words
       const kept = ConsoleCall.remembered(style, interaction, !isShort)
+      const choice = [style.cyan(first.map(optionWord).join(" ")), ...kept]
       return {
         ...prompt(
           `Allow ${Display.oneLine(interaction.tool)}?`,
-          [...agreement(style, interaction), ...body, style.cyan(first.map(optionWord).join(" ")), ...kept],
+          [...agreement(style, interaction), ...body, ...choice],
           "answer> ",
           keysOf(first.length < words.length ? [...words, helpOption] : words)
         ),
+        options: choice,
         help: words.map((option) => `${optionWord(option).padEnd(10)} ${option.description}`),
         ...(isShort ? { whole: whole() } : {})
       }

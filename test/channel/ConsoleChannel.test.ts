@@ -80,12 +80,24 @@ describe("ConsoleChannel", () => {
       assert.include(shown, "echo step 180")
       assert.include(shown, "echo step 199")
       assert.include(shown, "[v]iew")
+      const before = terminal.history().length
       yield* say("v")
+      // Over the whole terminal, with the question behind it: a key there is no answer.
       const whole = terminal.screen().join("\n")
       for (const line of lines) assert.include(whole, `${line}\n`)
-      // Seeing it is no answer.
+      assert.include(whole, "waits for you")
+      yield* say("y")
       assert.strictEqual(asking.unsafePoll(), null)
-      yield* say("view")
+      yield* terminal.press("q")
+      yield* TestClock.adjust("250 millis")
+      assert.deepStrictEqual(terminal.screen().slice(-4), [
+        "│ echo step 0",
+        "│ [y]es [n]o [a]lways [c]omment [v]iew [m]ore",
+        "│ always and never are remembered for: ls",
+        "answer>"
+      ])
+      // Nothing of it was printed above.
+      assert.isAtMost(terminal.history().length, before + 5)
       yield* say("nonsense")
       yield* say("y")
       assert.deepStrictEqual((yield* Fiber.join(asking)).answer, { decision: "allow", scope: "once" })

@@ -31,7 +31,7 @@ const setup = (
         yield* terminal.settle
         return asking
       })
-    return { terminal, screen, ask }
+    return { terminal, screen, interactor, ask }
   })
 
 const cancelled = (result: Either.Either<unknown, { readonly _tag: string }>) =>
@@ -150,6 +150,29 @@ describe("a plain console", () => {
         const piped = yield* setup(true)
         assert.isUndefined(piped.screen.invite)
       })
+  )
+
+  it.scoped("prints all of a long call to who wants to see it, and the options once more", () =>
+    Effect.gen(function* () {
+      const { interactor, terminal } = yield* setup(true)
+      const details = Array.from({ length: 200 }, (_, index) => `echo step ${index}`).join("\n")
+      const { interaction } = InteractionSample.samples.Approve
+      const request = yield* InteractionSample.request({ ...interaction, display: { details, format: "code" } })
+      const asking = yield* Effect.fork(Effect.either(interactor.request(request)))
+      yield* terminal.settle
+      assert.notInclude(terminal.raw(), "echo step 100\n")
+      yield* terminal.type("v\n")
+      assert.include(terminal.raw(), details)
+      assert.isTrue(
+        terminal
+          .raw()
+          .endsWith(
+            "│ echo step 0\n│ [y]es [n]o [a]lways [c]omment [v]iew [m]ore\n│ always and never are remembered for: ls\nanswer> "
+          )
+      )
+      yield* terminal.type("n\n")
+      assert.isTrue(Either.isRight(yield* Fiber.join(asking)))
+    })
   )
 
   it.scoped("reads an answer that was piped before the question, but never approves with an empty line", () =>
