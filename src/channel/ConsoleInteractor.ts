@@ -144,30 +144,49 @@ const clarify =
         Effect.gen(function* () {
           const { questions } = request.interaction
           const answers: Record<string, Question.QuestionAnswer> = {}
-          for (const [index, question] of questions.entries()) {
-            const number = index + 1
-            const total = questions.length
+          let isAgain = false
+          const total = questions.length
+          let number = 1
+          for (;;) {
+            const question = questions[number - 1]
+            if (question === undefined) return answers
+            const hasBack = total > 1 && !question.choices.some((choice) => isBack(choice))
             const lines = ConsolePrompt.renderQuestion(question, number, total, screen)
+            const at = number
             yield* FormProgress.tell({ number, total })
-            const answer = yield* insist<Question.QuestionAnswer>(
+            const answer = yield* insist<Question.QuestionAnswer | "back">(
               screen,
               ask,
               {
-                lines: number === 1 ? [...prompt.lines, ...lines] : lines,
+                lines: number === 1 && !isAgain ? [...prompt.lines, ...lines] : lines,
                 label: prompt.label,
                 paste: question.question_type === "free_text" ? "insert" : "draft",
                 commands: true,
                 keys: ConsolePrompt.questionKeys(question),
-                followUp: number > 1
+                followUp: number > 1 || isAgain
               },
               [],
-              (line) =>
-                Question.isCancel(line) ? Effect.fail(new Withdrawn()) : Effect.succeed(Question.parse(question, line))
+              (line) => {
+                if (Question.isCancel(line)) return Effect.fail(new Withdrawn())
+                if (!hasBack || !isBack(line))
+                  return Effect.succeed(Question.parse(question, hasBack ? unquoted(line) : line))
+                return Effect.succeed(at === 1 ? Either.left("This is the first question.") : Either.right("back"))
+              }
             )
+            if (answer === "back") {
+              number--
+              isAgain = true
+              continue
+            }
             answers[String(number)] = answer
             yield* FormProgress.tell({ number, total, answer })
+            number++
           }
-          return answers
         }),
       asked
     )
+
+const isBack = (text: string): boolean => text.trim().toLowerCase() === "back"
+
+/** In quotes the word is a text. */
+const unquoted = (line: string): string => /^\s*"(back)"\s*$/i.exec(line)?.[1] ?? line

@@ -201,7 +201,7 @@ export const renderQuestion = (
     style.bold(`Question ${number}/${total} [${question.required ? "required" : "optional"}]`),
     ...foreign(question.text),
     ...numbered(style, question.choices, question.default_choice),
-    style.dim(`${hint}; cancel ends all questions`)
+    style.dim(`${hint}${number > 1 ? "; back to the one before" : ""}; cancel ends all questions`)
   ]
 }
 

@@ -361,6 +361,26 @@ describe("a plain console", () => {
     })
   )
 
+  it.scoped("goes back to the question before, and asks again for what is none of the choices", () =>
+    Effect.gen(function* () {
+      const { terminal, ask } = yield* setup(true)
+      const asking = yield* ask("Clarify")
+      yield* terminal.type("back\n")
+      assert.include(terminal.raw(), "This is the first question.")
+      yield* terminal.type("nonsense\n1\nback\n")
+      assert.include(terminal.raw(), "Please type a number from 1 to")
+      assert.match(terminal.raw(), /back to the one before[^]*answer> back\n│ Question 1\/2|answer> \n?│ Question 1\/2/)
+      yield* terminal.type('2\n"back"\n')
+      const { choices } = InteractionSample.samples.Clarify.interaction.questions[0] ?? { choices: [] }
+      const result = yield* Fiber.join(asking)
+      assert(Either.isRight(result))
+      assert.deepEqual<unknown>(result.right.answer, {
+        "1": { selected: 2, text: choices[1] },
+        "2": { value: "back" }
+      })
+    })
+  )
+
   it.scoped("counts a carriage return with a newline as one line end", () =>
     Effect.gen(function* () {
       const { terminal, ask } = yield* setup()
