@@ -313,7 +313,7 @@ describe("a permission at a terminal", () => {
         yield* first.sees((text) => text.endsWith("answer>"))
         yield* hushed
         yield* first.type("p")
-        yield* first.sees((text) => text.includes("  touch made") && text.endsWith("y/n>"))
+        yield* first.sees((text) => text.includes("  exactly `touch made`") && text.endsWith("y/n>"))
         yield* hushed
         yield* first.type("y")
         yield* first.sees((text) => text.endsWith("Done.\n>"))
