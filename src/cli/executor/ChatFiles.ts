@@ -335,7 +335,7 @@ interface Mention {
 /** What begins with `@` and with a word. An address, such as `me@example.com`, has no blank before it. */
 const mentionsIn = (words: string): ReadonlyArray<Mention> =>
   Array.from(
-    words.matchAll(/(?<![^\s("'`[{<])@(?:"((?:[^"\\\n]|\\["\\]|\\(?!["\\]))+)"|([^\s"'`(),;]+))/gu),
+    words.matchAll(/(?<![^\s("'`[{<,;])@(?:"((?:[^"\\\n]|\\["\\]|\\(?!["\\]))+)"|([^\s"'`(),;]+))/gu),
     ([, quoted, plain]) => ({
       text: quoted === undefined ? (plain ?? "") : unquoted(quoted),
       isQuoted: quoted !== undefined
