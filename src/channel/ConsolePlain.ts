@@ -66,12 +66,12 @@ export const make = (options: Options): Effect.Effect<ConsoleScreen.Service, nev
     let unfinished = false
     /** Whether the prompt is the last thing on it. */
     let isInvited = false
-    /** Whether a line came where it stood, and nothing since. */
+    /** Whether an empty line came where it stood, and nothing since. */
     let isPassed = false
-    const inbox = makeLines(() => {
+    const inbox = makeLines((isEmpty) => {
       // The terminal has shown the line, and its end.
       if (isInvited) unfinished = false
-      isPassed = isInvited
+      isPassed = isInvited && isEmpty
       isInvited = false
     })
     const keys = yield* terminal.readInput
@@ -292,7 +292,7 @@ interface Entry {
 type Event = Extract<ConsoleScreen.Submitted, { readonly _tag: "Line" | "EndOfInput" | "Interrupt" }>
 
 /** The lines that were read and not yet taken. Every change is one synchronous step. */
-const makeLines = (onNext: () => void) => {
+const makeLines = (onNext: (isEmpty: boolean) => void) => {
   const entries: Array<Entry> = []
   const waiters = new Set<() => void>()
   let current = ""
@@ -322,7 +322,7 @@ const makeLines = (onNext: () => void) => {
     }
     while (who === "next" && entries[0]?.text.trim() === "") {
       entries.shift()
-      onNext()
+      onNext(true)
     }
     const at = who === "next" ? 0 : entries.findIndex(({ isEarly }) => isEarly !== true)
     const entry = entries[at]
@@ -330,7 +330,7 @@ const makeLines = (onNext: () => void) => {
     const isCutOff = who === "dialog" && entry?.finished === false
     if (entry !== undefined) entries.splice(at, 1)
     if (entry === undefined || isCutOff) return ended ? ConsoleScreen.EndOfInput() : undefined
-    if (who === "next") onNext()
+    if (who === "next") onNext(false)
     return ConsoleScreen.Line({ text: entry.text })
   }
   const take = (who: "dialog" | "next", before = Effect.void): Effect.Effect<Event> =>

@@ -111,7 +111,7 @@ describe("permissions as functions", () => {
       ]) {
         assert.match(Either.getOrThrow(Either.flip(yield* permissions(line))), /was shut down/, line)
       }
-      for (const line of ["", "show", "status", "mode", "check work"])
+      for (const line of ["", "show", "status", "mode", 'check work {"name":"a"}'])
         assert.isTrue(Either.isRight(yield* permissions(line)), line)
       assert.deepStrictEqual((yield* permissions.status).allow, ["work"])
     })

@@ -271,7 +271,8 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
           const command = OwnCommand.commandIn(submitted.text)
           if (own !== undefined && command !== undefined) {
             const running = yield* own.start(command)
-            if (waits && running !== undefined) yield* Fiber.await(running)
+            if (running === undefined) yield* prompt
+            else if (waits) yield* Fiber.await(running)
             break
           }
           const isCommand = !/^\s/.test(submitted.text) && ChatCommand.nameIn(text) !== undefined
