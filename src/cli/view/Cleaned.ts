@@ -14,7 +14,8 @@ export const make = (): Cleaned => {
       case "ThinkingDelta": {
         const words = open.get(event.sessionId) ?? TerminalText.sanitizer()
         open.set(event.sessionId, words)
-        return [{ ...event, text: words.push(event.text) }]
+        const text = words.push(event.text)
+        return [text === event.text ? event : { ...event, text }]
       }
       case "BlockEnded": {
         const rest = open.get(event.sessionId)?.end() ?? ""

@@ -102,6 +102,11 @@ const withChildren = [
 ]
 
 describe("the transcript of one agent", () => {
+  it("has nothing of a sequence that comes in pieces, and all the words around it", () => {
+    const words = ["a\x1b[3", "1mb\x1b]0;ti", "tle\x07c", "\x1b]d"]
+    assert.deepStrictEqual(shown([...working, main.begins, ...words.map(main.says), main.ends]), ["abcd"])
+  })
+
   it("prints words as they come, and calls with their ends", () => {
     const events = [
       ...working,
