@@ -133,14 +133,14 @@ export const isMasked = (value: unknown): boolean => JSON.stringify(value)?.incl
 
 // Published shapes: OpenAI and Anthropic (sk-…), GitHub (ghp_, gho_, ghs_, ghu_, ghr_, github_pat_), Google (AIza…),
 // Slack (xox?-), AWS access key ids (AKIA…), GitLab (glpat-), bearer headers and JSON web tokens; and the password in an
-// address, unless it is a placeholder or the user's name again.
+// address, also with slashes as JSON may have them, unless it is a placeholder or the user's name again.
 const tokenShapes =
-  /(?<=:\/\/([^\s/?#:]*):)(?!(?:\1|password|PASSWORD|[x.*]+|\$?\{[^}@]*\}+|\$[A-Z_]+)@|\d+,)[^\s/?#[<>"'`\\]{4,}(?=@)|\bsk-[A-Za-z0-9_-]{16,}|\bgh[pousr]_[A-Za-z0-9]{20,}|\bgithub_pat_[A-Za-z0-9_]{20,}|\bAIza[A-Za-z0-9_-]{20,}|\bxox[abprs]-[A-Za-z0-9-]{10,}|\bAKIA[A-Z0-9]{16}\b|\bglpat-[A-Za-z0-9_-]{16,}|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}|(?<=\bBearer\s)[A-Za-z0-9._~+/=-]{12,}/g
+  /(?<=:(?:\/\/|\\\/\\\/)([^\s/?#:]*):)(?!(?:\1|password|PASSWORD|[x.*]+|\$?\{[^}@]*\}+|\$[A-Z_]+)@|\d+,)[^\s/?#[<>"'`\\]{3,}(?=@)|\bsk-[A-Za-z0-9_-]{16,}|\bgh[pousr]_[A-Za-z0-9]{20,}|\bgithub_pat_[A-Za-z0-9_]{20,}|\bAIza[A-Za-z0-9_-]{20,}|\bxox[abprs]-[A-Za-z0-9-]{10,}|\bAKIA[A-Z0-9]{16}\b|\bglpat-[A-Za-z0-9_-]{16,}|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}|(?<=\bBearer\s)[A-Za-z0-9._~+/=-]{12,}/g
 
-const tokenHint = /:\/\/[^\s/?#]*@|sk-|gh[pousr]_|github_pat_|AIza|xox|AKIA|glpat-|eyJ|Bearer/
+const tokenHint = /:\\?\/\\?\/[^\s/?#]*@|sk-|gh[pousr]_|github_pat_|AIza|xox|AKIA|glpat-|eyJ|Bearer/
 
-/** Length of the shortest text that one of the shapes matches, an address: `://:` and four more with their `@`. */
-const shortestToken = 9
+/** Length of the shortest text that one of the shapes matches, an address: `://:` and three more with their `@`. */
+const shortestToken = 8
 
 /** The ways in which a longer text may write the secret. */
 const spellings = (secret: string): ReadonlyArray<string> => {
@@ -226,7 +226,7 @@ const inHint = 2
  */
 const roles = Uint8Array.from({ length: 128 }, (_, code) => {
   const character = String.fromCharCode(code)
-  return (/[\w.~+/=:-]/.test(character) ? inRun : 0) | (/[-_zKJB:]/.test(character) ? inHint : 0)
+  return (/[\w.~+/=:\\-]/.test(character) ? inRun : 0) | (/[-_zKJB:]/.test(character) ? inHint : 0)
 })
 
 const isIn = (text: string, at: number, role: number): boolean => {
@@ -250,8 +250,9 @@ const runBefore = (text: string, end: number): number => {
 
 /** Where the text ends with who is let in at an address, of whom a password may come; the text's length when nowhere. */
 const authorityAt = (text: string): number => {
-  const at = text.lastIndexOf("://") + 3
-  return at > 2 && !/[\s/?#"'`\\]/.test(text.slice(at)) ? at : text.length
+  const slashes = /^[^]*:\\?\/\\?\//.exec(text)
+  const at = slashes === null ? 0 : slashes[0].length
+  return at > 0 && !/[\s/?#"'`\\]/.test(text.slice(at)) ? at : text.length
 }
 
 const mayHint = (text: string): boolean => {

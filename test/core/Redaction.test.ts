@@ -23,7 +23,9 @@ const addresses = [
   "https://bob:$ecret99@host",
   "https://bob:{brace9@host",
   "https://bob:*star99@host",
-  "amqp://me:p@ss:w%40rd!$@[::1]:5672"
+  "amqp://me:p@ss:w%40rd!$@[::1]:5672",
+  "https:\\/\\/ann:s3cr@host",
+  "https://ann:xyz@host"
 ]
 const open = [
   "https://example.com/a:b@c",
@@ -175,7 +177,9 @@ describe("Redaction", () => {
       "see https://bob:[REDACTED]@host, now",
       "see https://bob:[REDACTED]@host, now",
       "see https://bob:[REDACTED]@host, now",
-      "see amqp://me:[REDACTED]@[::1]:5672, now"
+      "see amqp://me:[REDACTED]@[::1]:5672, now",
+      "see https:\\/\\/ann:[REDACTED]@host, now",
+      "see https://ann:[REDACTED]@host, now"
     ])
     for (const text of [...open, ...shown]) assert.strictEqual(redactor().text(text), text)
     assert.strictEqual(redactor().text("://:abcd@"), "://:[REDACTED]@")
