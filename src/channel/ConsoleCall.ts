@@ -46,7 +46,7 @@ export const make = (
 export const remembered = (style: Display.Style, interaction: Approve, whole: boolean): ReadonlyArray<string> => {
   const { approvalKey } = interaction
   if (approvalKey === "") return []
-  const key = Display.oneLine(rule(interaction), whole ? Infinity : longestKey)
+  const key = thisCommand(interaction) ?? Display.oneLine(rule(interaction), whole ? Infinity : longestKey)
   return [style.dim(`${rememberedBy(interaction)} remembered for: ${key}`)]
 }
 
@@ -57,6 +57,13 @@ export const rule = ({ approvalKey, tool }: Approve): string => {
   // A bracket of an address is written as a class of one character in a pattern.
   if (name === tool && origin !== undefined) return `any address at ${origin.replaceAll("[[]", "[")}`
   return Remembered.describe(approvalKey) ?? approvalKey
+}
+
+/** Where a rule is about the very command that stands above: it need not be read twice. */
+const thisCommand = ({ approvalKey, display }: Approve): string | undefined => {
+  const { _tag, cwd, ...exact } = Remembered.parse(approvalKey)
+  if (display?.format !== "code" || !("command" in exact) || display.details?.trim() !== exact.command) return undefined
+  return `exactly this command${cwd === "" ? "" : `, in ${Display.oneLine(cwd)}`}`
 }
 
 /** Whether a dialog of this call leaves something out that can be asked for. */

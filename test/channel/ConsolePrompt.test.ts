@@ -77,6 +77,24 @@ describe("render", () => {
     })
   )
 
+  it.effect("reads a command that stands there once, and says so of a rule about exactly that", () =>
+    Effect.gen(function* () {
+      const last = (approvalKey: string, details: string) =>
+        Effect.map(
+          InteractionSample.request(
+            approve({ approvalKey, display: { summary: `run ${details}`, details, format: "code", language: "sh" } })
+          ),
+          (request) => ConsolePrompt.render(request, look).lines.at(-1)
+        )
+      const are = "always and never are remembered for:"
+      assert.strictEqual(yield* last("make it", "make it\n"), `${are} exactly this command`)
+      assert.strictEqual(yield* last("$ make", "make"), `${are} exactly this command`)
+      assert.strictEqual(yield* last('(in "web") make it', "make it"), `${are} exactly this command, in web`)
+      assert.strictEqual(yield* last("make it", "make that"), `${are} exactly \`make it\``)
+      assert.strictEqual(yield* last("(reading) ls *", "ls"), `${are} any \`ls\` command that only reads`)
+    })
+  )
+
   it.effect("offers to keep a rule for the project, but none with a secret in it", () =>
     Effect.gen(function* () {
       const offered = (approvalKey: string) =>
