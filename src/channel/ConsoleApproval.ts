@@ -67,11 +67,11 @@ const approveAlone =
       screen,
       request,
       options,
-      (ask, { help, keys, label, lines, options: choice, title, whole = [] }) => {
+      (ask, { help, keys, label, lines, options: choice, title, whole }) => {
         const begun: Begun = {}
         // What it is about stands above the options again, in a row.
         const seen = new Once({ lines: [...lines.slice(0, 1), ...choice] })
-        const view = Effect.as(viewed(screen, title, whole), Either.left(seen))
+        const view = whole && Effect.as(viewed(screen, title, whole), Either.left(seen))
         return insist(screen, ask, { lines, label, keys }, help, (line) =>
           understood(screen, ask, request.interaction, line, { ...options, begun, help, view })
         )
@@ -81,8 +81,9 @@ const approveAlone =
 
 /** Shows a long text: over the whole terminal where one is drawn, with the question behind it; else it is printed. */
 const viewed = (screen: ConsoleScreen.Service, title: string, lines: ReadonlyArray<string>): Effect.Effect<void> =>
-  screen.reads === "lines"
-    ? screen.printLine(lines.join("\n"))
+  isByLines(screen)
+    ? // Behind a gutter, as in a dialog: quoted text must not pass for a question.
+      screen.printLine(lines.map((line) => Signs.of(screen).bar + line).join("\n"))
     : screen.page({ title, rows: (columns) => lines.flatMap((line) => Display.wrap(line, columns)) })
 
 /** What was begun of an answer to one call, by people who went back from it. */
@@ -103,7 +104,11 @@ const understood = (
     keepForProject,
     view
   }: Pick<Options, "keepForProject"> &
-    Pick<ConsolePrompt.Prompt, "help"> & { readonly begun: Begun; readonly view: Effect.Effect<Understood<never>> }
+    Pick<ConsolePrompt.Prompt, "help"> & {
+      readonly begun: Begun
+      /** Shows the whole text, where that is offered. */
+      readonly view: Effect.Effect<Understood<never>> | undefined
+    }
 ): Effect.Effect<Understood<ApproveAnswer>, Ended> => {
   // Whoever goes back sees the options once more; what is asked about stands above.
   const orBack = (
@@ -114,7 +119,8 @@ const understood = (
       keep(left?.trim() === "" ? undefined : left)
       return Effect.succeed(Either.left(new Once({ lines: help })))
     })
-  const parsed = ConsolePrompt.parse(interaction, line, { project: keepForProject !== undefined })
+  const offered = { project: keepForProject !== undefined, view: view !== undefined }
+  const parsed = ConsolePrompt.parse(interaction, line, offered)
   switch (parsed._tag) {
     case "Answered":
       return Effect.succeed(Either.right(parsed.answer))
@@ -127,7 +133,7 @@ const understood = (
     case "NeedsEdit":
       return orBack(edit(screen, ask, interaction, begun.edit), (left) => (begun.edit = left))
     case "NeedsView":
-      return view
+      return view ?? Effect.succeed(Either.left(new Once({ lines: help })))
     case "NeedsHelp":
       return Effect.succeed(Either.left(new Once({ lines: help })))
     case "NeedsProject":
@@ -175,7 +181,7 @@ const together = (
         insist(screen, ask, { lines, label, keys: ConsoleBatch.keys }, [], (line) => {
           // Only what somebody had before them when they typed was seen.
           for (const one of whole) batch.saw(one)
-          return heard(screen, ask, options, line, { items, item, batch, begun, look })
+          return heard(screen, ask, options, line, { items, item, batch, begun, look, title })
         }),
       { halt: asked?.halt, next: asked?.next, shown: asked?.shown, title }
     )
@@ -193,7 +199,8 @@ const heard = (
     begun,
     item: first,
     items,
-    look
+    look,
+    title
   }: {
     readonly begun: ReadonlyMap<ConsoleBatch.Item, Begun>
     readonly items: ReadonlyArray<ConsoleBatch.Item>
@@ -201,17 +208,17 @@ const heard = (
     readonly item: ConsoleBatch.Item
     readonly batch: ConsoleBatch.Batch
     readonly look: ConsoleBatch.Look
+    readonly title: string
   }
 ): Effect.Effect<Understood<ApproveAnswer | "singly">, Ended> => {
   const again = () => Either.left(new Once({ lines: ConsoleBatch.renderAgain(items, batch, look) }))
-  const view = (seen: ReadonlyArray<ConsoleBatch.Item>) =>
-    Effect.map(
-      Effect.forEach(seen, (one) => screen.printLine(ConsoleBatch.renderWhole(one, items, look)), { discard: true }),
-      () => {
-        for (const one of seen) batch.saw(one)
-        return again()
-      }
-    )
+  const view = (seen: ReadonlyArray<ConsoleBatch.Item>) => {
+    const lines = seen.flatMap((one) => ConsoleBatch.renderWhole(one, items, look))
+    return Effect.map(viewed(screen, title, lines), () => {
+      for (const one of seen) batch.saw(one)
+      return again()
+    })
+  }
   const one = (item: ConsoleBatch.Item, words: string): Effect.Effect<Understood<ApproveAnswer>, Ended> => {
     // A rule for the workspace would decide others that have their answer.
     const isFree = item === first && batch.answered.length === 0

@@ -166,11 +166,10 @@ export const renderAgain = (items: ReadonlyArray<Item>, batch: Batch, look: Look
   ...legend(items, batch, look)
 ]
 
-/** All of one of them, to be printed. */
-export const renderWhole = (item: Item, items: ReadonlyArray<Item>, look: Look): string => {
+/** All of one of them. */
+export const renderWhole = (item: Item, items: ReadonlyArray<Item>, look: Look): ReadonlyArray<string> => {
   const [first = "", ...others] = ConsoleCall.make(item.interaction, { ...look, whole: true }).whole()
-  // Behind a gutter, as in a dialog: quoted text must not pass for a question.
-  return [numbered(item, first, items), ...others].map((line) => look.signs.bar + line).join("\n")
+  return [numbered(item, first, items), ...others]
 }
 
 export const help: ReadonlyArray<string> = [

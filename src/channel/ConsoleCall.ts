@@ -66,9 +66,6 @@ const thisCommand = ({ approvalKey, display }: Approve): string | undefined => {
   return `exactly this command${cwd === "" ? "" : `, in ${Display.oneLine(cwd)}`}`
 }
 
-/** Whether a dialog of this call leaves something out that can be asked for. */
-export const isPartial = (interaction: Approve): boolean => isShortened(interaction) || isCut(interaction)
-
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ import { InteractionCancelled, InteractorUnavailable } from "../interaction/Inte
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import * as Interactor from "../interaction/Interactor.js"
 import * as Display from "../terminal/Display.js"
+import * as ScreenLayout from "../terminal/ScreenLayout.js"
 import * as Signs from "../terminal/Signs.js"
 import * as ConsolePrompt from "./ConsolePrompt.js"
 import * as Passing from "../interaction/Passing.js"
@@ -58,12 +59,19 @@ export const open = <I extends Interaction, A = Answer<I>>(
     title
   }: Pick<Interactor.Options<I>, "halt" | "next" | "shown"> & { readonly title?: string } = {}
 ): Effect.Effect<A, InteractionCancelled | InteractorUnavailable> =>
-  Effect.flatMap(looks(screen, request), ([now, diff, draw]) => {
-    const isPerson = screen.source === "person"
-    const project = options.keepForProject !== undefined
-    const rendered = ConsolePrompt.render(request, { color: screen.color, now, diff, draw, grouped: isPerson, project })
+  Effect.flatMap(looks(screen, request), ([now, diff, draw, columns, rows]) => {
     const style = Display.style(screen.color)
     const follows = next === undefined ? [] : [style.dim(Passing.describe(request.interaction, next))]
+    const rendered = ConsolePrompt.render(request, {
+      color: screen.color,
+      now,
+      diff,
+      draw,
+      grouped: screen.source === "person",
+      project: options.keepForProject !== undefined,
+      fits: (title, lines) =>
+        ScreenLayout.content(style, { title, question: { lines: [...follows, ...lines] } }, columns).length <= rows
+    })
     const prompt = { ...rendered, lines: [...follows, ...rendered.lines] }
     const { requestId } = request
     const cancelled = new InteractionCancelled({ requestId, by: options.principal ?? id })
@@ -121,7 +129,13 @@ export const diffLook = (screen: ConsoleScreen.Service, { interaction }: Interac
       : Effect.succeed({ signs: Signs.of(screen) })
 
 const looks = (screen: ConsoleScreen.Service, request: InteractionRequest) =>
-  Effect.all([Clock.currentTimeMillis, diffLook(screen, request), markdownLook(screen, request)])
+  Effect.all([
+    Clock.currentTimeMillis,
+    diffLook(screen, request),
+    markdownLook(screen, request),
+    screen.columns,
+    screen.rows
+  ])
 
 /** How Markdown is drawn at this screen; nothing where it is shown as it is written. */
 const markdownLook = (screen: ConsoleScreen.Service, { interaction }: InteractionRequest) =>

@@ -34,7 +34,7 @@ export interface Prompt {
   readonly help: ReadonlyArray<string>
   /** Keys that answer by themselves, with the words that they stand for. */
   readonly keys: ReadonlyMap<string, ReadonlyArray<string>>
-  /** The whole text, where `lines` show only its beginning and its end. */
+  /** The whole text, where `lines` leave something of it out, or cannot be seen at once. */
   readonly whole?: ReadonlyArray<string>
 }
 
@@ -78,6 +78,8 @@ export interface Options extends ConsoleCall.Look {
   readonly grouped?: boolean | undefined
   /** Whether a call can be allowed in this workspace from now on. Default: false. */
   readonly project?: boolean | undefined
+  /** Whether a dialog of these can be seen at once. Default: all can. */
+  readonly fits?: ((title: string, lines: ReadonlyArray<string>) => boolean) | undefined
 }
 
 /** The parameters of a call that may be edited. */
@@ -104,21 +106,26 @@ export const render = (request: InteractionRequest, options: Options): Prompt =>
   switch (interaction._tag) {
     case "Approve": {
       const { isShort, lines: body, whole } = ConsoleCall.make(interaction, options)
-      const words = [...optionsOf(interaction, options), ...(isShort ? [viewOption] : [])]
-      const first = options.grouped === true ? usual(words) : words
       const kept = ConsoleCall.remembered(style, interaction, !isShort)
-      const choice = [style.cyan(first.map(optionWord).join(" ")), ...kept]
-      return {
-        ...prompt(
-          `Allow ${Display.oneLine(interaction.tool)}?`,
-          [...agreement(style, interaction), ...body, ...choice],
-          "answer> ",
-          keysOf(first.length < words.length ? [...words, helpOption] : words)
-        ),
-        options: choice,
-        help: words.map((option) => `${optionWord(option).padEnd(10)} ${option.description}`),
-        ...(isShort ? { whole: whole() } : {})
+      const offering = (words: ReadonlyArray<ApproveOption>): Prompt => {
+        const first = options.grouped === true ? usual(words) : words
+        const choice = [style.cyan(first.map(optionWord).join(" ")), ...kept]
+        return {
+          ...prompt(
+            `Allow ${Display.oneLine(interaction.tool)}?`,
+            [...agreement(style, interaction), ...body, ...choice],
+            "answer> ",
+            keysOf(first.length < words.length ? [...words, helpOption] : words)
+          ),
+          options: choice,
+          help: words.map((option) => `${optionWord(option).padEnd(10)} ${option.description}`)
+        }
       }
+      const words = optionsOf(interaction, options)
+      const all = offering(words)
+      return isShort || options.fits?.(all.title, all.lines) === false
+        ? { ...offering([...words, viewOption]), whole: whole() }
+        : all
     }
     case "grantStageTool":
       return prompt(
@@ -230,11 +237,17 @@ export const editText = (editable: Editable): string => {
 // parsing
 // -----------------------------------------------------------------------------------------------------------------
 
+/** What a dialog offers beside the options of its request. */
+interface Offered extends Pick<Options, "project"> {
+  /** Whether the whole text can be seen. Default: false. */
+  readonly view?: boolean | undefined
+}
+
 /** What a line typed at the dialog of `interaction` means. Only the exact words allow anything. */
 export const parse = <I extends Interaction>(
   interaction: I,
   line: string,
-  options: Pick<Options, "project"> = {}
+  options: Offered = {}
 ): Parsed<Answer<I>> => {
   if (interaction._tag === "Approve") {
     // The parser fits the interaction's own tag, which the type system cannot follow back to I.
@@ -331,7 +344,7 @@ const agreement = (style: Display.Style, { needs }: Approve): ReadonlyArray<stri
 
 const viewOption: ApproveOption = { short: "v", full: "view", description: "show everything that is asked about" }
 
-const parseApprove = (interaction: Approve, line: string, options: Pick<Options, "project">): Parsed<ApproveAnswer> => {
+const parseApprove = (interaction: Approve, line: string, options: Offered): Parsed<ApproveAnswer> => {
   if (/^(?:m|more|\?|help)$/i.test(line.trim())) return NeedsHelp()
   if (/^(?:p|project)$/i.test(line.trim()) && isForProject(interaction, options)) return NeedsProject()
   const typed = PermissionOption.parse(line, {
@@ -339,11 +352,11 @@ const parseApprove = (interaction: Approve, line: string, options: Pick<Options,
     onceOnly: interaction.onceOnly
   })
   const word = line.trim().split(":")[0]?.trim().toLowerCase()
-  if (/^(?:v|view)$/i.test(line.trim()) && ConsoleCall.isPartial(interaction)) return NeedsView()
+  if (/^(?:v|view)$/i.test(line.trim()) && options.view === true) return NeedsView()
   // A word that this request does not offer counts as not understood.
   const offered = interaction.options.some((option) => option.full === word || option.short === word)
   if (Option.isNone(typed) || !offered) {
-    const view = ConsoleCall.isPartial(interaction) ? [viewOption] : []
+    const view = options.view === true ? [viewOption] : []
     const words = [...optionsOf(interaction, options), ...view].map((option) => option.short ?? option.full)
     return Again({ reason: `Please type one of ${words.join(", ")}.` })
   }

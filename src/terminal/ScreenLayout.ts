@@ -87,9 +87,14 @@ export type Reply = Data.TaggedEnum<{
 }>
 export const { Typed, Closed } = Data.taggedEnum<Reply>()
 
-/** A question before, while and after it is on the screen. */
-export interface Open {
+/** What is above an answer. */
+export interface Asked {
   readonly title: string | undefined
+  readonly question: Pick<Question, "lines">
+}
+
+/** A question before, while and after it is on the screen. */
+export interface Open extends Asked {
   readonly question: Question
   readonly reply: Deferred.Deferred<Reply>
   editor: LineEditor.LineEditor
@@ -162,7 +167,7 @@ export const searchLabel = (query: string, isFound: boolean, columns: number): s
 }
 
 /** Title and lines. Lines stand behind a gutter, so that quoted text cannot pass for a title or an answer line. */
-export const content = (style: Display.Style, { title, question }: Open, columns: number): ReadonlyArray<string> => [
+export const content = (style: Display.Style, { title, question }: Asked, columns: number): ReadonlyArray<string> => [
   ...(title === undefined ? [] : Display.wrap(Display.keepStyles(title), columns).map(style.bold)),
   ...question.lines.flatMap((line) =>
     hung(Display.keepStyles(line), Math.max(1, columns - gutter.length)).map((row) => style.dim(gutter) + row)

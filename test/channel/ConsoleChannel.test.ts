@@ -104,6 +104,32 @@ describe("ConsoleChannel", () => {
     })
   )
 
+  for (const rows of [16, 60])
+    it.scoped(`shows all of a call to who cannot see it at once, in ${rows} rows`, () =>
+      Effect.gen(function* () {
+        const { terminal, ask, say } = yield* setup(undefined, { columns: 60, rows })
+        const lines = Array.from({ length: 12 }, (_, index) => `echo step ${index}`)
+        const asking = yield* ask(
+          new Interaction.Approve({
+            ...samples.Approve.interaction,
+            display: { details: lines.join("\n"), format: "code" }
+          })
+        )
+        const isCut = rows === 16
+        assert.strictEqual(terminal.screen().join("\n").includes("more rows above"), isCut)
+        assert.strictEqual(terminal.screen().join("\n").includes("[v]iew"), isCut)
+        yield* say("v")
+        assert.strictEqual(terminal.screen().join("\n").includes("waits for you"), isCut)
+        assert.strictEqual(terminal.screen().join("\n").includes("Please type one of"), !isCut)
+        if (isCut) for (const line of lines) assert.include(terminal.screen(), line)
+        yield* terminal.press("q")
+        yield* TestClock.adjust("250 millis")
+        if (!isCut) yield* terminal.press("backspace")
+        yield* say("y")
+        assert.deepStrictEqual((yield* Fiber.join(asking)).answer, { decision: "allow", scope: "once" })
+      })
+    )
+
   it.scoped("has nothing more to show of a short call", () =>
     Effect.gen(function* () {
       const { terminal, ask, say } = yield* setup()

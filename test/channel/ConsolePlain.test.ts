@@ -162,7 +162,7 @@ describe("a plain console", () => {
       yield* terminal.settle
       assert.notInclude(terminal.raw(), "echo step 100\n")
       yield* terminal.type("v\n")
-      assert.include(terminal.raw(), details)
+      assert.include(terminal.raw(), details.replaceAll(/^/gm, "│ "))
       assert.isTrue(
         terminal
           .raw()
