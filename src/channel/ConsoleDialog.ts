@@ -69,6 +69,7 @@ export const open = <I extends Interaction, A = Answer<I>>(
       draw,
       grouped: screen.source === "person",
       project: options.keepForProject !== undefined,
+      menus: hasMenus(screen),
       fits: (title, lines) =>
         ScreenLayout.content(style, { title, question: { lines: [...follows, ...lines] } }, columns).length <= rows
     })
@@ -116,6 +117,9 @@ export const open = <I extends Interaction, A = Answer<I>>(
 
 const isAtEnd = (ended: unknown): ended is ConsoleScreen.DialogClosed =>
   ended instanceof ConsoleScreen.DialogClosed && ended.by === "end of input"
+
+/** Whether choices can be walked through: not where lines are read. */
+export const hasMenus = ({ reads }: ConsoleScreen.Service): boolean => reads !== "lines"
 
 /** How diffs look at this screen. Colours of code are loaded for the first of them. */
 export const diffLook = (screen: ConsoleScreen.Service, { interaction }: InteractionRequest) =>
@@ -179,7 +183,8 @@ export const insist = <A>(
         const reasons = meant === undefined ? [understood.left] : [meant, understood.left]
         const lines = [...reasons.map((reason) => style.yellow(Display.reveal(reason))), ...again]
         // Keys typed ahead must not answer a question of authority. A text, and above all a secret, must not lose any.
-        return go({ ...question, lines, followUp: question.paste === "insert" }, nonsense + 1)
+        const menu = question.menu && { ...question.menu, isKept: true }
+        return go({ ...question, lines, menu, followUp: question.paste === "insert" }, nonsense + 1)
       })
     )
   return go(question, 0)

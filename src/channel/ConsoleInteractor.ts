@@ -15,7 +15,7 @@ import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import * as Interactor from "../interaction/Interactor.js"
 import * as Question from "../interaction/Question.js"
 import * as ConsoleApproval from "./ConsoleApproval.js"
-import { id, insist, open, Withdrawn, type Ended } from "./ConsoleDialog.js"
+import { hasMenus, id, insist, open, Withdrawn, type Ended } from "./ConsoleDialog.js"
 import * as ConsoleForm from "./ConsoleForm.js"
 import type { Options } from "./ConsoleOptions.js"
 import * as ConsolePrompt from "./ConsolePrompt.js"
@@ -86,8 +86,8 @@ const handler =
       screen,
       request,
       options,
-      (ask, { help, keys, label, lines }) =>
-        insist(screen, ask, { ...look, lines, label, keys }, help, (line) => {
+      (ask, { help, keys, label, lines, menu }) =>
+        insist(screen, ask, { ...look, lines, label, keys, menu }, help, (line) => {
           const parsed: ConsolePrompt.Parsed<Answer<I>> = ConsolePrompt.parse(request.interaction, line)
           switch (parsed._tag) {
             case "Answered":
@@ -151,7 +151,9 @@ const clarify =
             const question = questions[number - 1]
             if (question === undefined) return answers
             const hasBack = total > 1 && !question.choices.some((choice) => isBack(choice))
-            const lines = ConsolePrompt.renderQuestion(question, number, total, screen)
+            const menu = hasMenus(screen) ? ConsolePrompt.questionMenu(question) : undefined
+            const look = { color: screen.color, menus: menu !== undefined }
+            const lines = ConsolePrompt.renderQuestion(question, number, total, look)
             const at = number
             yield* FormProgress.tell({ number, total })
             const answer = yield* insist<Question.QuestionAnswer | "back">(
@@ -163,6 +165,7 @@ const clarify =
                 paste: question.question_type === "free_text" ? "insert" : "draft",
                 commands: true,
                 keys: ConsolePrompt.questionKeys(question),
+                menu,
                 followUp: number > 1 || isAgain
               },
               [],

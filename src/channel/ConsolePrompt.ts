@@ -19,6 +19,7 @@ import * as PermissionOption from "../interaction/PermissionOption.js"
 import type { Question } from "../interaction/Question.js"
 import * as TypedAnswer from "../interaction/TypedAnswer.js"
 import * as Display from "../terminal/Display.js"
+import * as Menu from "../terminal/Menu.js"
 import * as ConsoleCall from "./ConsoleCall.js"
 
 /** A dialog that is ready to be drawn. */
@@ -34,6 +35,8 @@ export interface Prompt {
   readonly help: ReadonlyArray<string>
   /** Keys that answer by themselves, with the words that they stand for. */
   readonly keys: ReadonlyMap<string, ReadonlyArray<string>>
+  /** What can be taken by arrows, where choices do not stand among the lines. */
+  readonly menu?: Menu.Menu
   /** The whole text, where `lines` leave something of it out, or cannot be seen at once. */
   readonly whole?: ReadonlyArray<string>
 }
@@ -78,6 +81,8 @@ export interface Options extends ConsoleCall.Look {
   readonly grouped?: boolean | undefined
   /** Whether a call can be allowed in this workspace from now on. Default: false. */
   readonly project?: boolean | undefined
+  /** Whether choices have a menu, and do not stand among the lines. Default: false. */
+  readonly menus?: boolean | undefined
   /** Whether a dialog of these can be seen at once. Default: all can. */
   readonly fits?: ((title: string, lines: ReadonlyArray<string>) => boolean) | undefined
 }
@@ -156,13 +161,16 @@ export const render = (request: InteractionRequest, options: Options): Prompt =>
       return prompt("Please clarify", foreign(interaction.context), "answer> ")
     case "Ask":
       return prompt("A question", foreign(interaction.prompt), "answer> ")
-    case "Select":
-      return prompt(
+    case "Select": {
+      const { menus = false } = options
+      const select = prompt(
         "A choice",
-        [...foreign(interaction.prompt), ...numbered(style, interaction.options)],
+        [...foreign(interaction.prompt), ...(menus ? [] : Menu.numbered({ labels: interaction.options }, style))],
         `1-${interaction.options.length}> `,
         numberKeys(interaction.options.length)
       )
+      return menus ? { ...select, menu: { labels: interaction.options } } : select
+    }
     case "Confirm":
       return prompt("Yes or no?", foreign(interaction.prompt), interaction.default ? "Y/n> " : "y/N> ", yesNo)
     case "Elicit":
@@ -196,21 +204,27 @@ export const renderQuestion = (
   question: Question,
   number: number,
   total: number,
-  options: { readonly color: boolean }
+  { color, menus = false }: Pick<Options, "color" | "menus">
 ): ReadonlyArray<string> => {
-  const style = Display.style(options.color)
+  const style = Display.style(color)
   const hint = {
     free_text: question.required ? "type an answer" : "type an answer, or nothing to skip",
-    single_choice: "type a number or a choice",
-    multiple_choice: "type numbers or choices, separated by commas"
+    single_choice: `${menus ? "arrows and Enter, or " : ""}type a number or a choice`,
+    multiple_choice: `${menus ? "arrows, space and Enter, or " : ""}type numbers or choices, separated by commas`
   }[question.question_type]
   return [
     style.bold(`Question ${number}/${total} [${question.required ? "required" : "optional"}]`),
     ...foreign(question.text),
-    ...numbered(style, question.choices, question.default_choice),
+    ...(menus ? [] : Menu.numbered({ labels: question.choices, preset: question.default_choice }, style)),
     style.dim(`${hint}${number > 1 ? "; back to the one before" : ""}; cancel ends all questions`)
   ]
 }
+
+/** What can be taken by arrows at one question of a form. */
+export const questionMenu = ({ choices, default_choice, question_type }: Question): Menu.Menu | undefined =>
+  question_type === "free_text"
+    ? undefined
+    : { labels: choices, preset: default_choice, several: question_type === "multiple_choice" }
 
 /** The keys that answer one question of a form by themselves. */
 export const questionKeys = ({ choices, question_type }: Question): ReadonlyMap<string, ReadonlyArray<string>> =>
@@ -376,12 +390,6 @@ const optionWord = ({ short, full }: ApproveOption): string => {
   if (short === undefined) return full
   return full.startsWith(short) ? `[${short}]${full.slice(short.length)}` : `[${short}] ${full}`
 }
-
-const numbered = (style: Display.Style, choices: ReadonlyArray<string>, preset?: number): ReadonlyArray<string> =>
-  choices.map((choice, index) => {
-    const line = `${index + 1}. ${Display.oneLine(choice)}`
-    return index + 1 === preset ? `${line} ${style.dim("(default)")}` : line
-  })
 
 const expiry = (left: number): string => {
   if (left <= 0) return "the code has expired"

@@ -48,6 +48,7 @@ import type { Text } from "../terminal/Pager.js"
 import type { Offers } from "../terminal/Picker.js"
 
 export type { Footer, Live, Question, Status } from "../terminal/ScreenLayout.js"
+export type { Menu } from "../terminal/Menu.js"
 export type { Text } from "../terminal/Pager.js"
 export type { Choice, Offer, Offers } from "../terminal/Picker.js"
 

@@ -1,8 +1,9 @@
-/** What is being typed at a question: its editor, and the list of one that has choices. A key changes the mark in place. */
+/** What is being typed at a question: its editor, and the list or menu of one that has choices. A key changes the mark in place. */
 import type { UserInput } from "@effect/platform/Terminal"
 import * as Data from "effect/Data"
 import * as ChoiceList from "./ChoiceList.js"
 import * as LineEditor from "./LineEditor.js"
+import * as Menu from "./Menu.js"
 import * as Picker from "./Picker.js"
 import * as ScreenLayout from "./ScreenLayout.js"
 
@@ -10,7 +11,7 @@ import * as ScreenLayout from "./ScreenLayout.js"
 export type Outcome = Data.TaggedEnum<{
   /** Also where only the mark has moved. */
   readonly Edited: { readonly editor: LineEditor.LineEditor }
-  readonly Picked: { readonly text: string }
+  readonly Picked: { readonly text: string; readonly shown: string }
   /** `shown` is the text as it stood on the screen. */
   readonly Submitted: { readonly text: string; readonly shown: string }
   readonly Unused: {}
@@ -29,9 +30,16 @@ export const takesCommands = ({ commands, paste }: ScreenLayout.Question): boole
 export const press = (current: ScreenLayout.Open, input: UserInput): Outcome => {
   const listing = ScreenLayout.listingOf(current)
   const picked = listing === undefined ? Picker.Unused() : ChoiceList.press(listing, input)
-  if (picked._tag === "Taken") return Picked({ text: picked.choice.text })
+  if (picked._tag === "Taken") return Picked({ text: picked.choice.text, shown: picked.choice.text })
   if (picked._tag === "Moved") {
     current.at = picked.picker.at
+    return Edited({ editor: current.editor })
+  }
+  const { menu } = current.question
+  const taken = menu === undefined ? Menu.Unused() : Menu.press(menu, current.marks, current.editor.text, input)
+  if (taken._tag === "Taken") return Picked(taken)
+  if (taken._tag === "Moved") {
+    current.marks = taken.marks
     return Edited({ editor: current.editor })
   }
   return LineEditor.match(LineEditor.press(current.editor, input), {
@@ -44,9 +52,14 @@ export const press = (current: ScreenLayout.Open, input: UserInput): Outcome => 
   })
 }
 
-/** Takes back what was typed. False where nothing was. */
+/** Takes back what was typed, or else what was marked. False where neither was. */
 export const clear = (current: ScreenLayout.Open): boolean => {
-  if (current.editor.text === (current.question.initial ?? "")) return false
+  const { initial = "", menu } = current.question
+  if (current.editor.text === initial) {
+    if (menu === undefined || Menu.isUntouched(menu, current.marks)) return false
+    current.marks = Menu.marks(menu)
+    return true
+  }
   current.editor = LineEditor.make(current.question.initial)
   current.at = 0
   return true

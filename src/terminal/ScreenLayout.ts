@@ -9,6 +9,7 @@ import * as ChoiceList from "./ChoiceList.js"
 import * as Display from "./Display.js"
 import * as LineEditor from "./LineEditor.js"
 import type { View } from "./LiveRegion.js"
+import * as Menu from "./Menu.js"
 import type { Choice } from "./Picker.js"
 import { reset } from "./Style.js"
 import { styles } from "./TerminalText.js"
@@ -65,6 +66,11 @@ export interface Question {
    * or a number is sent at once, the typed words are. Without a screen it is a numbered list above the question.
    */
   readonly choices?: ReadonlyArray<Choice> | undefined
+  /**
+   * What can be taken by arrows and Enter where nothing is typed; the answer is its number. Without a screen there is none: the
+   * lines of the question say it.
+   */
+  readonly menu?: Menu.Menu | undefined
   /** Where pasted text goes. Default: to the draft. `insert` is for questions that want a text. */
   readonly paste?: "draft" | "insert" | undefined
   /** Keys that answer by themselves, in small letters, with the words that they stand for. Default: none. */
@@ -100,6 +106,8 @@ export interface Open extends Asked {
   editor: LineEditor.LineEditor
   /** Index, among the choices that fit what is typed, of the marked one. */
   at: number
+  /** What was done to its menu. */
+  marks: Menu.Marks
   /** Milliseconds since the epoch; `Infinity` before it can be seen. */
   seenAt: number
   /** Whether keys still belong to a run of keys that began before the question was drawn. */
@@ -125,6 +133,7 @@ export const open = (title: string | undefined, question: Question, reply: Defer
   reply,
   editor: LineEditor.make(question.initial),
   at: 0,
+  marks: Menu.marks(question.menu),
   seenAt: Infinity,
   run: false,
   blind: false,
@@ -175,13 +184,13 @@ export const content = (style: Display.Style, { title, question }: Asked, column
 ]
 
 /** The rows of a dialog. A dialog that is too high was printed above; then only its title and last rows are drawn. */
-export const dialogRows = (
+const dialogRows = (
   style: Display.Style,
   dialog: Open,
   size: { readonly columns: number; readonly rows: number }
 ): ReadonlyArray<string> => {
   const rows = content(style, dialog, size.columns)
-  const room = Math.max(1, size.rows - reserved)
+  const room = roomFor(dialog, size)
   if (rows.length <= room) return rows
   // What it is about stands first: a title, and the file or the beginning of the command.
   const begun = room < 4 ? 0 : room < 12 ? 1 : 3
@@ -190,6 +199,22 @@ export const dialogRows = (
   const kept = rest.slice(Math.max(0, rest.length - (room - first.length - 1)))
   const more = Display.truncate(`… ${rest.length - kept.length} more rows above`, size.columns - 1)
   return [...first, style.dim(more), ...kept]
+}
+
+/** Whether a dialog has more rows above its answer than can be seen. */
+export const isTooHigh = (
+  style: Display.Style,
+  dialog: Open,
+  size: { readonly columns: number; readonly rows: number }
+): boolean => content(style, dialog, size.columns).length > roomFor(dialog, size)
+
+/** How many rows there are above the answer: a menu below it has a third of them, if it needs so many. */
+const roomFor = (
+  { question: { menu } }: Open,
+  { columns, rows }: { readonly columns: number; readonly rows: number }
+): number => {
+  const below = menu === undefined ? 0 : Math.min(Menu.heightOf(menu, columns), Math.floor(rows / 3))
+  return Math.max(1, rows - reserved - below)
 }
 
 /** What a key waits for that would answer by itself at another time, and why. */
@@ -225,9 +250,15 @@ export const dialogView = (
   if (long) rows.push(...Display.wrap(label.trimEnd(), columns).map(style.bold))
   const view = withEditor(rows, dialog.editor, { prompt: style.bold(long ? around.usual : label), columns, hidden })
   const listing = listingOf(dialog)
-  if (listing === undefined) return view
-  const room = Math.max(1, size.rows - 1 - view.rows.length)
-  return { ...view, rows: [...view.rows, ...ChoiceList.rows(listing, style, { columns, rows: room })] }
+  const { menu } = dialog.question
+  const room = { columns, rows: Math.max(1, size.rows - 1 - view.rows.length) }
+  const below =
+    menu !== undefined
+      ? Menu.rows(menu, dialog.marks, dialog.editor.text, style, room)
+      : listing === undefined
+        ? []
+        : ChoiceList.rows(listing, style, room)
+  return { ...view, rows: [...view.rows, ...below] }
 }
 
 /** What stands in the answer; nothing of a secret. */
@@ -253,7 +284,7 @@ export const withFooter = (
 
 /** The lines that stay of a question with its reply. */
 export const record = (style: Display.Style, current: Open, reply: Reply, columns: number): string => {
-  const { label, hidden } = current.question
+  const { hidden, label, menu } = current.question
   const answer =
     reply._tag === "Closed"
       ? style.dim(reply.by === "escape" ? "(back)" : "(cancelled)")
@@ -261,7 +292,9 @@ export const record = (style: Display.Style, current: Open, reply: Reply, column
         ? style.dim("(hidden)")
         : Display.reveal(reply.shown)
   const above = current.printed ? [] : content(style, current, columns)
-  return [...above, `${style.bold(label)}${answer}`, ""].join("\n")
+  const lines = menu === undefined || menu.isKept === true ? [] : Menu.numbered(menu, style)
+  const choices = content(style, { title: undefined, question: { lines } }, columns)
+  return [...above, ...choices, `${style.bold(label)}${answer}`, ""].join("\n")
 }
 
 /** The line that stays of a question that was taken away. */

@@ -181,7 +181,7 @@ export const make = (options: Options) => {
         options.onCommand(text)
         return lines(style.bold(prompt) + Display.reveal(text))
       },
-      Picked: ({ text }) => settle(current, Typed({ text, shown: text })),
+      Picked: ({ shown, text }) => settle(current, Typed({ text, shown })),
       Unused: () => ""
     })
   }
@@ -447,8 +447,7 @@ export const make = (options: Options) => {
       next.blind = next.question.followUp === true && answerKey.isGiven()
       dialog = next
       between = true
-      const rows = ScreenLayout.dialogRows(style, next, { columns: size.columns, rows: Infinity })
-      next.printed = rows.length > size.rows - ScreenLayout.reserved
+      next.printed = ScreenLayout.isTooHigh(style, next, size)
       if (pager !== undefined) direct += drawPager()
       const whole = next.printed ? lines(ScreenLayout.content(style, next, size.columns).join("\n")) : ""
       const noted = direct

@@ -263,10 +263,10 @@ describe("ConsoleChannel", () => {
         "│ before we start",
         "│ Question 1/2 [required]",
         "│ Which database?",
-        "│ 1. postgres",
-        "│ 2. sqlite (default)",
-        "│ type a number or a choice; cancel ends all questions",
-        "answer>"
+        "│ arrows and Enter, or type a number or a choice; cancel ends all questions",
+        "answer>",
+        "  1. postgres",
+        "› 2. sqlite (default)"
       ])
       assert.deepStrictEqual(told, ["displayed 1/2"])
       yield* say("3")
@@ -283,6 +283,21 @@ describe("ConsoleChannel", () => {
         "displayed 2/2",
         'answered 2 {"value":"because"}'
       ])
+    })
+  )
+
+  it.scoped("chooses nothing by Enter alone, and what is marked by arrows", () =>
+    Effect.gen(function* () {
+      const { terminal, ask, say } = yield* setup()
+      const asking = yield* ask(new Interaction.Select({ prompt: "Which?", options: ["red", "green"] }))
+      assert.deepStrictEqual(terminal.screen(), ["A choice", "│ Which?", "1-2>", "  1. red", "  2. green"])
+      yield* say("")
+      assert.isNull(asking.unsafePoll())
+      yield* terminal.press("up")
+      assert.deepStrictEqual(terminal.screen().slice(-3), ["1-2>", "  1. red", "› 2. green"])
+      yield* say("")
+      assert.strictEqual((yield* Fiber.join(asking)).answer, 1)
+      assert.include(terminal.screen(), "1-2> green")
     })
   )
 
