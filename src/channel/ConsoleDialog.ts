@@ -78,8 +78,9 @@ export const open = <I extends Interaction, A = Answer<I>>(
     const cancelled = new InteractionCancelled({ requestId, by: options.principal ?? id })
     const { atEnd } = options
     /** The dialog stays until the halt takes it away: nobody hears of the end of input before, and ends more than the turn. */
+    const staysOpen = halt !== undefined && atEnd !== undefined
     const orHalt = <A, E>(asked: Effect.Effect<A, E | ConsoleScreen.DialogClosed>) =>
-      halt === undefined || atEnd === undefined
+      !staysOpen
         ? asked
         : Effect.catchIf(asked, isAtEnd, () => Effect.zipRight(Effect.flatMap(atEnd, halt), Effect.never))
     return screen
@@ -87,7 +88,7 @@ export const open = <I extends Interaction, A = Answer<I>>(
         // The dialog of something else may have stood before it: the time begins here.
         Effect.flatMap(shown ?? Effect.succeed(undefined), (until) => {
           const asker = (question: ConsoleScreen.Question) => {
-            const asked = orHalt(ask(until === undefined ? question : { ...question, until }))
+            const asked = orHalt(ask({ ...question, until, staysOpen }))
             // A text that belongs to an answer may be any word.
             if (next === undefined || question.back === true) return asked
             return Effect.filterOrFail(

@@ -14,6 +14,7 @@
  *  the rest of that key's word: typed where it comes, but answers and sends nothing; its Enter takes it away
  *  a line for the program, such as `/help`: goes to it, and the dialog stays
  *  ctrl-c: clears what is typed; else closes the dialog, and sends an Interrupt to the reader of the lines
+ *  ctrl-d: where nothing is typed, as escape out of a text; else leaves the program, at a question that may stay open
  *  escape: out of a text, or back to the question before it; else as ctrl-c, but never more
  * ```
  *
@@ -67,7 +68,7 @@ export type Submitted = Data.TaggedEnum<{
   readonly Escape: {}
   /** Ctrl with `o` or `t`: to open, or to fold, what was shown in brief. */
   readonly Shortcut: { readonly key: string }
-  /** Ctrl-D where nothing is typed, also at a question, which it closes; or the end of input. */
+  /** Ctrl-D where nothing is typed, also at a question, which it closes, or which stays open; or the end of input. */
   readonly EndOfInput: {}
 }>
 /**

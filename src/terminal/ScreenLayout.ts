@@ -77,6 +77,11 @@ export interface Question {
   readonly keys?: ReadonlyMap<string, ReadonlyArray<string>> | undefined
   /** Escape leads back to the question before this one. Default: false. */
   readonly back?: boolean | undefined
+  /**
+   * Ctrl-D where nothing is typed leaves it open: the reader of lines hears of that once the dialog is over, or at the next
+   * Ctrl-D. Default: the reader hears first, and the question is closed.
+   */
+  readonly staysOpen?: boolean | undefined
   /** Lines for the program are taken as such. Default: unless the question wants a text. */
   readonly commands?: boolean | undefined
   /** Milliseconds since the epoch, after which the question is withdrawn: shown as the time that is left. */
@@ -269,6 +274,19 @@ export const typed = ({ editor, question }: Open): string | undefined =>
 export const listingOf = ({ at, editor, question }: Open): ChoiceList.Listing | undefined =>
   question.choices === undefined ? undefined : { choices: question.choices, typed: editor.text, at }
 
+/** What changes all the time, above everything else, where there is room. */
+export const withLive = (
+  below: View,
+  live: Live | undefined,
+  { columns, rows }: { readonly columns: number; readonly rows: number }
+): View => {
+  const room = rows - 1 - below.rows.length
+  const above = live === undefined || room < 1 ? [] : live(columns, room).slice(-room)
+  return above.length === 0
+    ? below
+    : { rows: [...above, ...below.rows], row: above.length + below.row, column: below.column }
+}
+
 /** The footer below everything else, unless the terminal is so low that the draft needs its row. */
 export const withFooter = (
   style: Display.Style,
@@ -282,12 +300,20 @@ export const withFooter = (
   return { ...view, rows: [...view.rows, style.dim(Display.truncate(Display.oneLine(text), size.columns - 1))] }
 }
 
+/** The lines that stay of what was sent from the prompt. */
+export const sent = (style: Display.Style, prompt: string, text: string): string =>
+  style.bold(prompt) +
+  Display.reveal(text)
+    .split("\n")
+    .join("\n" + " ".repeat(Display.width(prompt)))
+
 /** The lines that stay of a question with its reply. */
 export const record = (style: Display.Style, current: Open, reply: Reply, columns: number): string => {
   const { hidden, label, menu } = current.question
+  const left = current.question.staysOpen === true ? "(left open)" : "(cancelled)"
   const answer =
     reply._tag === "Closed"
-      ? style.dim(reply.by === "escape" ? "(back)" : "(cancelled)")
+      ? style.dim(reply.by === "escape" ? "(back)" : reply.by === "end of input" ? left : "(cancelled)")
       : hidden === true
         ? style.dim("(hidden)")
         : Display.reveal(reply.shown)

@@ -43,6 +43,8 @@ export interface ScreenState extends ReturnType<typeof make> {}
 /** Keys that mean the same everywhere, with Ctrl: they open and fold what was shown in brief. */
 const shortcuts: ReadonlySet<string> = new Set(["o", "t"])
 
+const isEnd = ({ key }: UserInput): boolean => key.ctrl && key.name === "d"
+
 /** Milliseconds after which a single key may answer. */
 const alone = 500
 
@@ -86,19 +88,14 @@ export const make = (options: Options) => {
   let held: Array<Typing> = []
   /** When escape last had an effect in a dialog: pressed once too often it must not have another. */
   let escaped = -Infinity
+  /** Somebody has left by a question that stays open. */
+  let leaving = false
   let ended = false
   let closed = false
 
   // ---- drawing
 
-  const view = (now: number): LiveRegion.View => {
-    const below = bottom(now)
-    const room = size.rows - 1 - below.rows.length
-    const above = live === undefined || room < 1 ? [] : live(size.columns, room).slice(-room)
-    return above.length === 0
-      ? below
-      : { rows: [...above, ...below.rows], row: above.length + below.row, column: below.column }
-  }
+  const view = (now: number): LiveRegion.View => ScreenLayout.withLive(bottom(now), live, size)
   /** The status, and the draft with what stands below it, or a dialog. */
   const bottom = (now: number): LiveRegion.View => {
     const { columns } = size
@@ -157,9 +154,10 @@ export const make = (options: Options) => {
   const pressDialog = (current: Open, typed: UserInput, part: AnswerKey.Part, now: number): string => {
     const { question } = current
     const input = DialogLine.keyOf(question, typed)
-    if (input.key.ctrl && input.key.name === "d" && current.editor.text === "") {
-      // The program hears first that they leave.
-      if (question.back !== true) options.onEndOfInput()
+    if (isEnd(input) && current.editor.text === "") {
+      leaving = question.back !== true && question.staysOpen === true
+      // The program hears first that they leave, unless it would close what stays open.
+      if (question.back !== true && !leaving) options.onEndOfInput()
       return settle(current, Closed({ by: question.back === true ? "escape" : "end of input" }))
     }
     // The last of several keys that were typed on without a look at this question.
@@ -224,12 +222,7 @@ export const make = (options: Options) => {
       Submitted: ({ shown, text }) => {
         if (text.trim() === "") return ""
         options.onLine(text)
-        return lines(
-          style.bold(prompt) +
-            Display.reveal(shown)
-              .split("\n")
-              .join("\n" + " ".repeat(Display.width(prompt)))
-        )
+        return lines(ScreenLayout.sent(style, prompt, shown))
       }
     })
   }
@@ -336,11 +329,17 @@ export const make = (options: Options) => {
     let printed = ""
     for (const [input, at] of typed) {
       const waits = between && dialog === undefined && !(input.key.ctrl && input.key.name === "c")
-      if (waits) held.push([input, at])
+      if (leaving && isEnd(input)) leave()
+      else if (waits) held.push([input, at])
       else printed += pressOne(input, at)
     }
     putPasted(false)
     return printed
+  }
+  /** Tells that somebody has left, where that is not told yet. */
+  const leave = (): void => {
+    if (leaving) options.onEndOfInput()
+    leaving = false
   }
   const release = (): string => {
     const waiting = held
@@ -480,6 +479,7 @@ export const make = (options: Options) => {
     finish: (withdrawn: boolean, now: number): string => {
       between = false
       if (withdrawn) held = []
+      leave()
       return print(release(), now)
     },
     /** The input has ended: closes what is open, for good. */

@@ -342,6 +342,30 @@ describe("ConsoleChannel", () => {
     })
   )
 
+  it.scoped.each([...InteractionSample.kinds])(
+    "halts for %s at Ctrl-D where that is said, and leaves it open",
+    (kind) =>
+      Effect.gen(function* () {
+        const { interactor, screen, terminal } = yield* setup({ atEnd: Effect.succeed("It stays open.") })
+        const said: Array<string> = []
+        const halt = (detail: string) => Effect.sync(() => void said.push(detail))
+        const request = yield* InteractionSample.request(samples[kind].interaction)
+        const next = yield* Effect.fork(screen.next)
+        const asking = yield* Effect.fork(interactor.request(request, { halt }))
+        yield* terminal.settle
+        yield* TestClock.adjust("250 millis")
+        yield* terminal.press("d", { ctrl: true })
+        assert.deepStrictEqual(said, ["It stays open."])
+        assert.isNull(asking.unsafePoll())
+        // Nobody else hears of it before the halt has taken the question away, or before they leave once more.
+        assert.isNull(next.unsafePoll())
+        if (kind === "Approve") yield* terminal.press("d", { ctrl: true })
+        else yield* Fiber.interrupt(asking)
+        assert.deepStrictEqual(yield* Fiber.join(next), ConsoleScreen.EndOfInput())
+        assert.match(terminal.screen().join("\n"), /\(left open\)/)
+      })
+  )
+
   it.scoped("cancels with Ctrl-C, and the executor hears of it", () =>
     Effect.gen(function* () {
       const { terminal, screen, ask } = yield* setup()

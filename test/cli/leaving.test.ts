@@ -7,11 +7,11 @@ const command = (line: string) => ({ tools: [{ name: "run_command", params: { co
 const hushed = Effect.sleep("700 millis")
 
 describe("whoever leaves at a terminal", () => {
-  it.scopedLive("quits by Ctrl-D at a question too, which is told to no model; a comment is left first", () =>
+  it.scopedLive("quits by Ctrl-D at a question too, which stays open and is asked again; a comment is left first", () =>
     Effect.gen(function* () {
       const place = yield* Program.place
       const model = yield* place.script(command("touch made"), { text: "the model went on" })
-      const screen = yield* Pseudo.start(place, ["chat", "--model", model])
+      const screen = yield* Pseudo.start(place, ["chat", "--model", model], { columns: 300 })
       yield* screen.sees((text) => text.includes("Commands run unconfined") || text.endsWith(">"))
       yield* screen.type("go\r")
       yield* screen.sees((text) => text.endsWith("answer>"))
@@ -22,8 +22,58 @@ describe("whoever leaves at a terminal", () => {
       yield* screen.sees((text) => text.includes("comment> (back)") && text.endsWith("answer>"))
       yield* hushed
       yield* screen.type("\x04")
-      assert.strictEqual(yield* screen.exit, 0)
+      assert.strictEqual(yield* screen.exit, 3)
+      assert.include(screen.everything(), "answer> (left open)")
+      assert.include(screen.everything(), "It stays open: assent chat --continue asks again")
       assert.include(screen.everything(), "To go on: assent chat --resume")
+      assert.notMatch(screen.everything(), /the model went on|withdrawn/)
+      assert.isFalse(yield* place.exists("workspace/made"))
+      const again = yield* Pseudo.start(place, ["chat", "--continue"])
+      yield* again.sees((text) => text.includes("Allow run_command?") && text.endsWith("answer>"))
+      yield* hushed
+      yield* again.type("y")
+      yield* again.sees((text) => text.includes("the model went on"))
+      assert.isTrue(yield* place.exists("workspace/made"))
+    })
+  )
+
+  it.scopedLive("halts a run by Ctrl-D at its question, as where nobody is there", () =>
+    Effect.gen(function* () {
+      const place = yield* Program.place
+      const model = yield* place.script(command("touch made"), { text: "the model went on" })
+      const screen = yield* Pseudo.start(place, ["run", "--model", model, "go"])
+      yield* screen.sees((text) => text.endsWith("answer>"))
+      yield* hushed
+      yield* screen.type("\x04")
+      assert.strictEqual(yield* screen.exit, 3)
+      assert.include(screen.everything(), "assent chat --continue")
+      assert.notMatch(screen.everything(), /the model went on|withdrawn|denied/)
+      assert.include((yield* place.call(["sessions", "waiting"])).stdout, "run_command")
+    })
+  )
+
+  it.scopedLive("waits at that question for tools that run, and not after a second Ctrl-D", () =>
+    Effect.gen(function* () {
+      const place = yield* Program.place
+      yield* place.write("config/permissions.json", { whitelist: { patterns: ["sleep 1000"] } })
+      const model = yield* place.script(
+        {
+          tools: [
+            { name: "run_command", params: { command: "sleep 1000" } },
+            { name: "run_command", params: { command: "touch made" } }
+          ]
+        },
+        { text: "the model went on" }
+      )
+      const screen = yield* Pseudo.start(place, ["chat", "--model", model])
+      yield* screen.sees((text) => /^>/m.test(text))
+      yield* screen.type("go\r")
+      yield* screen.sees((text) => text.endsWith("answer>"))
+      yield* hushed
+      yield* screen.type("\x04")
+      yield* screen.sees((text) => text.includes("(left open)"))
+      yield* screen.type("\x04")
+      yield* screen.exit
       assert.notInclude(screen.everything(), "the model went on")
       assert.isFalse(yield* place.exists("workspace/made"))
     })

@@ -97,7 +97,7 @@ export const run = (invocation: Arguments.Invocation) =>
         current,
         ConsoleChannel.make({
           ...Channels.consoleOptions(current),
-          ...(plans.length === 1 && !interactive ? { atEnd: Effect.sync(() => kept.atEnd) } : {}),
+          ...(plans.length === 1 ? { atEnd: Effect.sync(() => kept.atEnd) } : {}),
           principal,
           meant: ChatCommand.notOne
         })

@@ -113,7 +113,7 @@ export const run = (invocation: Arguments.Invocation) =>
                   output: "stderr",
                   console: {
                     ...Channels.consoleOptions(settings),
-                    ...(plans.length === 1 && !Screen.canDraw("stderr") ? { atEnd: Effect.succeed(atEnd) } : {}),
+                    ...(plans.length === 1 ? { atEnd: Effect.succeed(atEnd) } : {}),
                     principal
                   }
                 },
