@@ -3,7 +3,7 @@ import * as Either from "effect/Either"
 import * as ForeignJson from "../core/ForeignJson.js"
 import * as Shortened from "../core/Shortened.js"
 import type { Approve } from "../interaction/Interaction.js"
-import * as Remembered from "../shell/Remembered.js"
+import * as RememberedWords from "../shell/RememberedWords.js"
 import * as DiffLines from "../terminal/DiffLines.js"
 import * as Display from "../terminal/Display.js"
 import type { ToolDisplay } from "../tool/ToolCall.js"
@@ -56,7 +56,7 @@ export const rule = ({ approvalKey, tool }: Approve): string => {
   const [, name, origin] = /^([\w-]+)\(\w+=(https?:\/\/[^/*]+)\/\*\)$/.exec(approvalKey) ?? []
   // A bracket of an address is written as a class of one character in a pattern.
   if (name === tool && origin !== undefined) return `any address at ${origin.replaceAll("[[]", "[")}`
-  return Remembered.describe(approvalKey) ?? approvalKey
+  return RememberedWords.describe(approvalKey) ?? approvalKey
 }
 
 /** Where a rule is about the very command that stands above: it need not be read twice. */

@@ -231,14 +231,11 @@ export const questionKeys = ({ choices, question_type }: Question): ReadonlyMap<
   question_type === "single_choice" ? numberKeys(choices.length) : noKeys
 
 /** What is asked before a rule is kept for a workspace. */
-export const projectQuestion = (interaction: Approve): ReadonlyArray<string> => {
-  const [rule, text] = [ConsoleCall.rule(interaction), interaction.approvalKey].map((one) => Display.oneLine(one))
-  return [
-    "In this workspace, in every session from now on, this is allowed without a question:",
-    `  ${rule}`,
-    `/permissions shows it${rule === text ? "" : ` as ${text}`} and takes it back.`
-  ]
-}
+export const projectQuestion = (interaction: Approve): ReadonlyArray<string> => [
+  "In this workspace, in every session from now on, this is allowed without a question:",
+  `  ${Display.oneLine(ConsoleCall.rule(interaction))}`,
+  "/permissions shows it and takes it back."
+]
 
 /** The text in which a person edits a call's arguments: a lone text as it is, anything else as JSON. */
 export const editText = (editable: Editable): string => {

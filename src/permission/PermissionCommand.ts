@@ -10,6 +10,7 @@ import type { SessionId } from "../core/Id.js"
 import type { Redactor } from "../core/Redaction.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as CommandText from "../shell/CommandText.js"
+import * as RememberedWords from "../shell/RememberedWords.js"
 import * as Approvals from "./Approvals.js"
 import * as Foresight from "./Foresight.js"
 import * as JsonFault from "../core/JsonFault.js"
@@ -225,14 +226,21 @@ const show = (target: Target): ReadonlyArray<string> => {
     ...status(target),
     ...list("guards", PermissionRule.describe(policy.deny)),
     ...list("reserved", policy.approvals === undefined ? [] : Approvals.list(policy.approvals)),
-    ...list("denied in this session", deny),
+    ...list("denied in this session", deny.map(worded)),
     ...list("denied by policy", PermissionRule.describe(policy.blacklist)),
-    ...list("allowed in this session", allow),
-    ...list("allowed in this project, in every session", [...(policy.project?.entries() ?? [])]),
+    ...list("allowed in this session", allow.map(worded)),
+    ...list("allowed in this project, in every session", [...(policy.project?.entries() ?? [])].map(worded)),
     ...list("allowed by policy", PermissionRule.describe(policy.whitelist)),
     ...list("a model may allow too", PermissionRule.describe(policy.delegated)),
     ...list("never ask", silent)
   ]
+}
+
+/** What was remembered, in words; behind them its text, which `remove` takes, where it does not stand in the words. */
+const worded = (entry: string): string => {
+  const words = RememberedWords.describe(entry)
+  if (words === undefined || words === `exactly \`${entry}\``) return words ?? entry
+  return `${words}, kept as ${entry}`
 }
 
 const list = (title: string, entries: ReadonlyArray<string>): ReadonlyArray<string> =>

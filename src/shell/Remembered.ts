@@ -28,19 +28,6 @@ export const format = (entry: Remembered): string => {
   return entry.cwd === "" ? text : `(in ${JSON.stringify(entry.cwd)}) ${text}`
 }
 
-/**
- * What the text form of an entry means, as a person would say it: ``any `git` command that only reads``, ``exactly `npm
- * test` ``, each with its directory unless that is the workspace. Nothing for a text that is no such entry.
- */
-export const describe = (text: string): string | undefined => {
-  if (!is(text)) return undefined
-  const entry = parse(text)
-  const where = entry.cwd === "" ? "" : `, in ${JSON.stringify(entry.cwd)}`
-  return entry._tag === "Program"
-    ? `any \`${entry.program}\` command that only reads${where}`
-    : `exactly \`${entry.command}\`${where}`
-}
-
 /** The inverse of {@link format}. Any other text is an exact command. */
 export const parse = (text: string): Remembered => {
   const [cwd, rest] = placed(text)

@@ -320,13 +320,15 @@ describe("a permission at a terminal", () => {
         yield* first.type("\x04")
         assert.strictEqual(yield* first.exit, 0)
         const { stdout } = yield* place.run(["permissions"])
-        assert.match(stdout, /allowed in this project, in every session:\n {2}touch made/)
+        assert.match(stdout, /allowed in this project, in every session:\n {2}exactly `touch made`/)
 
         const second = yield* start(place, { rows: 40 }, "--model", "script:script.json")
         yield* second.type("go\r")
         yield* second.sees((text) => text.endsWith("Done.\n>"))
         yield* second.type("/permissions\r")
-        yield* second.sees((text) => /1 allow touch made.* · this project/.test(text) && text.endsWith("rules>"))
+        yield* second.sees(
+          (text) => /1 allow exactly `touch made`.* · this project/.test(text) && text.endsWith("rules>")
+        )
         yield* second.type("why run_command touch made\r")
         yield* second.sees((text) => text.includes("Allowed by a rule: touch made (in this project)"))
         yield* second.type("deny rm *\r")

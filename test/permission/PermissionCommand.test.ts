@@ -49,6 +49,26 @@ describe("permissions", () => {
     })
   )
 
+  it.effect("says in words what was remembered, and its text where that is needed to take it back", () =>
+    Effect.gen(function* () {
+      const { lines, state } = yield* setUp({ whitelist: { tools: ["look"] } })
+      const kept = ["(reading) git *", '(in "web") (reading) ls *', "npm test", '(in "web") npm test', "$ ls *", "rm *"]
+      for (const entry of kept) state.allow(entry)
+      const shown = lines("show")
+      const from = shown.indexOf("allowed in this session:") + 1
+      assert.deepStrictEqual(shown.slice(from, from + kept.length), [
+        "  any `git` command that only reads, kept as (reading) git *",
+        '  any `ls` command that only reads, in "web", kept as (in "web") (reading) ls *',
+        "  exactly `npm test`",
+        '  exactly `npm test`, in "web", kept as (in "web") npm test',
+        "  exactly `ls *`, kept as $ ls *",
+        "  rm *"
+      ])
+      for (const entry of kept) lines(`remove ${entry}`)
+      assert.notInclude(lines("show"), "allowed in this session:")
+    })
+  )
+
   it.effect("refuses a rule about a tool that there is not, and takes every command", () =>
     Effect.gen(function* () {
       const { left, lines, state, tools } = yield* setUp()
@@ -93,7 +113,7 @@ describe("permissions", () => {
         guards: []
       }
       const shown = Either.getOrThrow(yield* PermissionCommand.answer("show", target)).lines
-      assert.includeMembers([...shown], ["allowed in this project, in every session:", "  npm test", "  ls"])
+      assert.includeMembers([...shown], ["allowed in this project, in every session:", "  exactly `npm test`", "  ls"])
       assert.deepStrictEqual(
         yield* PermissionCommand.answer("remove npm test", target),
         Either.right({

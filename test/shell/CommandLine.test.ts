@@ -5,7 +5,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as fc from "effect/FastCheck"
-import * as Remembered from "../../src/shell/Remembered.js"
+import * as RememberedWords from "../../src/shell/RememberedWords.js"
 import * as CommandLine from "../../src/shell/CommandLine.js"
 import * as Runs from "../kit/Runs.js"
 
@@ -373,14 +373,14 @@ describe("what always remembers", () => {
 
   it("is said as a person would say it", () => {
     const said = (text: string, cwd = "") =>
-      Remembered.describe(CommandLine.formatRemembered({ ...CommandLine.remembered(text), cwd }))
+      RememberedWords.describe(CommandLine.formatRemembered({ ...CommandLine.remembered(text), cwd }))
     assert.deepStrictEqual(
       ["echo hi", "npm test", "bash", "rm *", "$ x"].map((text) => said(text)),
       ["any `echo` command that only reads", "exactly `npm test`", "exactly `bash`", "exactly `rm *`", "exactly `$ x`"]
     )
     assert.strictEqual(said("git log", "web"), 'any `git` command that only reads, in "web"')
     assert.strictEqual(said("npm test", "a b"), 'exactly `npm test`, in "a b"')
-    for (const pattern of ["git *", "read_file", "git*"]) assert.isUndefined(Remembered.describe(pattern))
+    for (const pattern of ["git *", "read_file", "git*"]) assert.isUndefined(RememberedWords.describe(pattern))
   })
 
   it("round-trips for every text", () => {

@@ -9,6 +9,7 @@ import type { Asker, DialogClosed, Service as Screen } from "../../channel/Conso
 import type { PolicySource } from "../../permission/PolicySource.js"
 import type { ProjectRules } from "../../permission/ProjectRules.js"
 import type * as Agent from "../../runtime/Agent.js"
+import * as RememberedWords from "../../shell/RememberedWords.js"
 import * as Display from "../../terminal/Display.js"
 import * as Signs from "../../terminal/Signs.js"
 
@@ -68,9 +69,11 @@ const go = (options: Options, ask: Asker): Effect.Effect<void, DialogClosed> =>
     }
   })
 
-const rowOf = (style: Display.Style, { from, text, verb }: Rule, number: number, between: string): string => {
+const rowOf = (style: Display.Style, { entry, from, text, verb }: Rule, number: number, between: string): string => {
+  // What was remembered is taken back by its number here, so nobody needs its text.
+  const said = (entry === undefined ? undefined : RememberedWords.describe(entry)) ?? text
   const word = verb === "allow" ? style.green("allow") : style.red(verb === "deny" ? "deny " : "never")
-  return `${String(number).padStart(3)} ${word} ${Display.oneLine(text, 200)}${style.dim(`${between}${Display.oneLine(from)}`)}`
+  return `${String(number).padStart(3)} ${word} ${Display.oneLine(said, 200)}${style.dim(`${between}${Display.oneLine(from)}`)}`
 }
 
 /** Session first, then what lasts longer. */
