@@ -63,7 +63,7 @@ export const make = (size: { readonly columns: number; readonly rows: number }):
     return view.rows.join("\r\n") + up(view.rows.length - 1 - view.row) + toColumn(view.column)
   }
   const toTail = (): string => {
-    if (tail === 0) return toTop() + eraseDown
+    if (tail === 0) return toTop() + eraseFromRow
     return toTop() + up(1) + toColumn(tail) + eraseDown
   }
   const advance = (text: string) => {
@@ -131,7 +131,7 @@ export const make = (size: { readonly columns: number; readonly rows: number }):
       // own.
       tail = 0
       wrapped = false
-      return hideCursor + up(top) + "\r" + eraseDown + draw(fit(wanted)) + showCursor
+      return hideCursor + up(top) + "\r" + eraseFromRow + draw(fit(wanted)) + showCursor
     },
     redraw: (wanted) => {
       tail = 0
@@ -139,7 +139,7 @@ export const make = (size: { readonly columns: number; readonly rows: number }):
       return hideCursor + clear + draw(fit(wanted)) + showCursor
     },
     close: () => {
-      const out = toTop() + eraseDown + showCursor
+      const out = toTop() + eraseFromRow + showCursor
       drawn = []
       cursor = { row: 0, column: 0 }
       tail = 0
@@ -157,6 +157,11 @@ const hideCursor = "\x1b[?25l"
 const showCursor = "\x1b[?25h"
 const eraseDown = "\x1b[J"
 const eraseRow = "\x1b[2K"
+/**
+ * This row and those below; the cursor goes to its start. Terminals such as tmux take an erasure that begins in the very
+ * first column of the screen for a clearing of it all, and put a copy of what stood there into the scrollback.
+ */
+const eraseFromRow = `${eraseRow}\x1b[2G\x1b[J\r`
 const reset = "\x1b[0m"
 const clear = "\x1b[H\x1b[2J"
 

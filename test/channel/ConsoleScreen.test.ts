@@ -694,6 +694,19 @@ describe("a resize", () => {
     })
   )
 
+  it.scoped("leaves no copy in the scrollback where the first row of the screen is ours", () =>
+    Effect.gen(function* () {
+      const { terminal, screen } = yield* setup({ columns: 60, rows: 12 })
+      yield* terminal.press("l", { ctrl: true })
+      yield* screen.status({ text: "working" })
+      yield* terminal.type("a line that will have to be broken")
+      yield* terminal.resize(20, 12)
+      yield* terminal.resize(60, 12)
+      yield* screen.print("some output\n")
+      assert.deepStrictEqual(terminal.history(), ["some output", "⠋ working", "> a line that will have to be broken"])
+    })
+  )
+
   it.scoped("keeps an open dialog", () =>
     Effect.gen(function* () {
       const { terminal, screen } = yield* setup({ columns: 60, rows: 12 })

@@ -172,6 +172,11 @@ const makeModel = (initial: { readonly columns: number; readonly rows: number })
     else if (final === "H" && parameters === "") {
       x = 0
       y = top()
+    } else if (final === "J" && parameters === "" && x === 0 && y === top()) {
+      // As tmux does: a screen that is erased from its first column on goes into the scrollback.
+      const used = trimmed(rows.slice(top()).map(textOf)).length
+      rows.push(...Array.from({ length: used }, blank))
+      y += used
     } else if (final === "J" && parameters === "") {
       row().cells.length = Math.min(row().cells.length, x)
       row().wrapped = false
