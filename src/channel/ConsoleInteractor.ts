@@ -40,7 +40,7 @@ export const make = (screen: ConsoleScreen.Service, options: Options): Interacto
       "Auth.Password": ask({ hidden: true, paste: "insert" })
     }
   })
-  return Interactor.serialized(onceShown(untimed, options.timeouts ?? {}))
+  return Interactor.serialized(onceShown(untimed, options.timeouts ?? {}, screen.stopped ?? (() => 0)))
 }
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -49,22 +49,33 @@ export const make = (screen: ConsoleScreen.Service, options: Options): Interacto
 
 /**
  * As `Interactor.withTimeout`, but for when the time begins: a dialog of the program itself may stand before a question, and
- * nobody has seen it yet.
+ * nobody has seen it yet. Nor can anybody answer while the program is stopped.
  */
-const onceShown = (service: Interactor.Service, timeouts: Interactor.Timeouts): Interactor.Service => ({
+const onceShown = (
+  service: Interactor.Service,
+  timeouts: Interactor.Timeouts,
+  stopped: () => number
+): Interactor.Service => ({
   ...service,
   request: (request, asked) =>
     Option.match(Interactor.timeoutOf(request.interaction, timeouts), {
       onNone: () => service.request(request, asked),
       onSome: (duration) =>
-        Effect.flatMap(Deferred.make<number>(), (until) => {
-          const shown = Effect.flatMap(Clock.currentTimeMillis, (now) =>
-            Effect.zipRight(Deferred.succeed(until, now + Duration.toMillis(duration)), Deferred.await(until))
-          )
+        Effect.flatMap(Deferred.make<() => number>(), (until) => {
+          const shown = Effect.flatMap(Clock.currentTimeMillis, (now) => {
+            const end = now + Duration.toMillis(duration) - stopped()
+            return Effect.zipRight(
+              Deferred.succeed(until, () => end + stopped()),
+              Deferred.await(until)
+            )
+          })
+          const isOver = (end: () => number): Effect.Effect<void> =>
+            Effect.flatMap(Clock.currentTimeMillis, (now) =>
+              now >= end() ? Effect.void : Effect.zipRight(Effect.sleep(end() - now), isOver(end))
+            )
           return Effect.raceFirst(
             service.request(request, { ...asked, shown }),
-            Deferred.await(until).pipe(
-              Effect.zipRight(Effect.sleep(duration)),
+            Effect.flatMap(Deferred.await(until), isOver).pipe(
               Effect.zipRight(Interactor.late(id, request, timeouts, duration))
             )
           )

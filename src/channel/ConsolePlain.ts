@@ -190,9 +190,9 @@ export const make = (options: Options): Effect.Effect<ConsoleScreen.Service, nev
     const tellTime = (dialog: Dialog, { until }: ConsoleScreen.Question): Effect.Effect<void> =>
       Effect.flatMap(Clock.currentTimeMillis, (now) => {
         const isTold = dialog.until !== undefined
-        dialog.until = until
+        dialog.until = until?.()
         if (until === undefined || isTold || !options.echoes) return Effect.void
-        return writeWords(style.yellow(AnswerTime.whole(until - now)))
+        return writeWords(style.yellow(AnswerTime.whole(until() - now)))
       })
 
     return {

@@ -123,6 +123,8 @@ export interface Service {
    * ends that. Where nothing is drawn there is none, and none below a dialog.
    */
   readonly footer: (footer: Footer | undefined) => Effect.Effect<void>
+  /** For how many milliseconds, in all, the person had stopped the program. Default: never. */
+  readonly stopped?: (() => number) | undefined
   /** Opens a long text over the whole terminal, until a key closes it. Where there is no such terminal it is printed. */
   readonly page: (text: Text) => Effect.Effect<void>
   /** The next line or event. Nothing is lost when it is interrupted. After the end, always `EndOfInput`. */
@@ -270,11 +272,25 @@ export const make = (options: Options): Effect.Effect<Service, never, Terminal.T
       )
 
     const { outside } = options
+    const clock = yield* Effect.clock
+    const stops: { whole: number; since: number | undefined } = { whole: 0, since: undefined }
+    // A timer that was due meanwhile is heard before the program hears that it goes on.
+    const stopped = () => stops.whole + (stops.since === undefined ? 0 : clock.unsafeCurrentTimeMillis() - stops.since)
+    const counted = <A, E>(suspend: Effect.Effect<A, E>) =>
+      Effect.acquireUseRelease(
+        Effect.sync(() => (stops.since = clock.unsafeCurrentTimeMillis())),
+        () => suspend,
+        () =>
+          Effect.sync(() => {
+            stops.whole = stopped()
+            stops.since = undefined
+          })
+      )
     const leave = Effect.suspend(() => {
       const departure = state.departure()
       if (departure === undefined || outside === undefined) return Effect.void
       const away: Effect.Effect<string | undefined, string> =
-        departure._tag === "Suspend" ? Effect.as(outside.suspend, undefined) : outside.edit(departure.text)
+        departure._tag === "Suspend" ? Effect.as(counted(outside.suspend), undefined) : outside.edit(departure.text)
       return change(() => pasteModeOff).pipe(
         Effect.zipRight(Effect.either(away)),
         Effect.zip(columns),
@@ -377,6 +393,7 @@ export const make = (options: Options): Effect.Effect<Service, never, Terminal.T
         ),
       live: (live) => change((now) => state.setLive(live, now)),
       footer: (footer) => change((now) => state.setFooter(footer, now)),
+      stopped,
       page: (text) => change(() => state.page(text, false)),
       next: Effect.catchAll(submitted.take, () => Effect.succeed(EndOfInput())),
       draft: Effect.sync(state.draft),

@@ -84,8 +84,11 @@ export interface Question {
   readonly staysOpen?: boolean | undefined
   /** Lines for the program are taken as such. Default: unless the question wants a text. */
   readonly commands?: boolean | undefined
-  /** Milliseconds since the epoch, after which the question is withdrawn: shown as the time that is left. */
-  readonly until?: number | undefined
+  /**
+   * Milliseconds since the epoch, after which the question is withdrawn: shown as the time that is left. It is later
+   * whenever the terminal was with the shell.
+   */
+  readonly until?: (() => number) | undefined
   /** The question follows from the person's last answer, so the next keys are meant for it. */
   readonly followUp?: boolean | undefined
 }
@@ -245,7 +248,7 @@ export const dialogView = (
   const { columns } = size
   const { hidden, label, until } = dialog.question
   const rows = [...around.rows, ...dialogRows(style, dialog, size)]
-  if (until !== undefined) rows.push(style.yellow(Display.truncate(AnswerTime.left(until - around.now), columns - 1)))
+  if (until !== undefined) rows.push(style.yellow(Display.truncate(AnswerTime.left(until() - around.now), columns - 1)))
   if (around.draft !== "")
     rows.push(style.dim(Display.truncate(`draft kept: ${Display.oneLine(around.draft)}`, columns - 1)))
   if (!around.isDue)
@@ -325,7 +328,7 @@ export const record = (style: Display.Style, current: Open, reply: Reply, column
 
 /** The line that stays of a question that was taken away. */
 export const closedNote = ({ question: { label, until }, title = label.trim() }: Open, now: number): string =>
-  `${title} (closed: ${AnswerTime.whyClosed(until, now)})`
+  `${title} (closed: ${AnswerTime.whyClosed(until?.(), now)})`
 
 /** Rows, and below them an editor with the cursor. */
 export const withEditor = (

@@ -4,6 +4,7 @@ import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
 import * as Queue from "effect/Queue"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
@@ -21,10 +22,14 @@ import { interactorSuite, type Subject } from "../suite/interactorSuite.js"
 
 const samples = InteractionSample.samples
 
-const setup = (options?: ConsoleChannel.Options, size = { columns: 80, rows: 40 }) =>
+const setup = (
+  options?: ConsoleChannel.Options,
+  size = { columns: 80, rows: 40 },
+  drawn: Partial<ConsoleScreen.Options> = {}
+) =>
   Effect.gen(function* () {
     const terminal = yield* TestTerminal.make(size)
-    const screen = yield* Effect.provide(ConsoleScreen.make({ color: false }), terminal.layer)
+    const screen = yield* Effect.provide(ConsoleScreen.make({ color: false, ...drawn }), terminal.layer)
     const interactor = yield* Effect.provideService(ConsoleChannel.make(options), ConsoleScreen.ConsoleScreen, screen)
     yield* TestClock.adjust("1 second")
     /** Asks, and waits until the dialog can be seen and listens. */
@@ -401,6 +406,31 @@ describe("ConsoleChannel", () => {
       assert.strictEqual((yield* Effect.flip(Fiber.join(asking)))._tag, "InteractionTimedOut")
     })
   )
+
+  for (const onTimeout of ["deny", "allow"] as const)
+    it.scoped(`takes no time while the program is stopped, where ${onTimeout} is what comes of it`, () =>
+      Effect.gen(function* () {
+        const back = yield* Queue.unbounded<void>()
+        const outside = { suspend: Queue.take(back), edit: Effect.succeed }
+        const { ask, terminal } = yield* setup({ timeouts: { permission: "30 seconds", onTimeout } }, undefined, {
+          outside
+        })
+        const asking = yield* ask(samples.Approve.interaction)
+        yield* TestClock.adjust("10 seconds")
+        for (const away of ["10 minutes", "1 minute"] as const) {
+          yield* terminal.press("z", { ctrl: true })
+          yield* TestClock.adjust(away)
+          yield* Queue.offer(back, undefined)
+          yield* terminal.settle
+        }
+        yield* TestClock.adjust("10 seconds")
+        assert.include(terminal.screen(), "0:10 left to answer")
+        yield* TestClock.adjust("9500 millis")
+        assert.isTrue(Option.isNone(yield* Fiber.poll(asking)))
+        yield* TestClock.adjust("1 second")
+        assert.isTrue(Option.isSome(yield* Fiber.poll(asking)))
+      })
+    )
 
   it.scoped("counts down where a limit was set", () =>
     Effect.gen(function* () {

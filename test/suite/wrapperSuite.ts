@@ -53,7 +53,7 @@ export const wrapperSuite = (
           upcoming: Effect.succeed([]),
           next: { by: "another" },
           halt: () => Effect.void,
-          shown: Effect.succeed(0)
+          shown: Effect.succeed(() => 0)
         }
         yield* outer.request(yield* asked, options)
         assert.lengthOf(given, 1)
