@@ -307,7 +307,7 @@ const project = (
 const comment = (
   screen: ConsoleScreen.Service,
   ask: Asker,
-  initial: string | undefined
+  begun: string | undefined
 ): Effect.Effect<ApproveAnswer, Ended> =>
   insist(
     screen,
@@ -317,7 +317,7 @@ const comment = (
         `The call is denied. What should the agent be told? ${isByLines(screen) ? "An empty line" : "Escape"} goes back.`
       ],
       label: "comment> ",
-      initial,
+      begun,
       paste: "insert",
       commands: true,
       back: true,
@@ -346,10 +346,23 @@ const edit = (
   const byLines = isByLines(screen)
   const hint = style.dim(byLines ? editByLines : editByKeys)
   // After a mistake the text stays as it was typed, so that nobody has to start again.
-  const go = (text: string, lines: ReadonlyArray<string>, nonsense: number): Effect.Effect<ApproveAnswer, Ended> =>
+  const go = (
+    begun: string | undefined,
+    lines: ReadonlyArray<string>,
+    nonsense: number
+  ): Effect.Effect<ApproveAnswer, Ended> =>
     Effect.flatMap(
       // By keys the whole text is typed over, and may well begin with a slash.
-      ask({ lines, label: "edit> ", initial: text, paste: "insert", commands: byLines, followUp: true, back: true }),
+      ask({
+        lines,
+        label: "edit> ",
+        initial: ConsolePrompt.editText(editable),
+        begun,
+        paste: "insert",
+        commands: byLines,
+        followUp: true,
+        back: true
+      }),
       (typed) =>
         Either.match(ConsolePrompt.parseEdit(editable, typed), {
           onLeft: (reason) =>
@@ -359,7 +372,7 @@ const edit = (
           onRight: (editedArguments) => Effect.succeed<ApproveAnswer>({ decision: "edit", editedArguments })
         })
     )
-  return go(begun ?? ConsolePrompt.editText(editable), [hint], 0)
+  return go(begun, [hint], 0)
 }
 
 const editByKeys = "Enter submits, Ctrl-J begins a new line, Ctrl-G opens your editor, Escape goes back."

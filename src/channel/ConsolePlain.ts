@@ -144,7 +144,8 @@ export const make = (options: Options): Effect.Effect<ConsoleScreen.Service, nev
 
     const ask: ConsoleScreen.Asker = (question) =>
       Effect.gen(function* () {
-        const initial = question.initial === undefined ? [] : [TerminalText.reveal(question.initial)]
+        const before = question.begun ?? question.initial
+        const initial = before === undefined ? [] : [TerminalText.reveal(before)]
         // Quoted text stays behind a gutter here too, so that it cannot pass for a title.
         const choices = ChoiceList.numbered(question.choices ?? []).map(({ label }) => TerminalText.reveal(label))
         const { bar } = Signs.of(options)

@@ -52,7 +52,7 @@ export const press = (current: ScreenLayout.Open, input: UserInput): Outcome => 
   })
 }
 
-/** Takes back what was typed, or else what was marked. False where neither was. */
+/** Takes back what was typed, which ctrl-y puts back, or else what was marked. False where neither was. */
 export const clear = (current: ScreenLayout.Open): boolean => {
   const { initial = "", menu } = current.question
   if (current.editor.text === initial) {
@@ -60,7 +60,8 @@ export const clear = (current: ScreenLayout.Open): boolean => {
     current.marks = Menu.marks(menu)
     return true
   }
-  current.editor = LineEditor.make(current.question.initial)
+  const { cut, folds } = LineEditor.clear(current.editor)
+  current.editor = { ...LineEditor.make(current.question.initial), cut, folds }
   current.at = 0
   return true
 }

@@ -61,6 +61,8 @@ export interface Question {
   readonly hidden?: boolean | undefined
   /** Text to edit. */
   readonly initial?: string | undefined
+  /** What was typed here before, in place of `initial`: it is the person's own, and stays when the question goes. */
+  readonly begun?: string | undefined
   /**
    * What can be picked by arrows, by a number, or by some letters: its text is the answer. Where no choice fits what is typed,
    * or a number is sent at once, the typed words are. Without a screen it is a numbered list above the question.
@@ -139,7 +141,7 @@ export const open = (title: string | undefined, question: Question, reply: Defer
   title,
   question,
   reply,
-  editor: LineEditor.make(question.initial),
+  editor: LineEditor.make(question.begun ?? question.initial),
   at: 0,
   marks: Menu.marks(question.menu),
   seenAt: Infinity,

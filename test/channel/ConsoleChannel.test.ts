@@ -499,6 +499,45 @@ describe("ConsoleChannel", () => {
     })
   )
 
+  for (const [key, label, given] of [
+    ["c", "comment>", ""],
+    ["e", "edit>", " ls -la"]
+  ] as const)
+    it.scoped(`clears with Ctrl-C what was typed behind ${label} before, and closes the dialog only then`, () =>
+      Effect.gen(function* () {
+        const { terminal, ask, say } = yield* setup()
+        const asking = yield* ask(samples.Approve.interaction)
+        yield* say(key)
+        yield* terminal.type(" words")
+        yield* Effect.zipRight(terminal.press("escape"), TestClock.adjust("2 seconds"))
+        yield* say(key)
+        const begun = terminal.screen().at(-1)
+        assert.include(begun, "words")
+        yield* terminal.press("c", { ctrl: true })
+        assert.strictEqual(terminal.screen().at(-1), label + given)
+        yield* terminal.press("u", { ctrl: true })
+        yield* terminal.press("c", { ctrl: true })
+        yield* terminal.press("c", { ctrl: true })
+        assert.strictEqual((yield* Effect.flip(Fiber.join(asking)))._tag, "InteractionCancelled")
+      })
+    )
+
+  it.scoped("brings back with Ctrl-Y what Ctrl-C cleared at a question", () =>
+    Effect.gen(function* () {
+      const { terminal, ask, say } = yield* setup()
+      const asking = yield* ask(samples.Approve.interaction)
+      yield* say("c")
+      yield* terminal.type("use git")
+      yield* terminal.press("c", { ctrl: true })
+      assert.strictEqual(terminal.screen().at(-1), "comment>")
+      yield* terminal.press("y", { ctrl: true })
+      assert.strictEqual(terminal.screen().at(-1), "comment> use git")
+      yield* Fiber.interrupt(asking)
+      // They are the person's own words, and the question has gone.
+      assert.strictEqual(terminal.screen().at(-1), "> use git")
+    })
+  )
+
   it.scoped("goes back from a comment and an edit with escape, and never farther by one key too many", () =>
     Effect.gen(function* () {
       const { ask, say, terminal } = yield* setup()
