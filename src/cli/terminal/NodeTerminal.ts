@@ -21,6 +21,7 @@ import * as readline from "node:readline"
 import type { Readable, Writable } from "node:stream"
 import * as TerminalText from "../../terminal/TerminalText.js"
 import * as OwnOutput from "./Output.js"
+import * as Reports from "./Reports.js"
 
 /**
  * A stream that may be the reading end of a terminal, as `process.stdin`.
@@ -225,7 +226,19 @@ const listen = (
   const fromTerminal = (name: string) => {
     keys.unsafeOffer({ input: Option.none(), key: { name, ctrl: false, meta: false, shift: false } })
   }
+  const reports = Reports.make()
+  let isPaste = false
+  const isReported = ({ name, sequence }: readline.Key): boolean => {
+    if (name === "paste-start" || name === "paste-end") isPaste = name === "paste-start"
+    // A paste is what somebody has, and nothing of it may be lost.
+    if (isPaste || sequence === undefined) return false
+    const isPart = reports.has(sequence)
+    // What comes at once is read in one step.
+    if (reports.isBegun()) setImmediate(reports.over)
+    return isPart
+  }
   const onKey = (text: string | undefined, typed: readline.Key) => {
+    if (isReported(typed)) return
     // Escape may come as a key with meta, and twice as one key.
     if (typed.name === "escape") {
       for (const _ of typed.sequence ?? "-") fromTerminal("escape")

@@ -50,6 +50,52 @@ describe("NodeTerminal", () => {
     })
   )
 
+  for (const [what, sequence] of [
+    ["where the mouse is", "\x1b[<0;10;5M"],
+    ["where the mouse was let go", "\x1b[<0;10;5m"],
+    ["where the mouse is, in characters", "\x1b[M !!"],
+    ["the focus", "\x1b[I"],
+    ["what terminal it is", "\x1b[?1;2c"],
+    ["where the cursor is", "\x1b[5;10R"],
+    ["a key as others write it", "\x1b[27;5;97~"],
+    ["a key that has a number", "\x1b[57441u"],
+    ["a key that was let go", "\x1b[97;1:3u"],
+    ["a colour", "\x1b]11;rgb:0000/0000/0000\x1b\\"],
+    ["a colour, with a bell", "\x1b]11;rgb:0000/0000/0000\x07"],
+    ["a capability", "\x1bP1+r544e\x1b\\"]
+  ] as const)
+    it.scopedLive(`takes nothing for typed of a report that tells ${what}`, () =>
+      Effect.gen(function* () {
+        const { input, terminal } = fakeTerminal()
+        const keys = yield* terminal.readInput
+        input.write(`a${sequence}b${sequence}${sequence}\x1b[A\r`)
+        const taken: Array<string> = []
+        while (taken.at(-1) !== "return") taken.push(...(yield* take(keys, 1)))
+        // What has neither a name nor a character is no key to anybody.
+        assert.deepStrictEqual(
+          taken.filter((key) => !/^(meta-|shift-)*(\?|p|\]|undefined)$/.test(key)),
+          ["a", "b", "up", "return"]
+        )
+      })
+    )
+
+  it.scopedLive("loses no character of a paste, nor of words behind half a report", () =>
+    Effect.gen(function* () {
+      const { input, terminal } = fakeTerminal()
+      const keys = yield* terminal.readInput
+      input.write("\x1b[200~\x1b]0;ab\x1b[201~c")
+      const pasted = yield* take(keys, 8)
+      assert.deepStrictEqual(pasted.slice(-6), ["0", ";", "a", "b", "paste-end", "c"])
+      input.write("\x1b]")
+      yield* take(keys, 1)
+      yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+      input.write("12")
+      assert.deepStrictEqual(yield* take(keys, 2), ["1", "2"])
+      input.write("\x1b]x\x1b[<0\ry")
+      assert.deepStrictEqual((yield* take(keys, 4)).slice(1), ["x", "return", "y"])
+    })
+  )
+
   it.scopedLive("tells of a change of size by a key, and answers with the new one", () =>
     Effect.gen(function* () {
       const { output, terminal } = fakeTerminal()
