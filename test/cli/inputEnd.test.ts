@@ -85,7 +85,7 @@ describe("input that ends at a question", () => {
           const at = yield* Program.place
           const model = yield* at.script(...script)
           const screen = yield* Pseudo.start(at, ["chat", "--plain", "--model", model], { columns: 300 })
-          yield* screen.sees((text) => text.includes("/help"))
+          yield* screen.sees((text) => text.endsWith("you>"))
           yield* screen.type("go\r")
           yield* screen.sees((text) => text.endsWith("answer>"))
           if (key !== "") {

@@ -528,7 +528,7 @@ describe("without a screen", () => {
               columns,
               env
             })
-            yield* screen.sees((text) => text.includes("/help"))
+            yield* screen.sees((text) => text.endsWith("you>"))
             yield* screen.type("go\r")
             yield* screen.sees((text) => text.endsWith("answer>"))
             for (const line of ["", "/help", "what"]) {
@@ -570,7 +570,7 @@ describe("without a screen", () => {
         const place = yield* Program.place
         yield* place.write("workspace/script.json", script(command("echo hi"), command("echo ho"), { text: "Done." }))
         const screen = yield* Pseudo.start(place, ["chat", "--plain", "--model", "script:script.json"])
-        yield* screen.sees((text) => text.includes("/help"))
+        yield* screen.sees((text) => text.endsWith("you>"))
         yield* screen.type("go\r")
         yield* screen.sees((text) => text.endsWith("answer>"))
         yield* screen.type("y\rand no")
@@ -619,7 +619,7 @@ describe("without a screen", () => {
           "- of things that take more than a row"
         ]
         const screen = yield* Pseudo.start(place, ["chat", ...flags], { columns: 38 })
-        yield* screen.sees((text) => text.includes("/help"))
+        yield* screen.sees((text) => text.endsWith("you>"))
         yield* screen.type("go\r")
         const rows = told.join("\n")
         yield* screen.sees((text) => text.includes(rows))

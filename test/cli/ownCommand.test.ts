@@ -216,7 +216,7 @@ describe("a command with ! before it", () => {
       Effect.gen(function* () {
         const at = yield* Program.place
         const screen = yield* Pseudo.start(at, ["chat", "--plain"], { columns: 40 })
-        yield* screen.sees((text) => text.includes("/help"))
+        yield* screen.sees((text) => text.endsWith("you>"))
         yield* screen.type("!printf '\\033[31mby\\033[0m lines\\n'\r")
         yield* screen.sees((text) => text.includes("\n  by lines\n  done: exit code 0"))
         assert.deepStrictEqual(screen.styleOf("by lines"), [])
