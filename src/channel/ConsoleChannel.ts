@@ -3,8 +3,9 @@
  *
  * When an answer is not understood the question is asked again, without limit: nonsense is never an answer. Behind a
  * pipe there may be no person to correct it, so after the third such line the request is left to others. Ctrl-C cancels,
- * and so do Ctrl-D and the end of input, unless `atEnd` leaves the question open; escape, or Ctrl-D where nothing is typed, leads out of a comment and an edit, back to the
- * question; so does an empty line where lines are read. Interrupting a request takes its dialog off the screen.
+ * and so do Ctrl-D and the end of input, unless `atEnd` leaves the question open; escape, or Ctrl-D where nothing is typed,
+ * leads out of a comment and an edit, back to the question; so does an empty line where lines are read. Interrupting a
+ * request takes its dialog off the screen.
  *
  * @since 0.1.0
  */

@@ -122,7 +122,8 @@ export interface Options<I extends Interaction> {
   readonly halt?: ((detail: string) => Effect.Effect<void>) | undefined
   /**
    * Begins the time for an answer, for an interactor in which something else may stand before a question; yields when it
-   * ends, in milliseconds of the clock, as far as can be told now. Once begun it does not begin anew. Absent: there is no limit, or it has begun.
+   * ends, in milliseconds of the clock, as far as can be told now. Once begun it does not begin anew. Absent: there is no
+   * limit, or it has begun.
    *
    * @internal
    */

@@ -4,7 +4,7 @@
  * As `JSON.stringify`, with U+FFFD for each half of a surrogate pair. Output of a tool or words of a peer may have one; it
  * is an escape in JSON, which providers refuse, and as all that was said is sent again, one would end a conversation.
  */
-export const stringify = (value: unknown): string => {
+export const stringify = (value: object): string => {
   const json = JSON.stringify(value)
   // No other surrogates are escaped, and a backslash of a text is two.
   return json.includes("\\ud")

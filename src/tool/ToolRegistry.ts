@@ -320,7 +320,7 @@ const decoder = (schema: Schema.Schema.All, context: Context.Context<never>): En
   return (params) =>
     Either.mapLeft(
       atOnce(decode(params ?? {}), context),
-      (issue) => shapeless(params) ?? told(ParseResult.ArrayFormatter.formatIssueSync(issue))
+      (issue) => shapeless(params ?? {}) ?? told(ParseResult.ArrayFormatter.formatIssueSync(issue))
     )
 }
 

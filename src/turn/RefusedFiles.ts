@@ -23,7 +23,7 @@ export const suspected = (session: TurnContext, failure: ModelError): ReadonlySe
   const fresh = filesOf(messages.slice(messages.findLastIndex(({ role }) => role === "assistant") + 1))
   const files = fresh.length > 0 ? fresh : filesOf(messages)
   if (files.length > 0) {
-    const message = `${session.redactor.text(failure.message)} Asking again without ${AttachedFile.named(files)}.`
+    const message = session.redactor.text(`${failure.message} Asking again without ${AttachedFile.named(files)}.`)
     emit(session, { _tag: "AgentError", message })
   }
   return new Set(files)
@@ -40,11 +40,12 @@ export const leaveOut = ({ history, journal }: TurnContext, files: ReadonlySet<P
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-// A server of one's own may answer 500 to a picture that its model cannot see.
+// A server of one's own may answer 500 to a picture that its model cannot see. One that is down for a while does so too: a
+// file that had nothing to do with that must not go.
 const isOfRequest = (failure: ModelError): boolean =>
   failure._tag === "ContextTooLong" ||
   (failure._tag === "Refused" && (failure.status === undefined || statuses.has(failure.status))) ||
-  (failure._tag === "Overloaded" && failure.status === 500)
+  (failure._tag === "Overloaded" && failure.status === 500 && /image|vision|\bfile/i.test(failure.message))
 
 /** Bad request, unsupported media type, unprocessable. */
 const statuses: ReadonlySet<number> = new Set([400, 415, 422])

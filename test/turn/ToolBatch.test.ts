@@ -155,6 +155,7 @@ describe("what the model is told of", () => {
         ['{"name":"a', /^they are no JSON: the text ends too early, after character 10$/],
         ["{oops}", /^they are no JSON: (?!the text ends)/],
         ['{"name":"a"}', /^they are JSON within a text, and no object$/],
+        [undefined, /^name: is missing$/],
         [null, /^name: is missing$/],
         [[], /^they are no object$/],
         [7, /^they are no object$/]
