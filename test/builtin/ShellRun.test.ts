@@ -168,6 +168,19 @@ describe("run_command", () => {
   )
 
   it.scopedLive(
+    "saves the last row of a long output, too, where that has no end",
+    inWorkspace(
+      ({ fileSystem, run }) =>
+        Effect.gen(function* () {
+          const { outputFile = "" } = yield* run({ command: "seq 10000; printf 'no end'" })
+          const saved = yield* fileSystem.readFileString(outputFile)
+          assert.isTrue(saved.endsWith("10000\nno end"), saved.slice(-40))
+        }),
+      ({ outside }) => ({ spillDirectory: `${outside}/spill` })
+    )
+  )
+
+  it.scopedLive(
     "lets what it saved be read where nothing else can be",
     inWorkspace(
       ({ call, put, run, root }) =>

@@ -2,6 +2,7 @@ import * as Prompt from "@effect/ai/Prompt"
 import { assert, describe, it } from "@effect/vitest"
 import * as FastCheck from "fast-check"
 import type { MessageId, RequestId, SessionId, ToolCallId } from "../../src/core/Id.js"
+import * as Redaction from "../../src/core/Redaction.js"
 import * as History from "../../src/conversation/History.js"
 import type { JournalEntry } from "../../src/journal/JournalEntry.js"
 import * as SessionSnapshot from "../../src/journal/SessionSnapshot.js"
@@ -45,6 +46,30 @@ const call = (id: string) => ({ id: id as ToolCallId, name: "look", params: { at
 const words = [received("msg_1", "Fix it"), taken("turn_1", 1, "msg_1")]
 
 describe("a restored session", () => {
+  it("counts no vote whose edit holds a mask, and every other one", () => {
+    const vote = (
+      by: string,
+      answer: Extract<JournalEntry, { readonly _tag: "VoteGiven" }>["answer"]
+    ): JournalEntry => ({
+      _tag: "VoteGiven",
+      requestId: "req_1" as RequestId,
+      by,
+      answer,
+      digest: "d"
+    })
+    const { votes } = after(
+      ...words,
+      raised("req_1"),
+      vote("ann", { decision: "edit", editedArguments: { at: Redaction.mask } }),
+      vote("bob", { decision: "deny", scope: "once", comment: `${Redaction.mask} is no place` }),
+      vote("cy", { decision: "edit", editedArguments: { at: "there" } })
+    )
+    assert.deepStrictEqual(
+      votes.map(({ by }) => by),
+      ["bob", "cy"]
+    )
+  })
+
   it("has the same history as the one that was written down", () => {
     const live = History.make()
     const message = received("msg_1", "Fix it").message

@@ -178,6 +178,25 @@ describe("a file that the provider refuses", () => {
     })
   )
 
+  it.scoped("does not go where words cut off the second request, and the next one is refused too", () =>
+    Effect.gen(function* () {
+      const begun = yield* Deferred.make<void>()
+      const { heard, model } = Kit.replies(
+        Stream.fail(refusal(400)),
+        Kit.halting([], begun),
+        Stream.fail(new Model.Refused({ model: "x", message: "other", status: 400 })),
+        { text: "and on" }
+      )
+      const { agent } = yield* Kit.start({ model })
+      const running = yield* Effect.fork(agent.run(["Look", bad]))
+      yield* Deferred.await(begun)
+      yield* agent.send("Quickly")
+      assert.deepInclude(yield* Fiber.join(running), { _tag: "Failed", error: message })
+      yield* agent.run("Next")
+      assert.deepStrictEqual(seen(heard.at(-1)?.messages ?? []), ["Look", "<bad.png>", "Quickly", "Next"])
+    })
+  )
+
   it.scoped("stays withheld when words cut off the second request before it said anything", () =>
     Effect.gen(function* () {
       const begun = yield* Deferred.make<void>()
