@@ -43,7 +43,7 @@ export interface CompactionConfig {
   readonly targetPercent: number
   /** From here on even turns worth keeping may go (`budget`). Percent; 0 is continuous. */
   readonly pressurePercent: number
-  /** How many of the latest turns always stay. */
+  /** How many of the latest turns stay; where they are too long alone, what was said in them. */
   readonly preserveRecentTurns: number
   /** Notify people of a compaction. */
   readonly notifyOnGc: boolean

@@ -10,6 +10,9 @@
  *
  * The system message, earlier summaries, pinned turns, the latest turns and a running turn stay as they are. A new summary
  * comes after the earlier ones.
+ *
+ * Where that is not enough ({@link thorough}) what was done in the latest turns goes too, oldest first: one turn may do more
+ * than a window holds. What was said stays, and so do the last steps of the last turn.
  */
 import * as Prompt from "@effect/ai/Prompt"
 import * as Effect from "effect/Effect"
@@ -19,8 +22,9 @@ import type { CompactionConfig, StrategyName } from "./CompactionConfig.js"
 import * as AttachedFile from "./AttachedFile.js"
 import type { CompactionFailed } from "./CompactionFailed.js"
 import * as History from "./History.js"
-import * as TranscriptText from "./TranscriptText.js"
 import * as HistorySegment from "./HistorySegment.js"
+import * as PromptMessage from "./PromptMessage.js"
+import * as TranscriptText from "./TranscriptText.js"
 import * as TokenEstimate from "./TokenEstimate.js"
 
 export { CompactionFailed } from "./CompactionFailed.js"
@@ -41,6 +45,8 @@ export interface Snapshot {
   readonly running: boolean
   /** It must become shorter, or the session cannot go on. */
   readonly forced: boolean
+  /** What may go are steps of turns that stay, and nothing else. */
+  readonly steps?: true
   readonly summarise: (request: SummaryRequest) => Effect.Effect<Summary, CompactionFailed>
 }
 
@@ -70,11 +76,14 @@ export interface Shortened {
 
 export type Strategy = (snapshot: Snapshot) => Effect.Effect<Shortened, CompactionFailed>
 
+/** What a provider should take after it refused more, in percent of the window. */
+export const cutPercent = 80
+
 // -----------------------------------------------------------------------------------------------------------------
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-export const truncate: Strategy = (snapshot) =>
+const truncate: Strategy = (snapshot) =>
   Effect.sync(() => {
     const draft = new Draft(snapshot)
     for (const slot of draft.old()) draft.drop(slot)
@@ -100,6 +109,25 @@ export const budget: Strategy = (snapshot) =>
 
 export const strategies: { readonly [S in StrategyName]: Strategy } = { truncate, summarize, hybrid, budget }
 
+/**
+ * The strategy of this name, and then, where the history is longer than `most` tokens still, steps of the turns that stay:
+ * a summary or a note takes their place. Without `most` steps go where no turn could.
+ */
+export const thorough =
+  (name: StrategyName, most: number | undefined): Strategy =>
+  (snapshot) =>
+    Effect.flatMap(strategies[name](snapshot), (first) => {
+      const rest = stepsOf({ ...snapshot, messages: first.messages, tokens: first.tokens })
+      const isEnough = most === undefined ? first.removed > 0 : first.tokens <= most
+      if (isEnough || !hasOld(rest)) return Effect.succeed(first)
+      const isTold = name === "summarize" || name === "hybrid"
+      return Effect.map(isTold ? summarised(rest, Number.POSITIVE_INFINITY) : withoutSteps(rest), (second) => ({
+        ...second,
+        removed: first.removed + second.removed,
+        usage: first.usage === undefined ? second.usage : sum(first.usage, second.usage ?? {})
+      }))
+    })
+
 // -----------------------------------------------------------------------------------------------------------------
 // combinators
 // -----------------------------------------------------------------------------------------------------------------
@@ -115,9 +143,18 @@ export const cutResults = (snapshot: Snapshot): Shortened => {
   return draft.end()
 }
 
-/** Turns that some strategy may touch. */
-export const hasOld = (snapshot: Pick<Snapshot, "messages" | "config" | "running">): boolean =>
-  slotsOf(snapshot).some((slot) => !slot.stays)
+/** What some strategy may touch. */
+export const hasOld = (snapshot: Snapshot): boolean => slotsOf(snapshot).some((slot) => !slot.stays)
+
+/** Whether {@link thorough} would find steps, where turns are not enough. */
+export const hasSteps = (snapshot: Snapshot): boolean => hasOld(stepsOf(snapshot))
+
+/** The same history, of which nothing but steps may go. */
+const stepsOf = (snapshot: Snapshot): Snapshot => ({
+  ...snapshot,
+  steps: true,
+  goal: { tokens: snapshot.goal.tokens, turns: Number.POSITIVE_INFINITY }
+})
 
 /** Cuts tool results when a strategy did not bring the history below the provider's window. */
 export const cutToFit =
@@ -134,12 +171,9 @@ export const cutToFit =
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** The size to reach by cutting tool results, in percent of the window. */
-const cutPercent = 80
-
 interface Slot {
   readonly unit: HistorySegment.HistorySegment
-  readonly stays: boolean
+  stays: boolean
   messages: Messages
 }
 
@@ -151,18 +185,62 @@ const leastSummarised = 100
 const longResult = 400
 
 const summaryHeader = "[Summary of earlier turns, written by the model]\n"
+const stepsHeader = "[Summary of what was done before this, written by the model]\n"
 
-const slotsOf = ({ config, messages, running }: Pick<Snapshot, "messages" | "config" | "running">): Array<Slot> => {
+/** The last steps stay up to this share of the window, in percent; one that the model has not read yet always does. */
+const latestPercent = 20
+
+const slotsOf = (snapshot: Snapshot): Array<Slot> => {
+  const { config, messages, running } = snapshot
   const units = HistorySegment.cut(messages)
   const turns = units.filter((unit) => unit._tag === "Turn").length
   const recent = turns - Math.max(config.preserveRecentTurns, running ? 1 : 0)
   let index = 0
-  return units.map((unit) => {
-    const stays = unit._tag !== "Turn" || index >= recent || config.pinnedTurnIndices.includes(unit.number)
-    if (unit._tag === "Turn") index++
-    return { unit, stays, messages: unit.messages }
+  const slots = units.flatMap((unit): ReadonlyArray<Slot> => {
+    if (unit._tag !== "Turn") return [{ unit, stays: true, messages: unit.messages }]
+    const isPinned = config.pinnedTurnIndices.includes(unit.number)
+    const isRecent = index++ >= recent
+    if (snapshot.steps === undefined) return [{ unit, stays: isPinned || isRecent, messages: unit.messages }]
+    if (isPinned || !isRecent) return [{ unit, stays: true, messages: unit.messages }]
+    return HistorySegment.pieces(unit.messages).map((piece) => ({
+      unit,
+      stays: !piece.isWork,
+      messages: piece.messages
+    }))
   })
+  if (snapshot.steps !== undefined) keepLatest(snapshot, slots)
+  return slots
 }
+
+/** The model goes on with what it did last. */
+const keepLatest = ({ messages, tokens, window }: Snapshot, slots: ReadonlyArray<Slot>): void => {
+  const reply = messages.findLast(({ role }) => role === "assistant")
+  let room = ((window * latestPercent) / 100) * (TokenEstimate.estimate(messages) / Math.max(1, tokens))
+  for (const slot of slots.filter(({ stays }) => !stays).reverse()) {
+    room -= TokenEstimate.estimate(slot.messages)
+    const isUnread = reply !== undefined && slot.messages.includes(reply)
+    if (!isUnread && room < 0) return
+    slot.stays = true
+  }
+}
+
+/** Cuts long results, oldest first, then removes calls with their results, and notes what they were. */
+const withoutSteps: Strategy = (snapshot) =>
+  Effect.sync(() => {
+    const draft = new Draft(snapshot)
+    for (const slot of draft.old()) draft.noteResults(slot)
+    const old = [...draft.old()].flatMap(({ messages }) => messages)
+    if (TokenEstimate.estimate(old) < leastSummarised) return draft.end()
+    const gone: Array<Slot> = []
+    const messages: Array<Prompt.Message> = []
+    for (const slot of draft.old()) {
+      gone.push(slot)
+      messages.push(...slot.messages)
+      draft.drop(slot)
+    }
+    draft.replace(gone, `[Removed to make room: ${callsIn(messages)}. Call again what is needed.]`)
+    return draft.end()
+  })
 
 const summarised = (snapshot: Snapshot, middle: number): Effect.Effect<Shortened, CompactionFailed> =>
   Effect.suspend(() => {
@@ -177,7 +255,8 @@ const summarised = (snapshot: Snapshot, middle: number): Effect.Effect<Shortened
       limit: Math.min(maxSummary, Math.floor(weight / 2) * TokenEstimate.charactersPerToken)
     }
     return Effect.map(snapshot.summarise(request), ({ text, usage }) => {
-      draft.summarise(old, History.summaryMessage(summaryHeader + text + filesIn(old)))
+      const header = snapshot.steps === undefined ? summaryHeader : stepsHeader
+      draft.replace(old, header + text + filesIn(old))
       return { ...draft.end(), usage }
     })
   })
@@ -276,14 +355,15 @@ class Draft {
     }
   }
 
-  /** Replaces turns with a summary, never before an earlier summary. */
-  summarise(old: ReadonlyArray<Slot>, summary: Prompt.Message): void {
+  /** Puts a text in the place of turns, never before an earlier summary; of steps, where the last of them was. */
+  replace(old: ReadonlyArray<Slot>, text: string): void {
+    const isOfTurns = this.snapshot.steps === undefined
     const first = this.slots.findIndex((slot) => old.includes(slot))
-    const last = this.slots.findLastIndex((slot) => slot.unit._tag === "Summary")
+    const last = this.slots.findLastIndex((slot) => (isOfTurns ? slot.unit._tag === "Summary" : old.includes(slot)))
     for (const slot of old) this.drop(slot)
     const slot: Slot = { unit: { _tag: "Summary", messages: [] }, stays: true, messages: [] }
-    this.slots.splice(Math.max(first, last + 1), 0, slot)
-    this.put(slot, [summary])
+    this.slots.splice(isOfTurns ? Math.max(first, last + 1) : last, 0, slot)
+    this.put(slot, [isOfTurns ? History.summaryMessage(text) : stepsMessage(text)])
   }
 
   private turns(): number {
@@ -321,6 +401,26 @@ const filesIn = (slots: ReadonlyArray<Slot>): string => {
     .flatMap((part) => (part.type === "file" ? [AttachedFile.note(part)] : []))
   const more = notes.length - mostNotes
   return ["", ...notes.slice(0, mostNotes), ...(more > 0 ? [`[and ${more} more]`] : [])].join("\n")
+}
+
+/** A message that replaces what was done in turns whose words stay. */
+const stepsMessage = (text: string): Prompt.Message =>
+  PromptMessage.user([PromptMessage.text(text)], { assent: { summary: true, steps: true } })
+
+/** What was called, and how often. */
+const callsIn = (messages: Messages): string => {
+  const counts = new Map<string, number>()
+  for (const { content } of messages) {
+    for (const part of typeof content === "string" ? [] : content)
+      if (part.type === "tool-call") counts.set(part.name, (counts.get(part.name) ?? 0) + 1)
+  }
+  const calls = [...counts].map(([name, count]) => (count === 1 ? name : `${name} (${count} times)`))
+  return calls.length === 0 ? "earlier steps" : `the calls of ${calls.join(", ")} and their results`
+}
+
+const sum = (one: Usage, other: Usage): Usage => {
+  const keys = [...new Set([...Object.keys(one), ...Object.keys(other)])] as Array<keyof Usage>
+  return Object.fromEntries(keys.map((key) => [key, (one[key] ?? 0) + (other[key] ?? 0)]))
 }
 
 /** Of files in one summary. */

@@ -36,6 +36,8 @@ export interface Metadata {
   readonly summary?: true
   /** This message reminds the model of what removed turns said. It is a summary too. */
   readonly reminder?: true
+  /** This message replaces what was done in turns whose words stay. It is a summary too, and a part of the turn it stands in. */
+  readonly steps?: true
 }
 
 /**

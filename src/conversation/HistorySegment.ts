@@ -6,7 +6,7 @@
  *         └ summary ┘└──────────── turn ──────────────┘└─────── turn ─────────┘
  * ```
  *
- * A turn holds the message that began it and those that steered it. A message with tool calls and the message with
+ * A turn holds the message that began it, those that steered it, and what was put in the place of its removed steps. A message with tool calls and the message with
  * their results are one piece, because a provider refuses the one without the other.
  */
 import type * as Prompt from "@effect/ai/Prompt"
@@ -22,7 +22,7 @@ export type HistorySegment =
 
 /** A part of a turn that is kept or removed as a whole. */
 export interface Piece {
-  /** True: calls and their results; false: words. */
+  /** True: calls and their results, or what stands in their place; false: words. */
   readonly isWork: boolean
   readonly messages: Messages
 }
@@ -34,7 +34,7 @@ export const cut = (messages: Messages): ReadonlyArray<HistorySegment> => {
   let next = 0
   for (const message of messages) {
     const metadata = History.metadata(message)
-    if (message.role === "system" || metadata.summary === true) {
+    if (message.role === "system" || (metadata.summary === true && metadata.steps !== true)) {
       units.push({ _tag: message.role === "system" ? "System" : "Summary", messages: [message] })
       turn = undefined
       continue
@@ -57,7 +57,7 @@ export const pieces = (messages: Messages): ReadonlyArray<Piece> => {
     if (message.role === "tool" && last !== undefined) {
       found[found.length - 1] = { isWork: true, messages: [...last.messages, message] }
     } else {
-      found.push({ isWork: false, messages: [message] })
+      found.push({ isWork: History.metadata(message).steps === true, messages: [message] })
     }
   }
   return found

@@ -121,8 +121,9 @@ class Shortening {
       const running = readSteering !== undefined
       const snapshot = () =>
         this.snapshot({ goal, running, forced: false, config: this.config, window: this.self.window() })
-      if (reason !== "manual" && !CompactionStrategy.hasOld(snapshot())) return Effect.sync(() => this.self.settle())
-      const work = this.shortened(CompactionStrategy.strategies[this.config.type], snapshot, readSteering)
+      const most = reason === "manual" ? undefined : this.most
+      if (!this.isAnythingToGo(snapshot(), most)) return Effect.sync(() => this.self.settle())
+      const work = this.shortened(this.config.type, most, snapshot, readSteering)
       return Effect.ignore(
         Effect.onExit(this.told(reason, work), (exit) =>
           Effect.sync(() => {
@@ -145,13 +146,13 @@ class Shortening {
         this.snapshot({ goal, running: true, forced: true, config, window })
       const gentle = snapshot(this.config)
       const harsh = snapshot({ ...this.config, preserveRecentTurns: 1 })
-      const last = Effect.suspend(() =>
-        Effect.map(CompactionStrategy.truncate(harsh()), CompactionStrategy.cutToFit(harsh()))
-      )
-      const first = this.shortened(CompactionStrategy.strategies[this.config.type], gentle, readSteering).pipe(
+      const most = (window * CompactionStrategy.cutPercent) / 100
+      const truncate = CompactionStrategy.thorough("truncate", most)
+      const last = Effect.suspend(() => Effect.map(truncate(harsh()), CompactionStrategy.cutToFit(harsh())))
+      const first = this.shortened(this.config.type, most, gentle, readSteering).pipe(
         Effect.catchAll((failure) => {
           this.host.emit({ _tag: "AgentError", message: failure.message })
-          return CompactionStrategy.truncate(gentle())
+          return truncate(gentle())
         }),
         Effect.map((shortened) => shortened && CompactionStrategy.cutToFit(gentle())(shortened)),
         Effect.flatMap((shortened) => (shortened?.removed === 0 ? last : Effect.succeed(shortened)))
@@ -174,6 +175,18 @@ class Shortening {
 
   private get meter(): TokenEstimate.TokenEstimate {
     return this.self.meter
+  }
+
+  /** How long a history may be before steps of turns that stay have to go. Tokens. */
+  private get most(): number {
+    const { config } = this
+    const percent = CompactionConfig.isContinuous(config) ? config.targetPercent : config.thresholdPercent
+    return (this.self.window() * percent) / 100
+  }
+
+  private isAnythingToGo(snapshot: Snapshot, most: number | undefined): boolean {
+    if (most === undefined || CompactionStrategy.hasOld(snapshot)) return true
+    return snapshot.tokens >= most && CompactionStrategy.hasSteps(snapshot)
   }
 
   private goalOf(reason: Reason): Snapshot["goal"] {
@@ -202,7 +215,8 @@ class Shortening {
 
   /** The shortened history; undefined when an interjection must be read first. */
   private shortened(
-    strategy: CompactionStrategy.Strategy,
+    strategy: CompactionConfig.StrategyName,
+    most: number | undefined,
     snapshot: () => Snapshot,
     readSteering: (() => void) | undefined,
     restarts = 0
@@ -210,7 +224,7 @@ class Shortening {
     return Effect.suspend(() => {
       const { history, inbox } = this.host
       const revision = history.revision()
-      const work = Effect.suspend(() => strategy(snapshot()))
+      const work = Effect.suspend(() => CompactionStrategy.thorough(strategy, most)(snapshot()))
       return Effect.flatMap(this.attempt(this.sound(work)), (exit) => {
         if (Exit.isSuccess(exit)) {
           return history.revision() === revision ? Effect.succeed(exit.value) : Effect.fail(historyChanged)
@@ -219,8 +233,8 @@ class Shortening {
         if (!inbox.hasSteering()) return Effect.fail(brokenOff)
         if (readSteering === undefined) return Effect.succeed(undefined)
         readSteering()
-        const next = restarts + 1 < maxRestarts ? strategy : CompactionStrategy.truncate
-        return this.shortened(next, snapshot, readSteering, restarts + 1)
+        const next = restarts + 1 < maxRestarts ? strategy : "truncate"
+        return this.shortened(next, most, snapshot, readSteering, restarts + 1)
       })
     })
   }

@@ -30,9 +30,9 @@ interface MadeTurn {
 
 const text = (length: number) => "x".repeat(length)
 
-const historyOf = (turns: ReadonlyArray<MadeTurn>, system: boolean, foreign: boolean): Messages => {
+const historyOf = (turns: ReadonlyArray<MadeTurn>, system: boolean, foreign: boolean, firstCall = 0): Messages => {
   const messages: Array<Prompt.Message> = system ? [Prompt.systemMessage({ content: "system" })] : []
-  let calls = 0
+  let calls = firstCall
   const user = (said: string, assent: object) =>
     messages.push(
       Prompt.userMessage({
@@ -219,6 +219,87 @@ describe("every strategy, for every history and configuration", () => {
       })
     )
   })
+})
+
+describe("where turns are not enough", () => {
+  const most = ({ goalPercent, messages, scale }: Case) =>
+    (TokenEstimate.estimate(messages) * scale * goalPercent) / 100
+  const thorough = (one: Case, limit: number | undefined) =>
+    Effect.runSync(CompactionStrategy.thorough(one.config.type, limit)(snapshotOf(one)))
+  const isStep = (message: Prompt.Message) =>
+    History.metadata(message).steps === true ||
+    message.role === "tool" ||
+    (message.role === "assistant" && message.content.some((part) => part.type === "tool-call"))
+
+  it("steps go, and the conversation is one that a provider takes", () => {
+    check(
+      FastCheck.property(cases, (one) => {
+        const { messages, removed, tokens } = thorough(one, most(one))
+        assert.deepStrictEqual(Rules.violations(messages), [])
+        const before = TokenEstimate.estimate(one.messages)
+        const after = TokenEstimate.estimate(messages)
+        assert.isAtMost(after, before)
+        assert.strictEqual(removed > 0, after < before)
+        assert.closeTo(tokens, after * one.scale, 1)
+      })
+    )
+  })
+
+  it("what was said stays, and pinned turns, and what the model has not read", () => {
+    check(
+      FastCheck.property(cases, (one) => {
+        const snapshot = snapshotOf(one)
+        const { messages } = thorough(one, most(one))
+        for (const turn of protectedTurns(snapshot)) {
+          const isPinned = one.config.pinnedTurnIndices.includes(turn.number)
+          const kept = turn.messages.filter((message) => isPinned || !isStep(message))
+          const places = kept.map((message) => messages.indexOf(message))
+          assert.notInclude(places, -1)
+          assert.deepStrictEqual(
+            places,
+            places.toSorted((a, b) => a - b)
+          )
+        }
+        const reply = one.messages.findLast(({ role }) => role === "assistant")
+        const last = protectedTurns(snapshot).at(-1)?.messages ?? []
+        const unread = reply === undefined || !last.includes(reply) ? [] : last.slice(last.indexOf(reply))
+        assert.isTrue(unread.every((message) => messages.includes(message)))
+      })
+    )
+  })
+
+  it("and no steps where turns were enough", () => {
+    check(
+      FastCheck.property(cases, (one) => {
+        const first = run(snapshotOf(one))
+        const second = thorough(one, first.removed === 0 ? Number.POSITIVE_INFINITY : undefined)
+        assert.deepStrictEqual(brief(second.messages), brief(first.messages))
+      })
+    )
+  })
+
+  it("and again: the summary of steps becomes a part of the next one", () => {
+    check(
+      FastCheck.property(cases, (one) => {
+        const first = thorough(one, 0)
+        const messages = [...first.messages, ...historyOf([more], false, false, 1_000)]
+        const again = { ...one, messages, config: { ...one.config, preserveRecentTurns: 9, pinnedTurnIndices: [] } }
+        const second = thorough(again, 0)
+        assert.deepStrictEqual(Rules.violations(second.messages), [])
+        const steps = second.messages.filter((message) => History.metadata(message).steps === true)
+        assert.isAtMost(steps.length, 1)
+      })
+    )
+  })
+
+  /** A turn that works on, with ids that no made-up history has. */
+  const more: MadeTurn = {
+    summaryBefore: false,
+    said: 1,
+    parts: Array.from({ length: 40 }, () => ({ results: [3_000] })),
+    answer: undefined
+  }
+  const brief = (messages: Messages) => messages.map((message) => `${message.role} ${History.textOf(message)}`)
 })
 
 describe("budget", () => {

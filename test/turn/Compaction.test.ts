@@ -11,6 +11,7 @@ import * as TestClock from "effect/TestClock"
 import * as Model from "../../src/model/Model.js"
 import * as CompactionConfig from "../../src/conversation/CompactionConfig.js"
 import * as History from "../../src/conversation/History.js"
+import * as TokenEstimate from "../../src/conversation/TokenEstimate.js"
 import type { TurnEnd } from "../../src/turn/Turn.js"
 import * as Kit from "../kit/session.js"
 import { settle } from "../kit/Recorder.js"
@@ -151,8 +152,8 @@ describe("compaction is due", () => {
 
   it.scoped("not again and again where nothing may go", () =>
     Effect.gen(function* () {
-      const { model } = conversing([{ tools: [{ name: "work", params: { name: "a" } }] }, says(900), says(10)])
-      const kit = yield* start(model, config({ preserveRecentTurns: 5 }), () => Effect.succeed(long(900)))
+      const { model } = conversing([says(900), says(900), says(10)])
+      const kit = yield* start(model, config({ preserveRecentTurns: 5 }))
       yield* turns(kit, "1", "2")
       assert.deepStrictEqual(yield* compactions(kit), [])
       assert.deepStrictEqual(yield* kit.wrong, [])
@@ -167,6 +168,90 @@ describe("compaction is due", () => {
         (yield* kit.of("CompactionEnded")).map(({ quiet }) => quiet),
         [true]
       )
+    })
+  )
+})
+
+describe("a turn that does more than the window holds", () => {
+  const working = (count: number): ReadonlyArray<Kit.Reply> =>
+    Array.from({ length: count }, (_, at) => ({ tools: [{ name: "work", params: { name: `${at}` } }] }))
+  /** The last letters of all results. */
+  const results = (messages: ReadonlyArray<Prompt.Message>) =>
+    Kit.outline(messages).flatMap((line) =>
+      !line.startsWith("tool") ? [] : line.startsWith("tool: [This result of") ? "noted" : (line.at(-1) ?? "")
+    )
+  const worked: Kit.Worker = (name) => Effect.succeed(`${long(120)}${name}`)
+
+  it.scoped("goes on with a summary of its first steps; what was said stays", () =>
+    Effect.gen(function* () {
+      const { asked, heard, model } = conversing([...working(7), { text: "done" }], {
+        summaries: [{ text: "three steps hunter2-hunter2" }]
+      })
+      const kit = yield* start(model, config({ type: "hybrid", preserveRecentTurns: 3 }), worked)
+      assert.strictEqual((yield* kit.agent.run("go"))._tag, "Completed")
+      assert.deepStrictEqual(yield* compactions(kit), ["pre_message…", "pre_message -10"])
+      assert.strictEqual(asked.length, 1)
+      const last = heard.at(-1)?.messages ?? []
+      assert.deepStrictEqual(Kit.outline(last).slice(0, 2), [
+        "user: go",
+        "user: [Summary of what was done before this, written by the model]\nthree steps [REDACTED]"
+      ])
+      assert.deepStrictEqual(results(last), ["5", "6"])
+      assert.deepStrictEqual(yield* kit.wrong, [])
+    })
+  )
+
+  it.scoped("notes results first, then the calls, where no model is asked", () =>
+    Effect.gen(function* () {
+      const { heard, model } = conversing([...working(30), { text: "done" }])
+      const kit = yield* start(model, config({ preserveRecentTurns: 3 }), worked)
+      assert.strictEqual((yield* kit.agent.run("go"))._tag, "Completed")
+      const sizes = heard.map(({ messages }) => TokenEstimate.estimate(messages))
+      assert.isBelow(Math.max(...sizes), 1_000, "never longer than the window")
+      assert.deepStrictEqual(results(heard[6]?.messages ?? []), ["noted", "noted", "noted", "3", "4", "5"])
+      const last = Kit.outline(heard.at(-1)?.messages ?? [])
+      assert.strictEqual(last[0], "user: go")
+      assert.match(
+        last.join("\n"),
+        /^user: \[Removed to make room: .*the calls of work \(\d+ times\) and their results/m
+      )
+      assert.deepStrictEqual(yield* kit.wrong, [])
+    })
+  )
+
+  it.scoped("is made shorter for a provider that refuses it, also without a configuration", () =>
+    Effect.gen(function* () {
+      const tooLong = Stream.fail(new Model.ContextTooLong({ model: "m", message: "It is too long." }))
+      const { heard, model } = conversing([...working(12), tooLong, { text: "done" }])
+      const kit = yield* start(model, undefined, (name) => Effect.succeed(`${long(60)}${name}`))
+      assert.strictEqual((yield* kit.agent.run("go"))._tag, "Completed")
+      const [before, after] = heard.slice(-2).map(({ messages }) => TokenEstimate.estimate(messages))
+      assert.isBelow(after ?? 0, (before ?? 0) * 0.8)
+      assert.deepStrictEqual(yield* kit.wrong, [])
+    })
+  )
+
+  it.scoped("that was the last one leaves room for the next one", () =>
+    Effect.gen(function* () {
+      const { heard, model } = conversing([...working(2), { text: "first" }, { text: "second" }])
+      const kit = yield* start(model, config({ preserveRecentTurns: 3, autoTrigger: false }), () =>
+        Effect.succeed(long(500))
+      )
+      yield* turns(kit, "1", "2")
+      assert.deepStrictEqual(yield* compactions(kit), ["pre_message…", "pre_message -1"])
+      assert.deepStrictEqual(results(heard.at(-1)?.messages ?? []), ["noted", "x"])
+      assert.deepStrictEqual(yield* kit.wrong, [])
+    })
+  )
+
+  it.scoped("is made shorter when somebody asks, although no turn may go", () =>
+    Effect.gen(function* () {
+      const { model } = conversing([...working(4), { text: "done" }], { summaries: [{ text: "four steps" }] })
+      const kit = yield* start(model, config({ type: "summarize", preserveRecentTurns: 3 }), worked)
+      yield* turns(kit, "go")
+      assert.strictEqual((yield* kit.agent.compact).removed, 6)
+      assert.include(brief(kit.agent.history.messages), "summary four steps")
+      assert.deepStrictEqual(yield* kit.wrong, [])
     })
   )
 })
