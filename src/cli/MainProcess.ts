@@ -5,6 +5,7 @@ import * as Fiber from "effect/Fiber"
 import * as Cli from "./Cli.js"
 import * as ExitCode from "./ExitCode.js"
 import * as Interrupts from "./terminal/Interrupts.js"
+import * as LostTerminal from "./terminal/LostTerminal.js"
 import * as Output from "./terminal/Output.js"
 
 export const run = (argv: ReadonlyArray<string>): void => {
@@ -13,14 +14,20 @@ export const run = (argv: ReadonlyArray<string>): void => {
   let signals = 0
   const stop = () => {
     // The third signal ends the process at once. Scopes have ended work in process groups of its own before that.
-    if (++signals > 2) process.exit(ExitCode.cancelled)
+    if (++signals > 2) {
+      LostTerminal.letGo()
+      process.exit(ExitCode.cancelled)
+    }
     Effect.runFork(Fiber.interruptFork(fiber))
   }
   process.on("SIGINT", () => {
     if (!Interrupts.pressed()) stop()
   })
   process.on("SIGTERM", stop)
-  process.on("SIGHUP", stop)
+  process.on("SIGHUP", () => {
+    LostTerminal.hungUp()
+    stop()
+  })
   // Our code never throws outside the fiber. What a package throws there is reported like every failure, not by Node.
   process.on("uncaughtException", (error) => {
     Output.writeNow(`assent: ${error instanceof Error ? error.message : String(error)}`)
@@ -28,6 +35,7 @@ export const run = (argv: ReadonlyArray<string>): void => {
   })
 
   fiber.addObserver((exit) => {
+    LostTerminal.letGo()
     process.exit(Exit.isSuccess(exit) ? exit.value : ExitCode.cancelled)
   })
 }

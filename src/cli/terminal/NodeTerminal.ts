@@ -3,7 +3,7 @@
  *
  * It differs from the platform's own terminal where a screen needs it: the output may be stderr, `isTTY` asks both
  * ends, the end of input ends the mailbox, Ctrl-C is a key like any other, pastes are marked by keys named
- * `paste-start` and `paste-end`, and a change of size arrives as a key named `resize`. When the program was stopped and
+ * `paste-start` and `paste-end`, also where the terminal does not mark them, and a change of size arrives as a key named `resize`. When the program was stopped and
  * goes on, the terminal is taken over anew, which arrives as a key named `continue`.
  *
  * @since 0.1.0
@@ -22,6 +22,7 @@ import type { Readable, Writable } from "node:stream"
 import * as TerminalText from "../../terminal/TerminalText.js"
 import * as OwnOutput from "./Output.js"
 import * as Reports from "./Reports.js"
+import * as UnmarkedPaste from "./UnmarkedPaste.js"
 
 /**
  * A stream that may be the reading end of a terminal, as `process.stdin`.
@@ -256,6 +257,10 @@ const listen = (
       }
     })
   }
+  const unmarked = UnmarkedPaste.make(fromTerminal)
+  const onData = (data: Uint8Array | string) => {
+    if (!isPaste) unmarked.read(String(data))
+  }
   const onResize = () => fromTerminal("resize")
   const onContinue = () => {
     if (!interactive || givenAway.has(input)) return
@@ -280,6 +285,8 @@ const listen = (
   // The key parser reads one field of this interface, the escape timeout; its type requires all.
   readline.emitKeypressEvents(input, { escapeCodeTimeout } as unknown as readline.Interface)
   if (interactive) input.setRawMode?.(true)
+  // Before the parser of keys, so that a paste begins before its first key.
+  if (interactive) input.prependListener("data", onData)
   input.on("keypress", onKey)
   input.on("end", onEnd)
   input.on("close", onEnd)
@@ -293,6 +300,8 @@ const listen = (
   else input.resume()
 
   return () => {
+    input.off("data", onData)
+    unmarked.end()
     input.off("keypress", onKey)
     input.off("end", onEnd)
     input.off("close", onEnd)

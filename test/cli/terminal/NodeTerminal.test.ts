@@ -96,6 +96,30 @@ describe("NodeTerminal", () => {
     })
   )
 
+  it.scopedLive("takes several lines at once for a paste, with what follows before a pause", () =>
+    Effect.gen(function* () {
+      const { input, terminal } = fakeTerminal()
+      const keys = yield* terminal.readInput
+      input.write("a\rb\r\nc\r")
+      input.write("d\r")
+      const names = yield* take(keys, 11)
+      assert.deepStrictEqual(
+        names,
+        ["paste-start", "a", "return", "b", "return", "enter", "c", "return", "d", "return"].concat("paste-end")
+      )
+      input.write("y\rz\r")
+      assert.deepStrictEqual(yield* take(keys, 4), ["y", "return", "z", "return"], "an answer and the next words")
+      input.write("a\rb\rc\r")
+      yield* take(keys, 7)
+      input.write("\x1b[200~d\re\rf\r\x1b[201~")
+      assert.deepStrictEqual(
+        yield* take(keys, 9),
+        ["paste-end", "paste-start", "d", "return", "e", "return", "f", "return", "paste-end"],
+        "and one that is marked is marked once"
+      )
+    })
+  )
+
   it.scopedLive("tells of a change of size by a key, and answers with the new one", () =>
     Effect.gen(function* () {
       const { output, terminal } = fakeTerminal()
