@@ -2,7 +2,7 @@
  * A paste that the terminal does not mark, as over a serial line or in an old multiplexer. Its lines would be sent one by
  * one, each into the answer to the one before.
  *
- * Nobody types several lines within one reading of the terminal: what brings them is pasted, and so is what follows before
+ * Nobody types so many lines within one reading of the terminal: what brings them is pasted, and so is what follows before
  * a pause. Where a program was stopped while somebody typed blindly it is taken for a paste too, which sends nothing.
  */
 
@@ -43,8 +43,8 @@ export const make = (tell: (name: "paste-start" | "paste-end") => void): Unmarke
 /** The terminal marks it. */
 const mark = "\x1b[200~"
 
-/** Lines in one reading. Two may be an answer and the next words, where the program was slow. */
-const fewest = 3
+/** Lines in one reading. A few may be typed while the program was slow, or be handed to it by a script. */
+const fewest = 10
 
 /** Milliseconds without a key, after which a paste is over. A terminal hands on a long one in pieces. */
 const quiet = 100
