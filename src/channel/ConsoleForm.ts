@@ -17,6 +17,7 @@ import * as Field from "../interaction/Field.js"
 import * as FormProgress from "../interaction/FormProgress.js"
 import type { Elicit } from "../interaction/Interaction.js"
 import * as Display from "../terminal/Display.js"
+import type * as Menu from "../terminal/Menu.js"
 import type * as ConsoleScreen from "./ConsoleScreen.js"
 
 /** How the form asks. */
@@ -30,6 +31,8 @@ export interface Asking<E> {
   readonly withdrawn: E
   readonly color: boolean
   readonly reviews: boolean
+  /** Whether choices can be walked through, and do not stand among the lines. */
+  readonly menus: boolean
   /** What stands above the first field. */
   readonly lines: ReadonlyArray<string>
 }
@@ -85,13 +88,19 @@ export const renderField = (
   field: Field.Field,
   number: number,
   total: number,
-  { color, problems = [] }: { readonly color: boolean; readonly problems?: ReadonlyArray<string> }
+  {
+    color,
+    menus = false,
+    problems = []
+  }: { readonly color: boolean; readonly menus?: boolean; readonly problems?: ReadonlyArray<string> }
 ): ReadonlyArray<string> => {
   const style = Display.style(color)
   const { choices = [], labels = choices, required } = field
   const preset = field.default
   const isPreset = (choice: string | undefined) =>
     typeof preset === "object" ? preset.some((one) => one === choice) : preset !== undefined && preset === choice
+  const isWalked = menus && choices.length > 0
+  const keys = !isWalked ? "" : field.type === "choices" ? "arrows, space and Enter, or " : "arrows and Enter, or "
   const stands = preset === undefined ? "" : `; nothing for ${Display.oneLine(Field.shown(field, preset), 60)}`
   const empty = preset === undefined && !required ? "; nothing to leave it out" : stands
   return [
@@ -99,11 +108,11 @@ export const renderField = (
     ...foreign(Field.titleOf(field)),
     ...(field.description === undefined ? [] : foreign(field.description)),
     ...problems.flatMap((problem) => foreign(problem).map((line) => style.yellow(line))),
-    ...labels.map((label, index) => {
+    ...(isWalked ? [] : labels).map((label, index) => {
       const line = `${index + 1}. ${Display.oneLine(label)}`
       return isPreset(choices[index]) ? `${line} ${style.dim("(default)")}` : line
     }),
-    style.dim(`type ${Field.expected(field)}${empty}`)
+    style.dim(`${keys}type ${Field.expected(field)}${empty}`)
   ]
 }
 
@@ -113,6 +122,13 @@ export const renderField = (
 
 /** A value, which may well be the word `back`; or the way back. */
 type Said = { readonly value: Field.Value | undefined } | "back"
+
+/** What can be taken by arrows in a field. */
+const menuOf = ({ choices, default: preset, labels = choices, type }: Field.Field): Menu.Menu | undefined => {
+  if (labels === undefined || choices === undefined) return undefined
+  const at = typeof preset === "string" ? choices.indexOf(preset) : -1
+  return { labels, several: type === "choices", ...(at < 0 ? {} : { preset: at + 1 }) }
+}
 
 /** The field with what stands in it already. */
 const now = (field: Field.Field, values: ReadonlyMap<string, Field.Value>, left: ReadonlySet<string>): Field.Field => {
@@ -138,11 +154,16 @@ const askFor = <E>(
     {
       lines: [
         ...at.lines,
-        ...renderField(field, at.number, at.total, { color: asking.color, problems: at.problems }),
+        ...renderField(field, at.number, at.total, {
+          color: asking.color,
+          menus: asking.menus,
+          problems: at.problems
+        }),
         style.dim(words)
       ],
       label: "answer> ",
       paste: field.type === "string" ? "insert" : "draft",
+      menu: asking.menus ? menuOf(field) : undefined,
       followUp: at.followUp
     },
     (line) => {

@@ -134,6 +134,7 @@ const elicit =
             withdrawn: new Withdrawn(),
             color: screen.color,
             reviews: screen.source === "person",
+            menus: hasMenus(screen),
             lines: prompt.lines
           },
           request.interaction

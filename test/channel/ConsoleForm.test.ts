@@ -40,6 +40,11 @@ const open = (interaction: Interaction.Elicit = form) =>
       asking,
       progress,
       say: (...lines: ReadonlyArray<string>) => Effect.forEach(lines, say, { discard: true }),
+      press: (...names: ReadonlyArray<string>) =>
+        Effect.zipRight(
+          Effect.forEach(names, (name) => terminal.press(name), { discard: true }),
+          TestClock.adjust("250 millis")
+        ),
       screen: () => terminal.screen().join("\n")
     }
   })
@@ -101,6 +106,39 @@ describe("a form at a console", () => {
         yield* say("", "2", '"skip"', "")
         assert.deepStrictEqual((yield* Fiber.join(asking)).answer, { port: 23, note: "skip", tier: "front" })
       })
+  )
+
+  it.scoped("has choices walked through by arrows, and keeps what stands there", () =>
+    Effect.gen(function* () {
+      const choices = ["eu", "us", "ap"]
+      const { asking, press, say, screen } = yield* open(
+        new Interaction.Elicit({
+          title: "Where?",
+          fields: [
+            { name: "first", type: "choice", required: true, choices, labels: ["Europe", "America", "Asia"] },
+            { name: "others", type: "choices", required: false, choices },
+            { name: "last", type: "choice", required: false, choices, default: "us" },
+            { name: "none", type: "choice", required: false, choices }
+          ]
+        })
+      )
+      assert.include(screen(), "arrows and Enter, or type a number from 1 to 3, or a choice")
+      assert.notInclude(screen(), "›")
+      yield* press("down", "down", "return")
+      assert.include(screen(), "answer> America")
+      assert.include(screen(), "arrows, space and Enter, or type numbers or choices")
+      yield* press("down", "space", "down", "down", "space", "return")
+      assert.include(screen(), "› 2. us (default)")
+      yield* press("return")
+      yield* press("return")
+      for (const row of ["1. first: America", "2. others: eu, ap", "3. last: us", "4. none: (left out)"])
+        assert.include(screen(), row)
+      yield* say("1")
+      assert.include(screen(), "› 2. America (default)")
+      yield* press("up", "return")
+      yield* say("")
+      assert.deepStrictEqual((yield* Fiber.join(asking)).answer, { first: "eu", others: ["eu", "ap"], last: "us" })
+    })
   )
 
   it.scoped("has no last look at a single field", () =>
