@@ -28,6 +28,8 @@ export const run = (argv: ReadonlyArray<string>): void => {
     LostTerminal.hungUp()
     stop()
   })
+  // It would open Node's debugger, by which any program of this machine may have this one do what it likes.
+  process.on("SIGUSR1", () => {})
   // Our code never throws outside the fiber. What a package throws there is reported like every failure, not by Node.
   process.on("uncaughtException", (error) => {
     Output.writeNow(`assent: ${error instanceof Error ? error.message : String(error)}`)

@@ -95,6 +95,20 @@ describe("whoever leaves at a terminal", () => {
     })
   )
 
+  it.scopedLive("leaves no debugger open, whoever sends the signal for it", () =>
+    Effect.gen(function* () {
+      const place = yield* Program.place
+      const screen = yield* Pseudo.start(place, ["chat"])
+      yield* screen.sees((text) => /^>/m.test(text))
+      process.kill(screen.pid, "SIGUSR1")
+      yield* screen.type("!echo over\r")
+      yield* screen.sees((text) => text.includes("exit code 0"))
+      yield* screen.type("/quit\r")
+      assert.strictEqual(yield* screen.exit, 0)
+      assert.notInclude(screen.everything(), "Debugger")
+    })
+  )
+
   it.scopedLive("finds the question again when the window was closed over it", () =>
     Effect.gen(function* () {
       const place = yield* Program.place
