@@ -37,6 +37,43 @@ describe("whoever leaves at a terminal", () => {
     })
   )
 
+  for (const plain of [false, true])
+    it.scopedLive(
+      `quits by one Ctrl-D at the question of a child that works in the background, ${plain ? "by lines" : "drawn"}`,
+      () =>
+        Effect.gen(function* () {
+          const place = yield* Program.place
+          yield* place.write("config/profiles/asker.json", { name: "asker", description: "asks", plugins: ["cli"] })
+          const agents = {
+            main: [
+              { tools: [{ name: "spawn_subagent", params: { task: "ask", profile: "asker" } }] },
+              { text: "I rest." },
+              { text: "I hear it." }
+            ],
+            asker: [command("touch made"), { text: "It is made." }]
+          }
+          const model = `script:${yield* place.write("family.json", { version: 1, agents })}`
+          const policy = yield* place.write("policy.json", { version: 1, whitelist: { tools: ["spawn_subagent"] } })
+          const look = plain ? ["--plain"] : []
+          const screen = yield* Pseudo.start(place, ["chat", "--model", model, "--policy", policy, ...look])
+          yield* screen.sees((text) => (plain ? text.endsWith("you>") : /^>/m.test(text)))
+          yield* screen.type("go\r")
+          yield* screen.sees((text) => text.includes("I rest.") && text.endsWith("answer>"))
+          yield* hushed
+          yield* screen.type("\x04")
+          assert.strictEqual(yield* screen.exit, 3)
+          assert.match(screen.everything(), /It\s+stays\s+open/)
+          assert.notMatch(screen.everything(), /withdrawn|finished|I hear it/)
+          assert.include((yield* place.call(["sessions", "waiting"])).stdout, "run_command")
+          const again = yield* Pseudo.start(place, ["chat", "--continue", "--policy", policy])
+          yield* again.sees((text) => text.includes("Allow run_command?") && text.endsWith("answer>"))
+          yield* hushed
+          yield* again.type("y")
+          yield* again.sees((text) => text.includes("I hear it."))
+          assert.isTrue(yield* place.exists("workspace/made"))
+        })
+    )
+
   it.scopedLive("halts a run by Ctrl-D at its question, as where nobody is there", () =>
     Effect.gen(function* () {
       const place = yield* Program.place

@@ -4,6 +4,7 @@ import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
@@ -92,12 +93,17 @@ export const run = (invocation: Arguments.Invocation) =>
         for (const line of yield* TrustQuestion.notice(current)) yield* screen.printLine(line)
       }
       let kept = first
+      const leftOpen = yield* Deferred.make<string>()
+      const atEnd = Effect.tap(
+        Effect.sync(() => kept.atEnd),
+        (detail) => Deferred.succeed(leftOpen, detail)
+      )
       const opened = yield* Channels.open(
         plans,
         current,
         ConsoleChannel.make({
           ...Channels.consoleOptions(current),
-          ...(plans.length === 1 ? { atEnd: Effect.sync(() => kept.atEnd) } : {}),
+          ...(plans.length === 1 ? { atEnd } : {}),
           principal,
           meant: ChatCommand.notOne
         })
@@ -138,6 +144,7 @@ export const run = (invocation: Arguments.Invocation) =>
             files: chatFiles,
             interrupted: pressed && Effect.zipRight(pressed, screen.print("\n")),
             interactive,
+            leftOpen: Deferred.await(leftOpen),
             drawn: interactive,
             sessions,
             remember: history?.add,

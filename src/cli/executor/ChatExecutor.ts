@@ -23,6 +23,7 @@ import type * as Agent from "../../runtime/Agent.js"
 import * as ChatAhead from "./ChatAhead.js"
 import * as ChatCommand from "./ChatCommand.js"
 import * as ChatFiles from "./ChatFiles.js"
+import * as ChatLeaving from "./ChatLeaving.js"
 import * as ChatPrompt from "./ChatPrompt.js"
 import * as ChatStatus from "./ChatStatus.js"
 import type * as ChatJobs from "./ChatJobs.js"
@@ -82,6 +83,8 @@ export interface Options {
   readonly namedModels?: (() => ReadonlyArray<string>) | undefined
   /** What runs in the background. Default: nothing can. */
   readonly jobs?: ChatJobs.Own | undefined
+  /** Waits until the person leaves at a question, which stays open; yields what becomes of it. Default: it never does. */
+  readonly leftOpen?: Effect.Effect<string> | undefined
   /** Names of profiles, for completion. */
   readonly profiles?: ReadonlyArray<string> | undefined
 }
@@ -221,6 +224,8 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
     // The scope ends the agent as it stands, and nothing that happens then is shown.
     const leave = (to: Next) => Effect.as(tellStopped(screen, options.jobs?.jobs.list(agent.id) ?? []), to)
     const stop = Effect.suspend((): Effect.Effect<number | Next> => (next === undefined ? quit : leave(next)))
+    const leaving = { agent, screen, outline, left: options.leftOpen ?? Effect.never }
+    const left = yield* Effect.forkScoped(ChatLeaving.atRest(leaving))
     // Of what is piped, a line may refer to the turn before it. A person does not wait for turns.
     const waits = screen.source === "pipe"
     const listening = Effect.raceFirst(screen.next, Effect.as(options.interrupted ?? Effect.never, Interrupt()))
@@ -229,7 +234,8 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
     // What a resumed turn asks is answered by the first lines.
     if (waits && Option.isNone(yield* orQuit(agent.awaitIdle))) return yield* stop
     for (;;) {
-      const heard = yield* orQuit(listening)
+      const heard = yield* Effect.raceFirst(orQuit(listening), Fiber.join(left))
+      if (typeof heard === "string") return yield* ChatLeaving.leave(leaving, heard)
       if (Option.isNone(heard)) return yield* stop
       const submitted = heard.value
       if (submitted._tag !== "Interrupt") lastInterrupt = -Infinity
