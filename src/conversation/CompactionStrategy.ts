@@ -238,7 +238,7 @@ const withoutSteps: Strategy = (snapshot) =>
       messages.push(...slot.messages)
       draft.drop(slot)
     }
-    draft.replace(gone, `[Removed to make room: ${callsIn(messages)}. Call again what is needed.]`)
+    draft.replace(gone, messages, `[Removed to make room: ${callsIn(messages)}. Call again what is needed.]`)
     return draft.end()
   })
 
@@ -246,7 +246,8 @@ const summarised = (snapshot: Snapshot, middle: number): Effect.Effect<Shortened
   Effect.suspend(() => {
     const draft = new Draft(snapshot)
     const old = [...draft.old()]
-    const weight = TokenEstimate.estimate(old.flatMap((slot) => slot.messages))
+    const messages = old.flatMap((slot) => slot.messages)
+    const weight = TokenEstimate.estimate(messages)
     if (weight < leastSummarised) return Effect.succeed(draft.end())
     const ancient = Math.max(0, old.length - middle)
     const request: SummaryRequest = {
@@ -256,7 +257,7 @@ const summarised = (snapshot: Snapshot, middle: number): Effect.Effect<Shortened
     }
     return Effect.map(snapshot.summarise(request), ({ text, usage }) => {
       const header = snapshot.steps === undefined ? summaryHeader : stepsHeader
-      draft.replace(old, header + text + filesIn(old))
+      draft.replace(old, messages, header + text + filesIn(old))
       return { ...draft.end(), usage }
     })
   })
@@ -356,14 +357,15 @@ class Draft {
   }
 
   /** Puts a text in the place of turns, never before an earlier summary; of steps, where the last of them was. */
-  replace(old: ReadonlyArray<Slot>, text: string): void {
+  replace(old: ReadonlyArray<Slot>, messages: Messages, text: string): void {
     const isOfTurns = this.snapshot.steps === undefined
     const first = this.slots.findIndex((slot) => old.includes(slot))
     const last = this.slots.findLastIndex((slot) => (isOfTurns ? slot.unit._tag === "Summary" : old.includes(slot)))
+    const replies = repliesIn(messages)
     for (const slot of old) this.drop(slot)
     const slot: Slot = { unit: { _tag: "Summary", messages: [] }, stays: true, messages: [] }
     this.slots.splice(isOfTurns ? Math.max(first, last + 1) : last, 0, slot)
-    this.put(slot, [isOfTurns ? History.summaryMessage(text) : stepsMessage(text)])
+    this.put(slot, [isOfTurns ? History.summaryMessage(text, replies) : stepsMessage(text, replies)])
   }
 
   private turns(): number {
@@ -404,8 +406,15 @@ const filesIn = (slots: ReadonlyArray<Slot>): string => {
 }
 
 /** A message that replaces what was done in turns whose words stay. */
-const stepsMessage = (text: string): Prompt.Message =>
-  PromptMessage.user([PromptMessage.text(text)], { assent: { summary: true, steps: true } })
+const stepsMessage = (text: string, replies: number): Prompt.Message =>
+  PromptMessage.user([PromptMessage.text(text)], { assent: { summary: true, steps: true, replies } })
+
+/** Also those that were replaced before. */
+const repliesIn = (messages: Messages): number =>
+  messages.reduce(
+    (sum, message) => sum + (message.role === "assistant" ? 1 : (History.metadata(message).replies ?? 0)),
+    0
+  )
 
 /** What was called, and how often. */
 const callsIn = (messages: Messages): string => {

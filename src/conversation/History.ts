@@ -38,6 +38,8 @@ export interface Metadata {
   readonly reminder?: true
   /** This message replaces what was done in turns whose words stay. It is a summary too, and a part of the turn it stands in. */
   readonly steps?: true
+  /** How many replies of the model it replaces. */
+  readonly replies?: number
 }
 
 /**
@@ -102,13 +104,13 @@ export const masked = (
     : content.flatMap((part) => maskedPart(part, redactor) ?? [])
 
 /**
- * A message that replaces removed turns. The caller masks secrets first.
+ * A message that replaces removed turns, with so many replies of the model. The caller masks secrets first.
  *
  * @since 0.1.0
  * @category constructors
  */
-export const summaryMessage = (text: string): Prompt.Message =>
-  PromptMessage.user([PromptMessage.text(text)], { assent: { summary: true } })
+export const summaryMessage = (text: string, replies = 0): Prompt.Message =>
+  PromptMessage.user([PromptMessage.text(text)], { assent: { summary: true, ...(replies > 0 && { replies }) } })
 
 /**
  * A message with what a model has to know although the turns that said it were removed. The caller masks secrets first.

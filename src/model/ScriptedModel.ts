@@ -2,9 +2,9 @@
  * A model that plays a script: for tests, demonstrations and measurements.
  *
  * The step of an agent is the number of replies in its history, so the model keeps no state between calls and a resumed
- * session continues where it stopped. A generation that was interrupted after some output counts as a reply; one
- * without output is played again. Only scripted errors are counted here, per session, so that each happens once and a
- * retry continues.
+ * session continues where it stopped; a summary counts for the replies in whose place it stands. A generation that was
+ * interrupted after some output counts as a reply; one without output is played again. Only scripted errors are counted
+ * here, per session, so that each happens once and a retry continues.
  *
  * @example
  * ```ts
@@ -224,9 +224,18 @@ const saysSomething = (step: Step): boolean =>
 
 const repliesIn = (prompt: Prompt.Prompt): number => {
   let replies = 0
-  for (const message of prompt.content) if (message.role === "assistant") replies++
+  for (const { options, role } of prompt.content) {
+    if (role === "assistant") replies++
+    else if (role === "user") replies += replacedBy(options["assent"])
+  }
   return replies
 }
+
+/** A summary says how many replies it replaces; see `History.Metadata`. */
+const replacedBy = (metadata: unknown): number =>
+  typeof metadata === "object" && metadata !== null && "replies" in metadata && typeof metadata.replies === "number"
+    ? metadata.replies
+    : 0
 
 /** Everything people and tools said after the model's last reply. */
 const lastInput = (prompt: Prompt.Prompt): string => {

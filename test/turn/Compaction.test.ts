@@ -9,6 +9,7 @@ import * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/TestClock"
 import * as Model from "../../src/model/Model.js"
+import * as ScriptedModel from "../../src/model/ScriptedModel.js"
 import * as CompactionConfig from "../../src/conversation/CompactionConfig.js"
 import * as History from "../../src/conversation/History.js"
 import * as TokenEstimate from "../../src/conversation/TokenEstimate.js"
@@ -243,6 +244,31 @@ describe("a turn that does more than the window holds", () => {
       assert.deepStrictEqual(yield* kit.wrong, [])
     })
   )
+
+  for (const type of CompactionConfig.strategies)
+    it.scoped(`is played from a script to its end, with ${type}`, () =>
+      Effect.gen(function* () {
+        const steps = Array.from({ length: 20 }, (_, at) => ({
+          text: `step ${at}`,
+          tools: [{ name: "work", params: { name: `${at}` } }]
+        }))
+        const scripted = ScriptedModel.make({ agents: { main: [...steps, { text: "done" }] } })
+        const done: Array<string> = []
+        const kit = yield* start({ ...scripted, contextWindow: 1_000 }, config({ type }), (name) =>
+          Effect.zipRight(
+            Effect.sync(() => done.push(name)),
+            worked(name)
+          )
+        )
+        assert.deepStrictEqual(yield* kit.agent.run("go"), { _tag: "Completed", text: "done", steps: 21 } as TurnEnd)
+        assert.deepStrictEqual(
+          done,
+          steps.map((_, at) => `${at}`)
+        )
+        assert.isAbove((yield* compactions(kit)).length, 2)
+        assert.deepStrictEqual(yield* kit.wrong, [])
+      })
+    )
 
   it.scoped("is made shorter when somebody asks, although no turn may go", () =>
     Effect.gen(function* () {
