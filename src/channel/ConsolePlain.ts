@@ -64,6 +64,7 @@ export const make = (options: Options): Effect.Effect<ConsoleScreen.Service, nev
     const lock = Effect.unsafeMakeSemaphore(1)
     /** Whether the output ends in the middle of a line. */
     let unfinished = false
+    let printings = 0
     /** Whether the prompt is the last thing on it. */
     let isInvited = false
     /** Whether an empty line came where it stood, and nothing since. */
@@ -85,6 +86,7 @@ export const make = (options: Options): Effect.Effect<ConsoleScreen.Service, nev
       Effect.suspend(() => {
         const out = TerminalText.keepStyles(text)
         if (out === "") return Effect.void
+        printings++
         unfinished = !out.endsWith("\n")
         isInvited = invites
         isPassed = false
@@ -203,6 +205,7 @@ export const make = (options: Options): Effect.Effect<ConsoleScreen.Service, nev
       signs: options.signs,
       columns,
       rows: Effect.succeed(Infinity),
+      printings: () => printings,
       print: stream,
       printLine: writeLine,
       status: () => Effect.void,

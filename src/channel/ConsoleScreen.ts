@@ -114,6 +114,11 @@ export interface Service {
   readonly signs?: "drawn" | "said" | undefined
   /** Tells a person that it is their turn, where no prompt stands on the screen all the time. Default: one does. */
   readonly invite?: Effect.Effect<void> | undefined
+  /**
+   * How often something was printed, by whomever: who prints rows that belong together sees whether others came between them.
+   * Default: nobody else prints.
+   */
+  readonly printings?: (() => number) | undefined
   /** Shows what is going on; `undefined` ends that. */
   readonly status: (status: Status | undefined) => Effect.Effect<void>
   /** Shows, above the status, what changes all the time; `undefined` ends that. It is drawn 60 times a second at most. */
@@ -393,6 +398,7 @@ export const make = (options: Options): Effect.Effect<Service, never, Terminal.T
         ),
       live: (live) => change((now) => state.setLive(live, now)),
       footer: (footer) => change((now) => state.setFooter(footer, now)),
+      printings: state.printings,
       stopped,
       page: (text) => change(() => state.page(text, false)),
       next: Effect.catchAll(submitted.take, () => Effect.succeed(EndOfInput())),

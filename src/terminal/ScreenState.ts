@@ -72,6 +72,7 @@ export const make = (options: Options) => {
   /** Takes the whole terminal; what is printed meanwhile waits. */
   let pager: Pager.Pager | undefined
   let waiting = ""
+  let printings = 0
   /** Where the terminal is left to somebody else; what is printed meanwhile waits. */
   const door = Departure.make<Target>(options.leaves === true)
   /** To be written as it is, before anything that is printed. */
@@ -90,8 +91,7 @@ export const make = (options: Options) => {
   let escaped = -Infinity
   /** Somebody has left by a question that stays open. */
   let leaving = false
-  let ended = false
-  let closed = false
+  let [ended, closed] = [false, false]
 
   // ---- drawing
 
@@ -113,6 +113,7 @@ export const make = (options: Options) => {
       dialog === undefined ? undefined : `${dialog.title ?? "A question"} waits for you · q goes back to it`
     ) ?? ""
   const print = (text: string, now: number): string => {
+    if (text !== "") printings++
     if (isCovered()) {
       waiting += text
       return ""
@@ -350,6 +351,7 @@ export const make = (options: Options) => {
   return {
     ended: () => ended,
     draft: draft.text,
+    printings: () => printings,
     view: paint,
     print,
     printLine: (text: string, now: number) => print(lines(text), now),

@@ -2,20 +2,43 @@
 import type { EventOf } from "../../event/AgentEvent.js"
 import * as PlanMode from "../../permission/PlanMode.js"
 import * as Display from "../../terminal/Display.js"
+import type { Signs } from "../../terminal/Signs.js"
+import * as Activity from "./Activity.js"
 import type * as AgentOutline from "./AgentOutline.js"
+import * as Gutter from "./Gutter.js"
 
-/** How it ended, where that is not as it should be. */
-export const outcome = ({ fault = "", outcome }: EventOf<"ToolCallEnded">): string =>
-  outcome === "succeeded" ? fault : (wordFor[outcome] ?? outcome)
-
-/** Why a call was denied is said once, and what else its model could do is not for people. */
-export const said = ({ outcome, summary, tool }: EventOf<"ToolCallEnded">): string => {
-  // What it says then is for the model, too.
-  if (outcome === "succeeded" && tool === proposer) return "approved"
-  if (outcome === "cancelled" && cancelled.test(summary)) return ""
-  if (outcome !== "denied") return Display.oneLine(summary, longest)
-  const reason = summary.replace(/^Permission denied: /, "")
-  return Display.oneLine(PlanMode.forPerson(reason), longest)
+/** What the row says behind its mark: which call it was, or whose task, how it ended, and what came of it. */
+export const words = (
+  outline: AgentOutline.AgentOutline,
+  event: EventOf<"ToolCallEnded">,
+  {
+    child,
+    named,
+    succeeded
+  }: {
+    /** The agent that worked for the call. */
+    readonly child: AgentOutline.Node | undefined
+    /** Empty where the beginning of the call stands right above. */
+    readonly named: string
+    readonly succeeded: boolean
+  },
+  { signs, style }: { readonly signs: Signs; readonly style: Display.Style }
+): string => {
+  const time = event.duration === undefined ? "" : Activity.duration(event.duration)
+  const ended = outcome(event)
+  const parts = (): ReadonlyArray<string> => {
+    if (child === undefined) {
+      const what = succeeded ? named : style.red([named === "" ? event.tool : named, ended].join(" ").trim())
+      return [what, ...[time, said(event)].map(style.dim)]
+    }
+    // A call that waits for its agent ends after it.
+    const isBegun = event.outcome === "succeeded" && child.completed === undefined
+    const who = [Gutter.tint(style, child)(child.label), style.red(ended)].join(" ").trim()
+    return [who, style.dim(isBegun ? "works in the background" : figures(outline, child, time, ended === ""))]
+  }
+  return parts()
+    .filter((part) => part !== "")
+    .join(style.dim(signs.between))
 }
 
 /** What a subagent has taken for its task: model calls, tokens with those below it, time. */
@@ -42,6 +65,20 @@ export const count = (amount: number, what: string): string =>
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** How it ended, where that is not as it should be. */
+const outcome = ({ fault = "", outcome }: EventOf<"ToolCallEnded">): string =>
+  outcome === "succeeded" ? fault : (wordFor[outcome] ?? outcome)
+
+/** Why a call was denied is said once, and what else its model could do is not for people. */
+const said = ({ outcome, summary, tool }: EventOf<"ToolCallEnded">): string => {
+  // What it says then is for the model, too.
+  if (outcome === "succeeded" && tool === proposer) return "approved"
+  if (outcome === "cancelled" && cancelled.test(summary)) return ""
+  if (outcome !== "denied") return Display.oneLine(summary, longest)
+  const reason = summary.replace(/^Permission denied: /, "")
+  return Display.oneLine(PlanMode.forPerson(reason), longest)
+}
 
 /** Outcomes that a person would call otherwise. */
 const wordFor: { readonly [outcome: string]: string } = { invalid: "not run" }

@@ -59,6 +59,8 @@ export interface Transcript {
   readonly outline: AgentOutline.AgentOutline
   /** From now on words, or at least what commands print, are shown by these. */
   readonly draw: (drawing: Drawing) => void
+  /** Somebody else has printed: what comes next does not stand below what was printed last here. */
+  readonly part: () => void
   /** The next helping of words that are finished, when words are drawn. */
   readonly settle: (columns: number) => { readonly pieces: ReadonlyArray<Piece.Piece>; readonly more: boolean }
   /** What changes all the time: the words that are just said. */
@@ -209,33 +211,19 @@ export const make = ({ color, sign, ...options }: Options): Transcript => {
   ): void => {
     if (event.tool === Todo.writer && event.outcome === "succeeded") return
     const child = call === undefined ? undefined : outline.workedFor(node, call)
-    const time = event.duration === undefined ? "" : Activity.duration(event.duration)
-    const succeeded = event.outcome === "succeeded" && event.fault === undefined && child?.completed?.success !== false
-    const rows = printed?.end(event.toolCallId, columns ?? Infinity, !succeeded) ?? []
-    if (rows.length > 0) {
-      flush(node)
-      pieces.push({ whole: true, text: rows.join("\n") })
-    }
-    // A call that waits for its agent ends after it.
-    const isBegun = event.outcome === "succeeded" && child !== undefined && child.completed === undefined
-    // Its name, unless the beginning of the call stands right above.
     const summary = call?.summary ?? node.proposed.get(event.toolCallId) ?? ""
-    const named = lastCall === event.toolCallId ? "" : `${event.tool} ${clip(summary, 60)}`
-    const what = !succeeded && named === "" ? event.tool : named.trimEnd()
+    const succeeded = event.outcome === "succeeded" && event.fault === undefined && child?.completed?.success !== false
+    flush(node)
+    // Its name, unless the beginning of the call stands right above.
+    const named = lastCall === event.toolCallId ? "" : `${event.tool} ${clip(summary, 60)}`.trimEnd()
+    const text = CallEnd.words(outline, event, { child, named, succeeded }, { style, signs })
+    const rows = printed?.end(event.toolCallId, columns ?? Infinity, !succeeded) ?? []
+    const putPrinted = () => void (rows.length > 0 && pieces.push({ whole: true, text: rows.join("\n") }))
     const mark = succeeded ? signs.succeeded : signs.failed
-    const outcome = CallEnd.outcome(event)
-    const who =
-      child === undefined
-        ? succeeded
-          ? what
-          : style.red([what, outcome].join(" ").trim())
-        : [Gutter.tint(style, child)(child.label), style.red(outcome)].join(" ").trim()
-    const rest =
-      child === undefined
-        ? [time, CallEnd.said(event)]
-        : [isBegun ? "works in the background" : CallEnd.figures(outline, child, time, outcome === "")]
-    const text = [who, ...rest.map(style.dim)].filter((part) => part !== "").join(style.dim(signs.between))
+    // Below another call's row it would pass for what that one printed.
+    if (named === "") putPrinted()
     line(node, node.depth === 0 ? `  ${mark}` : mark, text, succeeded ? style.green : style.red)
+    if (named !== "") putPrinted()
   }
 
   const read = (event: AgentEvent): void => {
@@ -372,6 +360,10 @@ export const make = ({ color, sign, ...options }: Options): Transcript => {
   return {
     outline,
     draw: (next) => void ({ printed, speech } = next),
+    part: () => {
+      last = undefined
+      lastCall = undefined
+    },
     settle: (width) => {
       columns = width
       const taken = speech?.take((node) => Gutter.room(node, width))
@@ -405,6 +397,8 @@ export const follow = (
   Effect.gen(function* () {
     let status: Activity.Activity | undefined
     let [isLoaded, isDrawn] = [false, false]
+    const printings = screen.printings ?? (() => 0)
+    let ours = printings()
     for (;;) {
       const batch = yield* events.takeAll
       if (Option.isNone(batch)) return
@@ -413,9 +407,12 @@ export const follow = (
       const print = Effect.suspend(() => {
         const shown = Piece.joined(pieces)
         pieces = []
-        return Effect.forEach(shown, ({ text, whole }) => (whole ? screen.printLine(text) : screen.print(text)), {
-          discard: true
-        })
+        return Effect.ensuring(
+          Effect.forEach(shown, ({ text, whole }) => (whole ? screen.printLine(text) : screen.print(text)), {
+            discard: true
+          }),
+          Effect.sync(() => (ours = printings()))
+        )
       })
       /** Words come in helpings, with a moment for keys after each. */
       const settle = Effect.gen(function* () {
@@ -441,6 +438,8 @@ export const follow = (
           yield* settle
           said = 0
         }
+        if (printings() !== ours) transcript.part()
+        ours = printings()
         pieces.push(...transcript.show(event, columns))
         const isEnd = event._tag === "TurnEnded" && Option.exists(transcript.outline.of(event.sessionId), isMain)
         if (isEnd) yield* Effect.zipRight(print, afterTurn)
