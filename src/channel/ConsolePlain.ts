@@ -40,6 +40,11 @@ export interface Options {
    * get it as the beginning of its answer. Default: nothing is kept back.
    */
   readonly unfinished?: Effect.Effect<void> | undefined
+  /**
+   * Has whole lines that were typed up to now read: the terminal has shown them already, and a prompt behind them would not be
+   * theirs. Default: they are read when they are typed.
+   */
+  readonly caughtUp?: Effect.Effect<void> | undefined
   /** How rows are told: by signs that are drawn, or in words, for somebody who listens. Default: `drawn`. */
   readonly signs?: "drawn" | "said" | undefined
   /** Runs an effect while what is typed is not shown, where that can be had. Default: it cannot. */
@@ -119,9 +124,18 @@ export const make = (options: Options): Effect.Effect<ConsoleScreen.Service, nev
     const columns = Effect.map(terminal.columns, (count) => (count > 0 ? count : 80))
     let prompt = usual
     /** The prompt stands where the next line is typed, unless it or a dialog does, or a line was typed ahead. */
-    const invite = Effect.suspend(() =>
-      inbox.isTaken() || isInvited ? Effect.void : write((open) => `${open ? "\n" : ""}${prompt}`, true)
-    )
+    const invite = Effect.suspend(() => {
+      if (inbox.isTaken() || isInvited) return Effect.void
+      const before = inbox.lines()
+      return Effect.zipRight(
+        options.caughtUp ?? Effect.void,
+        Effect.suspend(() =>
+          inbox.isTaken() || isInvited || inbox.lines() > before
+            ? Effect.void
+            : write((open) => `${open ? "\n" : ""}${prompt}${TerminalText.reveal(inbox.begun())}`, true)
+        )
+      )
+    })
     /** Keeps from a question what a person had typed when they could not have read it. */
     const setAside = Effect.suspend(() => {
       if (!options.echoes) return Effect.void
@@ -134,6 +148,11 @@ export const make = (options: Options): Effect.Effect<ConsoleScreen.Service, nev
     })
 
     yield* Effect.addFinalizer(() => Effect.sync(inbox.end))
+    /** What was typed before anything was printed has no end yet, and stands in the first row. */
+    const startBelow = Effect.zipRight(
+      options.unfinished ?? Effect.void,
+      Effect.sync(() => (unfinished = inbox.begun() !== ""))
+    )
     yield* Effect.forkScoped(
       Effect.gen(function* () {
         while (true) {
@@ -143,6 +162,7 @@ export const make = (options: Options): Effect.Effect<ConsoleScreen.Service, nev
         }
       })
     )
+    if (options.echoes) yield* startBelow
 
     const ask: ConsoleScreen.Asker = (question) =>
       Effect.gen(function* () {
@@ -220,9 +240,11 @@ export const make = (options: Options): Effect.Effect<ConsoleScreen.Service, nev
       draft: Effect.succeed(""),
       // Nobody else edits the line, so it can only be told.
       setDraft: (text) =>
-        text === "" || !options.echoes
+        !options.echoes
           ? Effect.void
-          : writeWords(style.dim(`(Not sent: ${TerminalText.reveal(text)})`)),
+          : text === ""
+            ? Effect.sync(inbox.drop)
+            : writeWords(style.dim(`(Not sent: ${TerminalText.reveal(text)})`)),
       setPrompt: (next) =>
         Effect.sync(() => {
           prompt = next ?? usual
@@ -300,6 +322,7 @@ const makeLines = (onNext: (isEmpty: boolean) => void) => {
   const entries: Array<Entry> = []
   const waiters = new Set<() => void>()
   let current = ""
+  let count = 0
   let afterReturn = false
   let ended = false
   let held = false
@@ -355,6 +378,13 @@ const makeLines = (onNext: (isEmpty: boolean) => void) => {
   return {
     take,
     hasEnded: () => ended,
+    /** How many came so far. */
+    lines: () => count,
+    /** The beginning of a line that has no end yet. */
+    begun: (): string => current,
+    drop: (): void => {
+      current = ""
+    },
     isTaken: () => held || ended || entries.length > 0,
     press: ({ input, key }: Terminal.UserInput): void => {
       const second = key.name === "enter" && afterReturn
@@ -371,6 +401,7 @@ const makeLines = (onNext: (isEmpty: boolean) => void) => {
         wake()
       } else if (key.name === "return" || key.name === "enter") {
         entries.push({ text: current, finished: true })
+        count++
         current = ""
         wake()
       } else if (!key.ctrl && !key.meta) current += Option.getOrElse(input, () => "").replace(/[^\P{Cc}\t]/gu, "")

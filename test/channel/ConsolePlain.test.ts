@@ -152,6 +152,44 @@ describe("a plain console", () => {
       })
   )
 
+  it.scoped("puts nothing into the row of what was typed before the first prompt, and keeps those words", () =>
+    Effect.gen(function* () {
+      const terminal = yield* TestTerminal.make({ columns: 80, rows: 40 })
+      let typed = "to"
+      /** Yields what the terminal had kept back. */
+      const handOut = Effect.suspend(() => {
+        const now = typed
+        typed = ""
+        return Effect.zipRight(terminal.type(now), terminal.settle)
+      })
+      const screen = yield* Effect.provide(
+        ConsolePlain.make({ color: false, echoes: true, signs: "said", unfinished: handOut, caughtUp: handOut }),
+        terminal.layer
+      )
+      const { invite = Effect.void } = screen
+      yield* screen.printLine("assent")
+      yield* Effect.all([invite, invite], { concurrency: "unbounded" })
+      assert.strictEqual(terminal.raw(), "\nassent\nyou> to")
+      yield* terminal.type(" it\n")
+      assert.deepStrictEqual(yield* screen.next, ConsoleScreen.Line({ text: "to it" }))
+      yield* screen.printLine("done")
+      // It is shown by the terminal where no prompt was yet.
+      typed = "more\n"
+      yield* invite
+      assert.deepStrictEqual(yield* screen.next, ConsoleScreen.Line({ text: "more" }))
+      typed = "at once\n"
+      const next = yield* Effect.fork(screen.next)
+      yield* terminal.settle
+      yield* invite
+      assert.deepStrictEqual(yield* Fiber.join(next), ConsoleScreen.Line({ text: "at once" }))
+      yield* screen.printLine("done again")
+      yield* terminal.type("none of it")
+      yield* screen.setDraft("")
+      yield* invite
+      assert.strictEqual(terminal.raw(), "\nassent\nyou> todone\ndone again\nyou> ")
+    })
+  )
+
   it.scoped("prints all of a long call to who wants to see it, and the options once more", () =>
     Effect.gen(function* () {
       const { interactor, terminal } = yield* setup(true)

@@ -228,7 +228,9 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
     const left = yield* Effect.forkScoped(ChatLeaving.atRest(leaving))
     // Of what is piped, a line may refer to the turn before it. A person does not wait for turns.
     const waits = screen.source === "pipe"
-    const listening = Effect.raceFirst(screen.next, Effect.as(options.interrupted ?? Effect.never, Interrupt()))
+    // The terminal has dropped what was typed with it.
+    const interrupted = Effect.zipRight(options.interrupted ?? Effect.never, screen.setDraft(""))
+    const listening = Effect.raceFirst(screen.next, Effect.as(interrupted, Interrupt()))
     const orQuit = <A>(waiting: Effect.Effect<A>) =>
       Effect.raceFirst(Effect.map(waiting, Option.some), Effect.as(Deferred.await(quitting), Option.none<A>()))
     // What a resumed turn asks is answered by the first lines.

@@ -157,17 +157,25 @@ export const withoutEcho = <A, E, R>(input: Input, use: Effect.Effect<A, E, R>):
   )
 
 /**
+ * Waits until all that could be read of any input was read.
+ *
+ * @since 0.1.0
+ * @category combinators
+ */
+export const caughtUp: Effect.Effect<void> = Effect.suspend(() =>
+  // The event loop reads between two of these.
+  Effect.zipRight(afterReading, afterReading)
+)
+
+/**
  * Has a terminal that keeps a line back until its end hand out what there is of it, as keys. Done once it was read.
  *
  * @since 0.1.0
  * @category combinators
  */
 export const handOut = (input: Input): Effect.Effect<void> =>
-  withoutEcho(
-    input,
-    // A change of the mode makes it readable. The event loop reads between two of these.
-    Effect.zipRight(afterReading, afterReading)
-  )
+  // A change of the mode makes it readable.
+  withoutEcho(input, caughtUp)
 
 // -----------------------------------------------------------------------------------------------------------------
 // layers

@@ -81,6 +81,7 @@ export const layer = ({ output, history }: Options): Layer.Layer<ConsoleScreen.C
               echoes: process.stdin.isTTY === true,
               signs: isHeard(output) ? "said" : "drawn",
               unfinished: NodeTerminal.handOut(process.stdin),
+              caughtUp: NodeTerminal.caughtUp,
               unseen: (use) => NodeTerminal.withoutEcho(process.stdin, use)
             })
           )
