@@ -163,9 +163,13 @@ const clarify =
             const question = questions[number - 1]
             if (question === undefined) return answers
             const hasBack = total > 1 && !question.choices.some((choice) => isBack(choice))
-            const menu = hasMenus(screen) ? ConsolePrompt.questionMenu(question) : undefined
+            const given = answers[String(number)]
+            const earlier = given !== undefined && "skipped" in given ? undefined : given
+            const menu = hasMenus(screen) ? ConsolePrompt.questionMenu(question, earlier) : undefined
             const look = { color: screen.color, menus: menu !== undefined }
-            const lines = ConsolePrompt.renderQuestion(question, number, total, look)
+            // Where no keys are read, an earlier answer cannot stand there to be changed.
+            const kept = hasMenus(screen) ? undefined : earlier
+            const lines = ConsolePrompt.renderQuestion(question, number, total, look, kept)
             const at = number
             yield* FormProgress.tell({ number, total })
             const answer = yield* insist<Question.QuestionAnswer | "back">(
@@ -174,6 +178,8 @@ const clarify =
               {
                 lines: number === 1 && !isAgain ? [...prompt.lines, ...lines] : lines,
                 label: prompt.label,
+                begun:
+                  kept === undefined && earlier !== undefined && "value" in earlier ? quoted(earlier.value) : undefined,
                 paste: question.question_type === "free_text" ? "insert" : "draft",
                 commands: true,
                 keys: ConsolePrompt.questionKeys(question),
@@ -183,6 +189,7 @@ const clarify =
               [],
               (line) => {
                 if (Question.isCancel(line)) return Effect.fail(new Withdrawn())
+                if (kept !== undefined && line.trim() === "") return Effect.succeed(Either.right(kept))
                 if (!hasBack || !isBack(line))
                   return Effect.succeed(Question.parse(question, hasBack ? unquoted(line) : line))
                 return Effect.succeed(at === 1 ? Either.left("This is the first question.") : Either.right("back"))
@@ -202,6 +209,8 @@ const clarify =
     )
 
 const isBack = (text: string): boolean => text.trim().toLowerCase() === "back"
+
+const quoted = (text: string): string => (isBack(text) ? `"${text}"` : text)
 
 /** In quotes the word is a text. */
 const unquoted = (line: string): string => /^\s*"(back)"\s*$/i.exec(line)?.[1] ?? line

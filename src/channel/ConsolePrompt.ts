@@ -16,7 +16,7 @@ import type { Answer, Approve, ApproveAnswer, ApproveOption, Interaction } from 
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import * as Needs from "../interaction/Needs.js"
 import * as PermissionOption from "../interaction/PermissionOption.js"
-import type { Question } from "../interaction/Question.js"
+import type { Question, QuestionAnswer } from "../interaction/Question.js"
 import * as TypedAnswer from "../interaction/TypedAnswer.js"
 import * as Display from "../terminal/Display.js"
 import * as Menu from "../terminal/Menu.js"
@@ -204,11 +204,14 @@ export const renderQuestion = (
   question: Question,
   number: number,
   total: number,
-  { color, menus = false }: Pick<Options, "color" | "menus">
+  { color, menus = false }: Pick<Options, "color" | "menus">,
+  /** What an empty line means, because it was answered so before. */
+  earlier?: QuestionAnswer
 ): ReadonlyArray<string> => {
   const style = Display.style(color)
+  const stands = earlier === undefined ? "" : `; nothing for ${earlierWords(earlier)}`
   const hint = {
-    free_text: question.required ? "type an answer" : "type an answer, or nothing to skip",
+    free_text: question.required || stands !== "" ? "type an answer" : "type an answer, or nothing to skip",
     single_choice: `${menus ? "arrows and Enter, or " : ""}type a number or a choice`,
     multiple_choice: `${menus ? "arrows, space and Enter, or " : ""}type numbers or choices, separated by commas`
   }[question.question_type]
@@ -216,15 +219,23 @@ export const renderQuestion = (
     style.bold(`Question ${number}/${total} [${question.required ? "required" : "optional"}]`),
     ...foreign(question.text),
     ...(menus ? [] : Menu.numbered({ labels: question.choices, preset: question.default_choice }, style)),
-    style.dim(`${hint}${number > 1 ? "; back to the one before" : ""}; cancel ends all questions`)
+    style.dim(`${hint}${stands}${number > 1 ? "; back to the one before" : ""}; cancel ends all questions`)
   ]
 }
 
 /** What can be taken by arrows at one question of a form. */
-export const questionMenu = ({ choices, default_choice, question_type }: Question): Menu.Menu | undefined =>
+export const questionMenu = (
+  { choices, default_choice, question_type }: Question,
+  earlier?: QuestionAnswer
+): Menu.Menu | undefined =>
   question_type === "free_text"
     ? undefined
-    : { labels: choices, preset: default_choice, several: question_type === "multiple_choice" }
+    : {
+        labels: choices,
+        preset: default_choice,
+        several: question_type === "multiple_choice",
+        before: earlier !== undefined && "selected" in earlier ? [earlier.selected].flat() : []
+      }
 
 /** The keys that answer one question of a form by themselves. */
 export const questionKeys = ({ choices, question_type }: Question): ReadonlyMap<string, ReadonlyArray<string>> =>
@@ -376,6 +387,12 @@ const parseApprove = (interaction: Approve, line: string, options: Offered): Par
     NeedsComment: () => NeedsComment(),
     NeedsEdit: () => NeedsEdit()
   })
+}
+
+const earlierWords = (answer: QuestionAnswer): string => {
+  if ("skipped" in answer) return "no answer"
+  if ("value" in answer) return Display.oneLine(answer.value, 60)
+  return Display.oneLine("texts" in answer ? answer.texts.join(", ") : answer.text, 60)
 }
 
 const levels = (depth: number): string => `depth: ${depth}${depth > 1 ? " (a subagent of a subagent)" : ""}`

@@ -25,6 +25,8 @@ export interface Menu {
   readonly preset?: number | undefined
   /** Whether several can be taken. Default: false. */
   readonly several?: boolean | undefined
+  /** The numbers of those that were taken when this was asked before, which are marked at first in place of the default. */
+  readonly before?: ReadonlyArray<number> | undefined
   /** Whether they are in what was printed of this question already, and need not stay once more. Default: false. */
   readonly isKept?: boolean | undefined
 }
@@ -51,17 +53,23 @@ export const { Moved, Taken, Unused, $match: match } = Data.taggedEnum<Outcome>(
 // -----------------------------------------------------------------------------------------------------------------
 
 /** As a menu is at first. */
-export const marks = (menu: Menu | undefined): Marks => ({
-  at: menu?.preset === undefined ? undefined : menu.preset - 1,
-  taken: []
-})
+export const marks = ({ before = [], preset, several }: Partial<Menu> = {}): Marks => {
+  const first = before[0] ?? preset
+  return {
+    at: first === undefined ? undefined : first - 1,
+    taken: several === true ? before.map((one) => one - 1) : []
+  }
+}
 
 // -----------------------------------------------------------------------------------------------------------------
 // combinators
 // -----------------------------------------------------------------------------------------------------------------
 
 /** Whether nobody has done anything to it. */
-export const isUntouched = (menu: Menu, { at, taken }: Marks): boolean => taken.length === 0 && at === marks(menu).at
+export const isUntouched = (menu: Menu, { at, taken }: Marks): boolean => {
+  const first = marks(menu)
+  return at === first.at && taken.join() === first.taken.join()
+}
 
 /** The effect of one key, where this is typed. */
 export const press = (menu: Menu, current: Marks, typed: string, { key }: UserInput): Outcome => {
