@@ -14,6 +14,7 @@ import * as Exit from "effect/Exit"
 import * as FairLock from "../internal/FairLock.js"
 import { isImmediate } from "../internal/Immediate.js"
 import * as Ballot from "../interaction/Ballot.js"
+import * as Tally from "../interaction/Tally.js"
 import type * as Interaction from "../interaction/Interaction.js"
 import { misfit } from "../interaction/Interaction.js"
 import {
@@ -27,6 +28,7 @@ import {
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import type * as Interactor from "../interaction/Interactor.js"
 import * as Needs from "../interaction/Needs.js"
+import * as NeedWords from "../interaction/NeedWords.js"
 
 /** What this needs of a broker. */
 export interface Host {
@@ -52,7 +54,7 @@ export class BallotBox {
   /** The request as it is shown now: with those who have voted. */
   get shown(): InteractionRequest {
     if (this.votes.length === 0) return this.request
-    return Ballot.shownWith(this.request, this.reserved, Needs.votedOf(this.votes))
+    return Tally.shownWith(this.request, this.reserved, Needs.votedOf(this.votes))
   }
 
   get cast(): ReadonlyArray<Ballot.Cast> {
@@ -62,19 +64,19 @@ export class BallotBox {
   /** Takes votes that are in the journal already, or were given before. */
   restore(votes: ReadonlyArray<Ballot.Cast>): void {
     for (const vote of votes) {
-      if (this.refusalOf(vote) === undefined) this.votes = Ballot.having(this.reserved, this.votes, vote) ?? this.votes
+      if (this.refusalOf(vote) === undefined) this.votes = Tally.having(this.reserved, this.votes, vote) ?? this.votes
     }
   }
 
   /** Settles the request where the votes suffice. */
   count(): Interactor.Filed {
-    return this.counted(Ballot.standing(this.reserved, this.votes))
+    return this.counted(Tally.standing(this.reserved, this.votes))
   }
 
   /** Why this person is not asked; `voted` when they have their vote in already. */
   refuses(principal: string, roles?: ReadonlyArray<string>): string | undefined {
     if (this.votes.some(({ by }) => by === principal)) return "voted"
-    return Ballot.refusal(this.reserved.needs, { by: principal, roles })
+    return Tally.refusal(this.reserved.needs, { by: principal, roles })
   }
 
   /** Files an answer, or the votes of those who gave it together. */
@@ -90,7 +92,7 @@ export class BallotBox {
   /** Why this is nobody's vote; nothing when it is somebody's. */
   objection({ by, how }: Interactor.Answered<Interaction.Approve>): VoteRefused | undefined {
     if (how === "answered") return undefined
-    const reason = `${Needs.describeAll(this.reserved.needs.all)}, and it came from nobody (${how})`
+    const reason = `${NeedWords.describeAll(this.reserved.needs.all)}, and it came from nobody (${how})`
     return new VoteRefused({ requestId: this.request.requestId, by, reason })
   }
 
@@ -98,7 +100,7 @@ export class BallotBox {
   missing(last: InteractionError | undefined): InteractionError {
     if (last?._tag === "InteractionTimedOut") return last
     const { requestId } = this.request
-    const said = Needs.describeVotes(Needs.votedOf(this.votes))
+    const said = NeedWords.describeVotes(Needs.votedOf(this.votes))
     const reason = [
       ...(said === undefined
         ? ["nobody who could decide it is there"]
@@ -115,7 +117,7 @@ export class BallotBox {
     if (filed === "settled") return Effect.succeed(filed)
     const refused = this.late() ?? this.refusalOf(vote)
     if (refused !== undefined) return Effect.fail(refused)
-    const votes = Ballot.having(this.reserved, this.votes, vote)
+    const votes = Tally.having(this.reserved, this.votes, vote)
     // Given twice, also on two channels or after a crash, it counts once.
     if (votes === undefined) return Effect.succeed("open")
     const keeping = this.host.keep(this.request, vote)
@@ -134,7 +136,7 @@ export class BallotBox {
     const late = this.late()
     if (late !== undefined) return Effect.fail(late)
     this.votes = votes
-    const standing = Ballot.standing(this.reserved, votes)
+    const standing = Tally.standing(this.reserved, votes)
     this.host.tell({ by, vote: answer.decision }, standing._tag === "Open" ? standing.missing : undefined)
     return Effect.succeed(this.counted(standing))
   }
@@ -144,7 +146,7 @@ export class BallotBox {
     return by === undefined ? undefined : new InteractionAlreadyAnswered({ requestId: this.request.requestId, by })
   }
 
-  private counted(standing: Ballot.Standing): Interactor.Filed {
+  private counted(standing: Tally.Standing): Interactor.Filed {
     if (standing._tag === "Open") return "open"
     this.host.settle({ answer: standing.answer, by: standing.by, how: "answered", votes: this.votes })
     return "settled"
@@ -154,7 +156,7 @@ export class BallotBox {
     const { requestId } = this.request
     const reason = misfit(this.reserved, vote.answer)
     if (reason !== undefined) return new MalformedAnswer({ requestId, kind: "Approve", reason })
-    const refused = Ballot.refusal(this.reserved.needs, vote)
+    const refused = Tally.refusal(this.reserved.needs, vote)
     return refused === undefined ? undefined : new VoteRefused({ requestId, by: vote.by, reason: refused })
   }
 }

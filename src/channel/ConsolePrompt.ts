@@ -14,7 +14,7 @@ import * as Redaction from "../core/Redaction.js"
 import * as Field from "../interaction/Field.js"
 import type { Answer, Approve, ApproveAnswer, ApproveOption, Interaction } from "../interaction/Interaction.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
-import * as Needs from "../interaction/Needs.js"
+import * as NeedWords from "../interaction/NeedWords.js"
 import * as PermissionOption from "../interaction/PermissionOption.js"
 import type { Question, QuestionAnswer } from "../interaction/Question.js"
 import * as TypedAnswer from "../interaction/TypedAnswer.js"
@@ -359,9 +359,9 @@ const numberKeys = (count: number): ReadonlyMap<string, ReadonlyArray<string>> =
 /** Whose agreement the call needs, and who has voted. */
 const agreement = (style: Display.Style, { needs }: Approve): ReadonlyArray<string> => {
   if (needs === undefined) return []
-  const votes = Needs.describeVotes(needs.votes)
+  const votes = NeedWords.describeVotes(needs.votes)
   const who = votes === undefined ? "" : `; ${votes}`
-  return [style.yellow(`! ${Display.oneLine(`it ${Needs.describeAll(needs.all)}${who}`)}`)]
+  return [style.yellow(`! ${Display.oneLine(`it ${NeedWords.describeAll(needs.all)}${who}`)}`)]
 }
 
 const viewOption: ApproveOption = { short: "v", full: "view", description: "show everything that is asked about" }

@@ -29,6 +29,7 @@ import * as FileFailure from "../core/FileFailure.js"
 import * as ForeignJson from "../core/ForeignJson.js"
 import * as Redaction from "../core/Redaction.js"
 import * as Ballot from "../interaction/Ballot.js"
+import * as Tally from "../interaction/Tally.js"
 import type { Interaction } from "../interaction/Interaction.js"
 import {
   type AnswerRejected,
@@ -348,7 +349,7 @@ const awaitAnswer = <I extends Interaction>(
           break
         case "Cancelled": {
           const refused = Ballot.isReserved(request.interaction)
-            ? Ballot.refusal(request.interaction.needs, { by: found.by })
+            ? Tally.refusal(request.interaction.needs, { by: found.by })
             : undefined
           if (refused === undefined) {
             return yield* new InteractionCancelled({ requestId: request.requestId, by: found.by })
@@ -453,7 +454,7 @@ const filed = <I extends Interaction>(
     onFailure: ({ message }) => Effect.as(reject(channel, shown.requestId, text, message), shown),
     onSuccess: () => {
       const { exchange, owner } = channel
-      const voted = Ballot.withVote(shown, found)
+      const voted = Tally.withVote(shown, found)
       const files = exchange.files(shown.requestId)
       // The request first: whoever sees that the vote was taken sees in the request that it counts.
       const told = Effect.zipRight(

@@ -18,7 +18,7 @@ import * as Interaction from "../interaction/Interaction.js"
 import { InteractionCancelled } from "../interaction/InteractionError.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import * as Interactor from "../interaction/Interactor.js"
-import * as Needs from "../interaction/Needs.js"
+import * as NeedWords from "../interaction/NeedWords.js"
 import * as AutoChannel from "./AutoChannel.js"
 
 /**
@@ -192,7 +192,7 @@ const hintOf: Hint = (interaction, plan) => {
         return "Nobody is there to approve the plan, and nothing was changed. Go on with the session over a channel to somebody who may approve it."
       if (interaction.needs !== undefined) {
         return (
-          `Nobody is there to decide about ${interaction.tool}, which ${Needs.describeAll(interaction.needs.all)}. Attach a ` +
+          `Nobody is there to decide about ${interaction.tool}, which ${NeedWords.describeAll(interaction.needs.all)}. Attach a ` +
           `channel over which they answer; nothing else allows it.`
         )
       }

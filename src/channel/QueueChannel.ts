@@ -34,6 +34,7 @@ import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type * as Field from "../interaction/Field.js"
 import * as Ballot from "../interaction/Ballot.js"
+import * as Tally from "../interaction/Tally.js"
 import * as Form from "../interaction/Form.js"
 import { type Answer, type Interaction, isKind } from "../interaction/Interaction.js"
 import {
@@ -346,7 +347,7 @@ const withdraw = (
   entry: DialogTable.Entry
 ): Effect.Effect<void, VoteRefused> => {
   const { interaction, requestId } = entry.request
-  const refused = Ballot.isReserved(interaction) ? Ballot.refusal(interaction.needs, { by }) : undefined
+  const refused = Ballot.isReserved(interaction) ? Tally.refusal(interaction.needs, { by }) : undefined
   if (refused !== undefined) return new VoteRefused({ requestId, by, reason: refused })
   desk.settle(entry, "cancelled", by, Exit.fail(new InteractionCancelled({ requestId: entry.request.requestId, by })))
   return Effect.void

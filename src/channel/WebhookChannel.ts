@@ -38,7 +38,7 @@ import * as Stream from "effect/Stream"
 import * as ForeignJson from "../core/ForeignJson.js"
 import * as Redaction from "../core/Redaction.js"
 import * as WebAddress from "../core/WebAddress.js"
-import * as Ballot from "../interaction/Ballot.js"
+import * as Tally from "../interaction/Tally.js"
 import type { Interaction } from "../interaction/Interaction.js"
 import { InteractionCancelled, type InteractionError, InteractorUnavailable } from "../interaction/InteractionError.js"
 import * as InteractionRequest from "../interaction/InteractionRequest.js"
@@ -203,7 +203,7 @@ const polled = <I extends Interaction>(
           vain + 1 >= patience ? Effect.fail(unavailable(message)) : go(shown, time + 1, vain + 1),
         onSuccess: (filed) => {
           if (filed === "settled") return Effect.never
-          const next = Ballot.withVote(shown, reply)
+          const next = Tally.withVote(shown, reply)
           if (next !== shown) return go(next, time + 1, 0)
           const again = `it repeats the vote of ${reply.by ?? "nobody"}`
           return vain + 1 >= patience ? Effect.fail(unavailable(again)) : go(shown, time + 1, vain + 1)

@@ -1,8 +1,8 @@
 /**
  * Keeps secrets out of everything that is shown, logged or written.
  *
- * Two nets: values the program declared as secret (API keys, passwords), in plain form and as addresses, JSON and
- * base64 write them; and the shapes of well-known tokens, and of passwords in addresses.
+ * Two nets: values the program declared as secret (API keys, passwords), in plain form and as addresses, JSON, shells and
+ * base64 write them; and the shapes of well-known tokens, and of passwords in addresses, assignments and options.
  *
  * @since 0.1.0
  */
@@ -83,7 +83,9 @@ export const make = (secrets: Iterable<Redacted.Redacted | string> = []): Redact
     },
     text: (text) => {
       const out = known.size === 0 ? text : hidden(text)
-      return out.length >= shortestToken && tokenHint.test(out) ? out.replace(tokenShapes, mask) : out
+      return out.length >= shortestToken && hint.test(out)
+        ? out.replace(passwords, `$1$2${mask}`).replace(tokenShapes, mask)
+        : out
     },
     value: (value) => maskValue(redactor.text, value),
     declared: {
@@ -133,13 +135,46 @@ export const isMasked = (value: unknown): boolean => JSON.stringify(value)?.incl
 
 // Published shapes: OpenAI and Anthropic (sk-…), GitHub (ghp_, gho_, ghs_, ghu_, ghr_, github_pat_), Google (AIza…),
 // Slack (xox?-), AWS access key ids (AKIA…), GitLab (glpat-), bearer headers and JSON web tokens; and the password in an
-// address, also with slashes as JSON may have them, unless it is a placeholder or the user's name again.
+// address, also with slashes and quotes as JSON may have them, unless it is a placeholder or the user's name again. A quote
+// belongs to it where the text goes on behind it.
 const tokenShapes =
-  /(?<=:(?:\/\/|\\\/\\\/)([^\s/?#:]*):)(?!(?:\1|password|PASSWORD|[x.*]+|\$?\{[^}@]*\}+|\$[A-Z_]+)@|\d+,)[^\s/?#[<>"'`\\]{3,}(?=@)|\bsk-[A-Za-z0-9_-]{16,}|\bgh[pousr]_[A-Za-z0-9]{20,}|\bgithub_pat_[A-Za-z0-9_]{20,}|\bAIza[A-Za-z0-9_-]{20,}|\bxox[abprs]-[A-Za-z0-9-]{10,}|\bAKIA[A-Z0-9]{16}\b|\bglpat-[A-Za-z0-9_-]{16,}|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}|(?<=\bBearer\s)[A-Za-z0-9._~+/=-]{12,}/g
+  /(?<=:(?:\/\/|\\\/\\\/)([^\s/?#:]*):)(?!(?:\1|password|PASSWORD|[x.*]+|\$?\{[^}@]*\}+|\$[A-Z_]+)@|\d+(?:,|\\*["'`]))(?:[^\s/?#[<>"'`\\]|\\+[^\s/"'`\\]|\\*["'`](?![\s,;:.)\]}>])){3,}(?=@)|\bsk-[A-Za-z0-9_-]{16,}|\bgh[pousr]_[A-Za-z0-9]{20,}|\bgithub_pat_[A-Za-z0-9_]{20,}|\bAIza[A-Za-z0-9_-]{20,}|\bxox[abprs]-[A-Za-z0-9-]{10,}|\bAKIA[A-Z0-9]{16}\b|\bglpat-[A-Za-z0-9_-]{16,}|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}|(?<=\bBearer\s)(?!auth(?:entic|oriz)ation)[\w.~+/=-]{12,}|(?<=\bbearer\s)(?=[a-zA-Z_.~+/=-]*\d)[\w.~+/=-]{12,}/g
 
-const tokenHint = /:\\?\/\\?\/[^\s/?#]*@|sk-|gh[pousr]_|github_pat_|AIza|xox|AKIA|glpat-|eyJ|Bearer/
+const { raw } = String
 
-/** Length of the shortest text that one of the shapes matches, an address: `://:` and three more with their `@`. */
+/** What is called a password in small letters. */
+const small = "[Pp]ass(?:w(?:or)?d|phrase)"
+
+/** What stands before a password: variables of a shell, options of programs, members of JSON and headers. */
+const heads = {
+  equal: raw`(?:PASSWORD|PASSWD|PASSPHRASE|_PWD|SECRET|TOKEN|API_?KEY|(?:SECRET|ACCESS|PRIVATE)_KEY|${small})=|--(?:pass(?:word|wd)?|token|secret|api-key)[= ]|sshpass -p ?`,
+  member: raw`(?<!\.)(?:${small}|[Ss]ecret|(?:access|auth|refresh|api|id)_?[Tt]oken|(?:api|access|private|secret)_?[Kk]ey)\\*["']`,
+  header: raw`[Aa]uthorization\\*["']?`
+}
+
+/** What is written in the place of a password, or is a word of code. */
+const noPassword = raw`(?!\$(?:[A-Z_]+\b|[({])|<[^>\n"']*>|\{[^}\n"']*\}|%\w+%|%s|[xX*.]{3}|[Yy]our|YOUR|[Ee]nter|process\.|[\s+,)\]};]|(?:change_?me|auth(?:entic|oriz)ation|[Pp]assword|PASSWORD|secret|string|null|[Nn]one|undefined|true|false)(?![\w-]))`
+/** Of a word without quotes. */
+const letter = raw`(?:\\.|[^\s\\'"\x60;&|<>(){}$,[\]])`
+/** Within the quotes of the second group, at any depth: one that is escaped belongs to it. */
+const quoted = raw`(?:'\\''|(?!\2)(?:[^\\\n]|\\+[^\\\n]))`
+
+/** Behind a name in small letters, which may be an argument in code, only a word with a digit is a password. */
+const passwords = new RegExp(
+  raw`(${heads.equal}|${heads.member}\s?:\s?(?=\\*["'])|(?<=\s)-p(?=["'])|${heads.header}[:=] ?\\*["']?(?:[Bb]asic|[Tt]oken) )${noPassword}(?:(\\*["'])${noPassword}${quoted}{3,4000}(?=\2)|(?:(?<=[A-Z]=|-p ?|[Bb]asic |[^-]token |Token )|(?<=[a-z][= ])(?=${letter}*\d))${letter}{3,4000}(?!${letter}|[(\[]))`,
+  "g"
+)
+
+/** A text that ends where a password may go on. */
+const openPassword = new RegExp(
+  raw`(?:${heads.equal}|${heads.member}\s?:?\s?|(?<=\s)-p(?=["'])|sshpass(?: -?)?|${heads.header}(?:[:=] ?\\*["']?[A-Za-z]{0,5} ?)?)(?:(\\*["'])${quoted.replace("2", "1")}{0,4000}(?:'\\?'?)?|${letter}{0,4000})\\*$`,
+  "g"
+)
+
+const hint =
+  /:\\?\/\\?\/[^\s/?#]*@|sk-|gh[pousr]_|github_pat_|AIza|xox|AKIA|glpat-|eyJ|[Bb]earer|ass(?:w|phrase)|ASS[WP]|(?:PWD|SECRET|TOKEN|KEY)=|--(?:pass|token|secret|api-key)|sshpass|(?:ecret|oken|[Kk]ey)\\*["']|-p["' ]|uthorization/
+
+/** Length of the shortest text that one of the shapes matches: ` -p'abc'`, and in an address `://:abc@`. */
 const shortestToken = 8
 
 /** The ways in which a longer text may write the secret. */
@@ -155,9 +190,14 @@ const spellings = (secret: string): ReadonlyArray<string> => {
     written.replace(/%[0-9A-F]{2}/g, (code) => code.toLowerCase())
   ])
   const coded = [0, 1, 2].flatMap((before) => inBase64(text, before))
-  // A secret that reaches a sink inside JSON text is escaped there.
-  return [secret, JSON.stringify(secret).slice(1, -1), ...addresses, ...coded]
+  // A secret that reaches a sink inside JSON text, or a command of a shell, is escaped there; in a rule, its wildcards are.
+  const json = inJson(secret)
+  const quoted = [`'\\''`, `'"'"'`, "''"].map((quote) => secret.replaceAll("'", quote))
+  const escaped = [/[^\w@%+=:,./-]/g, /["\\$`]/g].map((special) => secret.replace(special, "\\$&"))
+  return [secret, json, inJson(json), ...quoted, ...escaped, secret.replace(/[*?[]/g, "[$&]"), ...addresses, ...coded]
 }
+
+const inJson = (text: string): string => JSON.stringify(text).slice(1, -1)
 
 /** A shorter secret could be part of any word. */
 const shortestBase64 = 6
@@ -221,12 +261,12 @@ const inRun = 1
 const inHint = 2
 
 /**
- * The token parts that an ASCII character may belong to. Each hint has one of `- _ z K J B :`, or is followed by one;
- * most texts have few of them.
+ * The token parts that an ASCII character may belong to. Each hint but two has one of `- _ z K J B : = " '`, or is
+ * followed by one; most texts have few of them.
  */
 const roles = Uint8Array.from({ length: 128 }, (_, code) => {
   const character = String.fromCharCode(code)
-  return (/[\w.~+/=:\\-]/.test(character) ? inRun : 0) | (/[-_zKJB:]/.test(character) ? inHint : 0)
+  return (/[\w.~+/=:\\-]/.test(character) ? inRun : 0) | (/[-_zKJB:="']/.test(character) ? inHint : 0)
 })
 
 const isIn = (text: string, at: number, role: number): boolean => {
@@ -238,7 +278,7 @@ const isIn = (text: string, at: number, role: number): boolean => {
 const runAt = (text: string): number => {
   let at = runBefore(text, text.length)
   // The text behind that word is a token because of the word, also where the word is the end of another one.
-  while (/Bearer\s$/.test(text.slice(Math.max(0, at - 7), at))) at = runBefore(text, at - 7)
+  while (/[Bb]earer\s$/.test(text.slice(Math.max(0, at - 7), at))) at = runBefore(text, at - 7)
   return at
 }
 
@@ -252,7 +292,31 @@ const runBefore = (text: string, end: number): number => {
 const authorityAt = (text: string): number => {
   const slashes = /^[^]*:\\?\/\\?\//.exec(text)
   const at = slashes === null ? 0 : slashes[0].length
-  return at > 0 && !/[\s/?#"'`\\]/.test(text.slice(at)) ? at : text.length
+  return at > 0 && !/[\s/?#]|["'`][\s,;:.)\]}>]/.test(text.slice(at)) ? at : text.length
+}
+
+/** The same place in a text, or one before it where no token is split, and no password that may go on. */
+const shapeAt = (text: string, cut: number): number => {
+  if (!hint.test(text)) return cut
+  for (const { 0: match, index } of text.matchAll(tokenShapes)) {
+    const end = index + match.length
+    if (index >= cut) break
+    if (end >= cut) return text[end] === "@" ? text.lastIndexOf("/", index) + 1 : runAt(text.slice(0, index))
+  }
+  // What ends at the cut is looked at alone, too: it is what is shown.
+  return Math.min(passwordAt(text, cut), passwordAt(text.slice(0, cut), cut))
+}
+
+const passwordAt = (text: string, cut: number): number => {
+  for (let from = 0; ;) {
+    openPassword.lastIndex = passwords.lastIndex = from
+    const open = openPassword.exec(text)
+    const whole = passwords.exec(text)
+    const first = open !== null && open.index <= (whole?.index ?? cut) ? open : whole
+    if (first === null || first.index >= cut) return cut
+    from = first.index + first[0].length
+    if (first === open || from >= cut) return runAt(text.slice(0, first.index))
+  }
 }
 
 const mayHint = (text: string): boolean => {
@@ -283,12 +347,16 @@ class MaskedFlow implements Flow {
     const isEndless = this.held.length > longestToken
     const run = isEndless ? all.length : runAt(all)
     let cut = isEndless ? all.length : authorityAt(all)
-    if (tokenHint.test(all.slice(run))) cut = Math.min(cut, run)
+    if (hint.test(all.slice(run))) cut = Math.min(cut, run)
     for (const secret of this.known) cut = Math.min(cut, openAt(all, secret))
     // A complete secret is not split by the beginning of another one.
-    for (const secret of this.known) {
-      const at = all.lastIndexOf(secret, cut - 1)
-      if (at >= 0 && at + secret.length > cut) cut = at
+    for (let before = -1; before !== cut;) {
+      before = cut
+      if (!isEndless) cut = shapeAt(all, cut)
+      for (const secret of this.known) {
+        const at = all.lastIndexOf(secret, cut - 1)
+        if (at >= 0 && at + secret.length > cut) cut = at
+      }
     }
     return this.release(Math.max(cut - this.shown.length, 0))
   }
@@ -300,9 +368,9 @@ class MaskedFlow implements Flow {
   /** The piece holds no secret and no beginning of one, alone or with the text already shown. Most pieces are plain. */
   private isPlain(piece: string): boolean {
     const { known, shown } = this
-    if (known.size === 0 && !mayHint(piece) && !mayHint(shown)) return true
     const all = shown + piece
-    if (tokenHint.test(all) || authorityAt(all) < all.length) return false
+    if (known.size === 0 && !mayHint(piece) && !mayHint(shown) && !/bearer|sshpass/.test(all)) return true
+    if (hint.test(all) || authorityAt(all) < all.length) return false
     for (const secret of known) if (openAt(all, secret) < all.length || all.includes(secret)) return false
     return true
   }
@@ -312,7 +380,7 @@ class MaskedFlow implements Flow {
     const masked = this.text(raw)
     const before = this.shown
     this.held = this.held.slice(length)
-    this.shown = masked.slice(Math.max(masked.length - longestContext, runAt(masked)))
+    this.shown = masked.slice(Math.max(0, masked.length - longestContext, runAt(masked) - 1))
     // A token may have begun in the text already shown.
     let same = 0
     while (same < before.length && masked[same] === before[same]) same++
@@ -320,12 +388,12 @@ class MaskedFlow implements Flow {
   }
 }
 
-/** The context kept of plain text: the run at its end, which may have begun in the text already shown. */
+/** The context kept of plain text: the run at its end with what stands before it. It may begin in the text already shown. */
 const contextOf = (shown: string, piece: string): string => {
   const least = Math.max(0, piece.length - longestContext)
   let at = piece.length
   while (at > least && isIn(piece, at - 1, inRun)) at--
-  return at > 0 || shown === "" ? piece.slice(at) : (shown + piece).slice(-longestContext)
+  return at > 1 || shown === "" ? piece.slice(Math.max(0, at - 1)) : (shown + piece).slice(-longestContext)
 }
 
 /** The position where the text ends with an incomplete `secret`; the text's length when there is none. */

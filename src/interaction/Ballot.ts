@@ -1,14 +1,9 @@
 /**
- * The votes on a call that a rule reserves, counted. Pure: the same votes always come to the same.
- *
- * A vote belongs to a person and counts once, whichever way it came; a later vote of theirs replaces it. Those who allow the
- * call as it is are counted together, and so are those who want exactly the same other arguments. A denial goes before an
- * allowance that the same vote completes.
+ * A call that a rule reserves for votes, and whose votes count. What votes come to is counted by `Tally`, which is loaded
+ * where there are some.
  */
-import { canonicalJson } from "../core/CanonicalJson.js"
-import type { Approve, ApproveAnswer, Interaction } from "./Interaction.js"
-import type { InteractionRequest } from "./InteractionRequest.js"
-import type { Reply, Vote } from "./InteractorPort.js"
+import type { Approve, Interaction } from "./Interaction.js"
+import type { Vote } from "./InteractorPort.js"
 import * as Needs from "./Needs.js"
 
 /** One vote on a call. */
@@ -23,11 +18,6 @@ export interface Reserved {
   readonly editable?: Approve["editable"]
 }
 
-/** What votes come to. */
-export type Standing =
-  | { readonly _tag: "Open"; readonly missing: string }
-  | { readonly _tag: "Decided"; readonly answer: ApproveAnswer; readonly by: string }
-
 // -----------------------------------------------------------------------------------------------------------------
 // predicates
 // -----------------------------------------------------------------------------------------------------------------
@@ -36,138 +26,14 @@ export type Standing =
 export const isReserved = (interaction: Interaction): interaction is Approve & Reserved =>
   interaction._tag === "Approve" && interaction.needs !== undefined
 
-/** Whether this person is known to have voted. */
-export const hasVoted = (interaction: Interaction, by: string): boolean =>
-  isReserved(interaction) && interaction.needs.votes.some((vote) => vote.by === by)
-
-// -----------------------------------------------------------------------------------------------------------------
-// getters
-// -----------------------------------------------------------------------------------------------------------------
-
 /** Whether these people, who all allow it, are enough for all rules. */
 export const suffices = (all: ReadonlyArray<Needs.Need>, voters: ReadonlyArray<Voter>): boolean =>
   all.every((need) => count(need, Needs.onceEach(voters)) >= need.quorum)
 
-/** Why a person's vote does not count; nothing when it does for at least one of the rules. */
-export const refusal = ({ all }: Needs.Needs, voter: Voter): string | undefined =>
-  all.some((need) => isEntitled(need, voter)) ? undefined : `${Needs.describeAll(all)}, and ${voter.by} is none of them`
-
-/** Why a person is not asked about an interaction: `voted`, or that they have no say in it; nothing when they are. */
-export const refusedOf = (interaction: Interaction, by: string, roles?: ReadonlyArray<string>): string | undefined => {
-  if (!isReserved(interaction)) return undefined
-  return hasVoted(interaction, by) ? "voted" : refusal(interaction.needs, { by, roles })
-}
-
-/** The votes with this one, which replaces an earlier one of the same person; nothing when that one was the same. */
-export const having = (reserved: Reserved, votes: ReadonlyArray<Cast>, vote: Cast): ReadonlyArray<Cast> | undefined => {
-  const before = votes.find(({ by }) => by === vote.by)
-  if (before !== undefined && keyOf(reserved, before.answer) === keyOf(reserved, vote.answer)) return undefined
-  return [...votes.filter(({ by }) => by !== vote.by), vote]
-}
-
-/** What the votes come to. Votes of people whom no rule asks are not counted. */
-export const standing = (reserved: Reserved, cast: ReadonlyArray<Cast>): Standing => {
-  const { all } = reserved.needs
-  const votes = Needs.onceEach(cast).filter((vote) => all.some((need) => isEntitled(need, vote)))
-  const by = namesOf(votes)
-  const denials = votes.filter(({ answer }) => answer.decision === "deny")
-  if (all.some((need) => count(need, denials) >= (need.deny === "one" ? 1 : need.quorum))) {
-    return { _tag: "Decided", answer: denialOf(denials), by }
-  }
-  const groups = new Map<string, ReadonlyArray<Cast>>()
-  for (const vote of votes) {
-    if (vote.answer.decision === "deny") continue
-    const key = keyOf(reserved, vote.answer)
-    groups.set(key, [...(groups.get(key) ?? []), vote])
-  }
-  for (const [key, group] of groups) {
-    const [first] = group
-    if (first !== undefined && suffices(all, group)) {
-      return { _tag: "Decided", answer: key === allowed ? allowOnce : first.answer, by }
-    }
-  }
-  const best = (need: Needs.Need) => Math.max(0, ...[...groups.values()].map((group) => count(need, group)))
-  const lacking = all.flatMap((need) =>
-    best(need) < need.quorum ? [{ ...need, quorum: need.quorum - best(need) }] : []
-  )
-  const missing = lacking.length === 0 ? "they do not agree on the arguments" : Needs.describeMissing(lacking)
-  return { _tag: "Open", missing }
-}
-
-/** The votes that say the same as this answer. */
-export const agreeing = (
-  reserved: Reserved,
-  votes: ReadonlyArray<Cast>,
-  answer: ApproveAnswer
-): ReadonlyArray<Cast> => {
-  const key = keyOf(reserved, answer)
-  return Needs.onceEach(votes).filter((vote) => keyOf(reserved, vote.answer) === key)
-}
-
-/** Names of all who voted. */
-const namesOf = (votes: ReadonlyArray<Cast>): string =>
-  Needs.onceEach(votes)
-    .map(({ by }) => by)
-    .join(", ")
-
-// -----------------------------------------------------------------------------------------------------------------
-// combinators
-// -----------------------------------------------------------------------------------------------------------------
-
-/** The request as it is shown once this person has voted; the very same when that changes nothing. */
-export const withVote = <I extends Interaction>(
-  request: InteractionRequest<I>,
-  { answer, by }: Pick<Reply<I>, "answer" | "by">
-): InteractionRequest<I> => {
-  const interaction: Interaction = request.interaction
-  if (by === undefined || !isReserved(interaction)) return request
-  // The answer to an approval; the type of all answers cannot say so.
-  const { decision: vote } = answer as ApproveAnswer
-  const { votes } = interaction.needs
-  if (votes.some((known) => known.by === by && known.vote === vote)) return request
-  const voted = [...votes.filter((known) => known.by !== by), { by, vote }]
-  return shownWith(request, interaction, voted)
-}
-
-/** The request with these votes. */
-export const shownWith = <I extends Interaction>(
-  request: InteractionRequest<I>,
-  reserved: Approve & Reserved,
-  votes: ReadonlyArray<Needs.Voted>
-): InteractionRequest<I> => {
-  const needs = { ...reserved.needs, votes }
-  // The class of the value is kept: a spread alone would lose it.
-  const interaction: I = Object.assign(Object.create(Object.getPrototypeOf(reserved)), { ...reserved, needs })
-  return { ...request, interaction }
-}
-
-// -----------------------------------------------------------------------------------------------------------------
-// internal
-// -----------------------------------------------------------------------------------------------------------------
-
-const allowOnce: ApproveAnswer = { decision: "allow", scope: "once" }
-
-/** The group of those who allow the call as it is; edits have JSON as key. */
-const allowed = "allow"
-
-const isEntitled = ({ members, roles }: Needs.Need, voter: Voter): boolean =>
+/** Whether a rule asks for this vote. */
+export const isEntitled = ({ members, roles }: Needs.Need, voter: Voter): boolean =>
   roles.length === 0 || members.includes(voter.by) || voter.roles?.some((role) => roles.includes(role)) === true
 
-const count = (need: Needs.Need, votes: ReadonlyArray<Voter>): number =>
+/** How many of these people a rule asks for. */
+export const count = (need: Needs.Need, votes: ReadonlyArray<Voter>): number =>
   votes.filter((vote) => isEntitled(need, vote)).length
-
-/** Arguments that equal the present ones are no edit. */
-const keyOf = ({ editable }: Reserved, answer: ApproveAnswer): string => {
-  if (answer.decision === "deny") return "deny"
-  if (answer.decision === "allow") return allowed
-  const current = editable?.current ?? {}
-  const wanted = canonicalJson({ ...current, ...answer.editedArguments })
-  return wanted === canonicalJson(current) ? allowed : wanted
-}
-
-const denialOf = (denials: ReadonlyArray<Cast>): ApproveAnswer => {
-  const said = denials.flatMap(({ answer }) => (answer.decision === "deny" ? [answer] : []))
-  const comments = said.flatMap(({ comment }) => (comment === undefined ? [] : [comment]))
-  const scope = said.every((denial) => denial.scope === "session") ? "session" : "once"
-  return comments.length === 0 ? { decision: "deny", scope } : { decision: "deny", scope, comment: comments.join("\n") }
-}

@@ -13,6 +13,7 @@ import type { ToolOutcome } from "../core/ToolOutcome.js"
 import * as AgentEvent from "../event/AgentEvent.js"
 import { attachmentsOf, wordsOf } from "../inbox/Message.js"
 import * as Ballot from "../interaction/Ballot.js"
+import * as Tally from "../interaction/Tally.js"
 import * as Needs from "../interaction/Needs.js"
 import * as Interaction from "../interaction/Interaction.js"
 import * as InteractionEvent from "../interaction/InteractionEvent.js"
@@ -277,7 +278,7 @@ export class EventProjection {
     if (interaction === undefined || !Ballot.isReserved(interaction)) return
     const votes = [...(this.votes.get(requestId) ?? []), { answer, by, ...(roles && { roles }) }]
     this.votes.set(requestId, votes)
-    const standing = Ballot.standing(interaction, votes)
+    const standing = Tally.standing(interaction, votes)
     const missing = standing._tag === "Open" ? { missing: standing.missing } : {}
     this.emit({ _tag: "InteractionVoted", requestId, kind: "Approve", by, vote: answer.decision, ...missing })
   }

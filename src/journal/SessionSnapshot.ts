@@ -15,7 +15,7 @@ import type { Usage } from "../event/AgentEvent.js"
 import type { TurnEnd } from "../event/TurnEnd.js"
 import type { Message } from "../inbox/Message.js"
 import type { Kept } from "../broker/InteractionJournal.js"
-import * as Ballot from "../interaction/Ballot.js"
+import * as Tally from "../interaction/Tally.js"
 import * as InteractionRequest from "../interaction/InteractionRequest.js"
 import type { ToolCall, ToolResult } from "../tool/ToolCall.js"
 import type { EntryOf, Permissions, SessionOpened, Written } from "./JournalEntry.js"
@@ -291,7 +291,7 @@ export const openRequests = (self: TreeSnapshot, answers: Loaded["answers"]): Re
   return self.sessions.flatMap(({ open, votes }) =>
     open.map((request) => {
       const given = votes.filter(({ requestId }) => requestId === request.requestId)
-      return { request: given.reduce(Ballot.withVote, request), answer: byRequest.get(request.requestId) }
+      return { request: given.reduce(Tally.withVote, request), answer: byRequest.get(request.requestId) }
     })
   )
 }

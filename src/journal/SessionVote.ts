@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type { RequestId, SessionId } from "../core/Id.js"
 import * as Ballot from "../interaction/Ballot.js"
+import * as Tally from "../interaction/Tally.js"
 import * as Interaction from "../interaction/Interaction.js"
 import * as SessionSnapshot from "./SessionSnapshot.js"
 import type * as SessionStore from "./SessionStore.js"
@@ -74,16 +75,16 @@ export const give = (
     if (!Ballot.isReserved(interaction)) return yield* refused("misfit", "one answer decides it, and it takes no votes")
     const decoded = Interaction.decodeAnswer(interaction, answer)
     if (Either.isLeft(decoded)) return yield* refused("misfit", decoded.left)
-    const reason = Ballot.refusal(interaction.needs, { by, roles })
+    const reason = Tally.refusal(interaction.needs, { by, roles })
     if (reason !== undefined) return yield* refused("reserved", reason)
     const { digest } = interaction.needs
     const cast = session.votes.filter((vote) => vote.requestId === requestId && vote.digest === digest)
     const vote = { answer: decoded.right, by, ...(roles && { roles }) }
-    const votes = Ballot.having(interaction, cast, vote)
+    const votes = Tally.having(interaction, cast, vote)
     if (votes !== undefined) {
       const entry = { _tag: "VoteGiven", requestId, digest, ...vote } as const
       yield* lease.append([{ sessionId: session.opened.sessionId, entry }])
     }
-    const standing = Ballot.standing(interaction, votes ?? cast)
+    const standing = Tally.standing(interaction, votes ?? cast)
     return { missing: standing._tag === "Open" ? standing.missing : undefined }
   }).pipe(Effect.scoped)

@@ -6,8 +6,9 @@
 import * as Either from "effect/Either"
 import type { RequestId, SessionId } from "../core/Id.js"
 import * as Ballot from "../interaction/Ballot.js"
+import * as Tally from "../interaction/Tally.js"
 import * as Interaction from "../interaction/Interaction.js"
-import * as Needs from "../interaction/Needs.js"
+import * as NeedWords from "../interaction/NeedWords.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import type * as JournalEntry from "./JournalEntry.js"
 import type * as SessionSummary from "./SessionSummary.js"
@@ -66,7 +67,7 @@ export const accepts = (
     return Either.left(new StoreError.AnswerRefused({ requestId, problem: "secret", reason }))
   }
   if (Ballot.isReserved(interaction)) {
-    const reason = `it ${Needs.describeAll(interaction.needs.all)}, so that one answer is a vote; see SessionVote`
+    const reason = `it ${NeedWords.describeAll(interaction.needs.all)}, so that one answer is a vote; see SessionVote`
     return Either.left(new StoreError.AnswerRefused({ requestId, problem: "reserved", reason }))
   }
   const decoded = Interaction.decodeAnswer(interaction, answer)
@@ -102,7 +103,7 @@ export const waitingIn = (
           {
             rootSessionId,
             title,
-            request: (votes.get(requestId) ?? []).reduce(Ballot.withVote, request),
+            request: (votes.get(requestId) ?? []).reduce(Tally.withVote, request),
             ...(workspace === undefined ? {} : { workspace }),
             ...(answer === undefined ? {} : { answer }),
             ...(holder === undefined ? {} : { holder })

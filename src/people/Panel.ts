@@ -12,7 +12,7 @@ import * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
 import * as Option from "effect/Option"
 import * as Asking from "../interaction/Asking.js"
-import * as Ballot from "../interaction/Ballot.js"
+import * as Tally from "../interaction/Tally.js"
 import * as Interaction from "../interaction/Interaction.js"
 import {
   InteractionAlreadyAnswered,
@@ -85,7 +85,7 @@ export const run = <I extends Interaction.Interaction>(
       let shown = request
       const counted = ({ answer, by, votes = [{ answer, by }] }: Interactor.Answered<I>) =>
         Effect.sync(() => {
-          for (const vote of votes) shown = Ballot.withVote(shown, vote)
+          for (const vote of votes) shown = Tally.withVote(shown, vote)
         })
       const file = (answered: Interactor.Answered<I>): Effect.Effect<Interactor.Filed, AnswerRejected> =>
         Effect.uninterruptible(
@@ -154,7 +154,7 @@ export const refusedBy = (
   { id, principal, roles }: Interactor.Service,
   { interaction, requestId }: InteractionRequest
 ): InteractorUnavailable | "voted" | undefined => {
-  const reason = principal === undefined ? undefined : Ballot.refusedOf(interaction, principal, roles)
+  const reason = principal === undefined ? undefined : Tally.refusedOf(interaction, principal, roles)
   if (reason === undefined || reason === "voted") return reason
   return new InteractorUnavailable({ requestId, by: id, reason })
 }

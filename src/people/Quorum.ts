@@ -3,11 +3,12 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { canonicalJson } from "../core/CanonicalJson.js"
 import * as Ballot from "../interaction/Ballot.js"
+import * as Tally from "../interaction/Tally.js"
 import * as Interaction from "../interaction/Interaction.js"
 import { VoteRefused, type InteractionError } from "../interaction/InteractionError.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import * as Interactor from "../interaction/Interactor.js"
-import * as Needs from "../interaction/Needs.js"
+import * as NeedWords from "../interaction/NeedWords.js"
 import * as Panel from "./Panel.js"
 
 /**
@@ -70,7 +71,7 @@ const collect = <I extends Interaction.Interaction>(
   const take: Panel.Take<I> = ({ answer, by, how, roles, votes: several }) =>
     Effect.suspend(() => {
       const refused = (by: string, reason: string) => new VoteRefused({ requestId, by, reason })
-      if (how !== "answered") return refused(by, `${Needs.describe(need)}, and it came from nobody (${how})`)
+      if (how !== "answered") return refused(by, `${NeedWords.describe(need)}, and it came from nobody (${how})`)
       const given: ReadonlyArray<Interactor.Vote<I>> = several ?? [{ answer, by, ...(roles && { roles }) }]
       for (const vote of given) {
         const reason = refusal(need, vote)
@@ -81,7 +82,7 @@ const collect = <I extends Interaction.Interaction>(
     })
   const nobody = (last: InteractionError | undefined) => {
     const said = votes.length === 0 ? "nobody has answered" : `${votes.map(({ by }) => by).join(", ")} answered`
-    return Panel.nobodyLeft(request, id, `${Needs.describe(need)}, and ${said}`, last)
+    return Panel.nobodyLeft(request, id, `${NeedWords.describe(need)}, and ${said}`, last)
   }
   return Panel.run(request, asked, take, (panel) => {
     if (left === 0) return panel.fail(nobody(undefined))
@@ -99,7 +100,7 @@ const collect = <I extends Interaction.Interaction>(
 }
 
 const refusal = (need: Interaction.Need, vote: Pick<Ballot.Cast, "by" | "roles">): string | undefined =>
-  Ballot.refusal({ digest: "", all: [need], votes: [] }, vote)
+  Tally.refusal({ digest: "", all: [need], votes: [] }, vote)
 
 /** The answer on which as many agree as have to; none while they do not. */
 const decided = <I extends Interaction.Interaction>(
@@ -113,7 +114,7 @@ const decided = <I extends Interaction.Interaction>(
   if (interaction._tag === "Approve") {
     const needs = { digest: "", all: [need] as const, votes: [] }
     // The votes on an approval, and the answer to one; the type of all votes cannot say so.
-    const standing = Ballot.standing(
+    const standing = Tally.standing(
       { needs, editable: interaction.editable },
       votes as unknown as ReadonlyArray<Ballot.Cast>
     )

@@ -5,7 +5,6 @@
  * A rule is read as those that deny: what may be meant is enough, also where it cannot be told what a command runs.
  */
 import type * as Interaction from "../interaction/Interaction.js"
-import * as Needs from "../interaction/Needs.js"
 import * as PermissionRule from "./PermissionRule.js"
 import type { PolicySource } from "./PolicySource.js"
 
@@ -55,18 +54,6 @@ export const needsOf = (
   })
   return first === undefined ? undefined : [first, ...others]
 }
-
-/** For people: what is demanded, and by which rules. */
-export const describe = (all: ReadonlyArray<Interaction.Need>): string =>
-  `${Needs.describeAll(all)} (${[...new Set(all.map(({ rule }) => rule))].join(", ")})`
-
-/** One line for each rule, for people. */
-export const list = (approvals: Approvals): ReadonlyArray<string> =>
-  approvals.map(({ need, rules }) => {
-    const members = need.members.length === 0 ? "" : ` (${need.members.join(", ")})`
-    const deny = need.deny === "quorum" && need.quorum > 1 ? "; as many have to deny" : ""
-    return `${PermissionRule.describe(rules).join(", ")}: ${Needs.describe(need)}${members}${deny}`
-  })
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal

@@ -10,6 +10,7 @@ import type { Redactor } from "../core/Redaction.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as ApprovalForm from "./ApprovalForm.js"
 import * as Approvals from "./Approvals.js"
+import * as ApprovalWords from "./ApprovalWords.js"
 import { noWarnings, ownQuestion } from "./CheckState.js"
 import * as Guard from "./Guard.js"
 import * as CompiledPolicy from "./CompiledPolicy.js"
@@ -73,7 +74,7 @@ export const foresee = (
     const isSilent = PlanMode.isSilent(state, entry)
     const needs = policy.approvals && Approvals.needsOf(policy.approvals, subject)
     if (needs !== undefined) {
-      const rule = Approvals.describe(needs)
+      const rule = ApprovalWords.describe(needs)
       const otherwise: Foreseen = isSilent ? denied("mode", rule) : { decision: "ask", method: "approvals", rule }
       return state.denial(policy, subject) ?? otherwise
     }

@@ -12,6 +12,7 @@ import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as CommandText from "../shell/CommandText.js"
 import * as RememberedWords from "../shell/RememberedWords.js"
 import * as Approvals from "./Approvals.js"
+import * as ApprovalWords from "./ApprovalWords.js"
 import * as Foresight from "./Foresight.js"
 import * as JsonFault from "../core/JsonFault.js"
 import * as Glob from "../core/Glob.js"
@@ -225,7 +226,7 @@ const show = (target: Target): ReadonlyArray<string> => {
   return [
     ...status(target),
     ...list("guards", PermissionRule.describe(policy.deny)),
-    ...list("reserved", policy.approvals === undefined ? [] : Approvals.list(policy.approvals)),
+    ...list("reserved", policy.approvals === undefined ? [] : ApprovalWords.list(policy.approvals)),
     ...list("denied in this session", deny.map(worded)),
     ...list("denied by policy", PermissionRule.describe(policy.blacklist)),
     ...list("allowed in this session", allow.map(worded)),
@@ -264,7 +265,7 @@ const check = (
   const needs = policy.approvals && Approvals.needsOf(policy.approvals, subject)
   if (needs !== undefined) {
     const denial = state.denial(policy, subject)
-    return denial === undefined ? foreseen("ask", "approvals", Approvals.describe(needs)) : Either.right(denial)
+    return denial === undefined ? foreseen("ask", "approvals", ApprovalWords.describe(needs)) : Either.right(denial)
   }
   return Either.right(state.evaluate(policy, subject, entry, sessionId))
 }

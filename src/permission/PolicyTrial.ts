@@ -12,8 +12,9 @@ import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import type { Policy } from "./CompiledPolicy.js"
 import * as CompiledPolicy from "./CompiledPolicy.js"
 import * as Approvals from "./Approvals.js"
+import * as ApprovalWords from "./ApprovalWords.js"
 import * as CommandScope from "./CommandScope.js"
-import * as Needs from "../interaction/Needs.js"
+import * as NeedWords from "../interaction/NeedWords.js"
 import * as PermissionRule from "./PermissionRule.js"
 import { PermissionState } from "./PermissionState.js"
 
@@ -276,10 +277,10 @@ class Call {
     if (approvals === undefined) return undefined
     if (subject !== undefined) {
       const needs = Approvals.needsOf(approvals, subject)
-      return needs && Approvals.describe(needs)
+      return needs && ApprovalWords.describe(needs)
     }
     const named = approvals.find(({ rules }) => PermissionRule.named(rules, tool) !== undefined)
-    if (named !== undefined) return Needs.describe(named.need)
+    if (named !== undefined) return NeedWords.describe(named.need)
     return approvals.some(({ rules }) => this.mayMean(rules)) ? maybe : undefined
   }
 

@@ -17,13 +17,15 @@ import * as Option from "effect/Option"
 import * as Digest from "../core/Digest.js"
 import * as Asking from "../interaction/Asking.js"
 import * as Ballot from "../interaction/Ballot.js"
+import * as Tally from "../interaction/Tally.js"
 import type * as Interaction from "../interaction/Interaction.js"
 import * as InteractionRequest from "../interaction/InteractionRequest.js"
 import * as Interactor from "../interaction/Interactor.js"
 import * as Needs from "../interaction/Needs.js"
+import * as NeedWords from "../interaction/NeedWords.js"
 import * as Recheck from "../interaction/Recheck.js"
 import * as ApprovalForm from "./ApprovalForm.js"
-import * as Approvals from "./Approvals.js"
+import * as ApprovalWords from "./ApprovalWords.js"
 import type { Authority } from "./Authority.js"
 import type { CheckState } from "./CheckState.js"
 import type * as HeldCall from "./HeldCall.js"
@@ -65,7 +67,11 @@ export const decide = (
   const denial = state.denial(policy, subject)
   if (denial !== undefined) return gate.byRule(now, denial)
   if (state.asksNobody && now.entry.kind !== "switch_mode")
-    return gate.deny(now, { granted: false, method: "mode", reason: `${Approvals.describe(all)}; the mode is deny` })
+    return gate.deny(now, {
+      granted: false,
+      method: "mode",
+      reason: `${ApprovalWords.describe(all)}; the mode is deny`
+    })
   const { name, params } = now.call
   // A vote counts for exactly this tool and these arguments.
   const needs: Needs.Needs = { digest: Digest.digest({ tool: name, params: params ?? null }), all, votes: [] }
@@ -75,7 +81,7 @@ export const decide = (
     // Those who wanted exactly these arguments have voted on them already.
     const given = now.votes ?? []
     if (given.length > 0 && now.check.asked !== undefined) {
-      const before = Ballot.standing(reserved, given)
+      const before = Tally.standing(reserved, given)
       if (before._tag === "Decided") return apply(gate, now, reserved, key, before, given, now.check.asked)
     }
     const { fiber, origin, restore } = now.check
@@ -90,19 +96,20 @@ export const decide = (
       Asking.askMasked(Interactor.of(fiber), request, { recheck, votes: given }, restore),
       (reply) => {
         const votes = votesOf(reply)
-        const standing = Ballot.standing(reserved, votes)
+        const standing = Tally.standing(reserved, votes)
         if (standing._tag === "Decided") return apply(gate, now, reserved, key, standing, votes, asked)
         const known = state.denial(policy, subject)
         if (reply.how === "recheck" && known !== undefined) return gate.byRule(now, known)
         const reason = [
-          Approvals.describe(all),
-          Needs.describeVotes(Needs.votedOf(votes)) ?? (reply.how === "answered" ? undefined : `${reply.how} is nobody`)
+          ApprovalWords.describe(all),
+          NeedWords.describeVotes(Needs.votedOf(votes)) ??
+            (reply.how === "answered" ? undefined : `${reply.how} is nobody`)
         ].filter((part) => part !== undefined)
         return gate.deny(now, { granted: false, method: "unavailable", reason: reason.join("; "), ...asked })
       },
       (error) => {
         const why = error._tag === "InteractorUnavailable" ? error.reason : error.message
-        const reason = redactor.text(`${Approvals.describe(all)}: ${why}`)
+        const reason = redactor.text(`${ApprovalWords.describe(all)}: ${why}`)
         return gate.deny(now, { granted: false, method: unanswered(error), reason, ...asked })
       }
     )
@@ -136,7 +143,7 @@ const apply = (
   now: CheckState,
   reserved: Ballot.Reserved,
   key: string,
-  { answer, by }: Extract<Ballot.Standing, { readonly _tag: "Decided" }>,
+  { answer, by }: Extract<Tally.Standing, { readonly _tag: "Decided" }>,
   cast: ReadonlyArray<Ballot.Cast>,
   { askedAt, requestId }: PermissionCheck.Asked
 ): Deciding => {
@@ -151,7 +158,7 @@ const apply = (
   now.check.asked = who
   if (answer.decision === "edit") {
     // Whoever wanted exactly these arguments allows them; whoever wanted others does not.
-    const same = Ballot.agreeing(reserved, cast, answer).map((vote): Ballot.Cast => ({
+    const same = Tally.agreeing(reserved, cast, answer).map((vote): Ballot.Cast => ({
       ...vote,
       answer: { decision: "allow", scope: "once" }
     }))
@@ -161,7 +168,7 @@ const apply = (
     if (answer.scope === "session") gate.remember(now, answer, key)
     return gate.deny(now, { ...answered(answer, by, "answered"), ...who })
   }
-  const voters = Ballot.agreeing(reserved, cast, answer).map(({ by, roles }): Ballot.Voter =>
+  const voters = Tally.agreeing(reserved, cast, answer).map(({ by, roles }): Ballot.Voter =>
     roles === undefined ? { by } : { by, roles }
   )
   const reason = `allowed (once) by ${by}`

@@ -1,7 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "effect/FastCheck"
 import * as Redacted from "effect/Redacted"
+import { readdirSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import * as Glob from "../../src/core/Glob.js"
 import * as Redaction from "../../src/core/Redaction.js"
+
+const sources = (directory: string): ReadonlyArray<string> =>
+  readdirSync(directory, { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".ts"))
+    .map((name) => join(directory, name))
 
 const declared = "correct horse battery"
 const tokens = [
@@ -44,6 +52,52 @@ const open = [
   "http://localhost:3000,me@example.com",
   "<http://localhost:3000><me@example.com>",
   "at 12:30@noon, see user:pass@host"
+]
+/** Texts with a password: what stands before it, the password, and what stands behind it. */
+const passwords: ReadonlyArray<readonly [before: string, password: string, after: string]> = [
+  ['password="', "it's", '"'],
+  ["PGPASSWORD='", "a b", "' psql"],
+  ["PGPASSWORD='", "a'\\''b c", "' psql"],
+  ['MYSQL_PWD="', 'say \\"it\\" $loud', '" mysql'],
+  ["DB_PASSWORD=", "it\\'s\\ secret", " node app.js"],
+  ["export API_TOKEN=", "abcdefgh", ";"],
+  ["mysql -u root -p'", "hunter3", "' app"],
+  ['mysql -p"', "hun ter", '"'],
+  ["sshpass -p ", "hunter3", " ssh host"],
+  ["sshpass -p", "hunter3", " ssh host"],
+  ["login --password ", "hunter3", " --user me"],
+  ["login --token '", "the token", "'"],
+  ["login --api-key=", "abc123", ""],
+  ['{"password":"', 'a\\"b', '"}'],
+  ['{"client_secret": "', "abc-def", '", "port": 1}'],
+  ['{\\"password\\":\\"', 'a\\\\\\"b', '\\"}'],
+  ["{'accessKey': '", "AbCdEf", "'}"],
+  ["/login?password=", "hunter3", "&next=x"],
+  ["Authorization: Basic ", "dXNlcjpwYXNz", ""],
+  ['{"authorization":"Basic ', "dXNlcjpwYXNz", '"}'],
+  ["authorization: bearer ", "a1b2c3d4e5f6", ""],
+  ["https://bob:", "it's99", "@host/x"],
+  ["'https://bob:", 'sa"y', "@host'"],
+  ['{"url":"https://bob:', 'a\\"b', '@host"}']
+]
+/** Texts about passwords that have none. */
+const about = [
+  "the --password flag is new, --token too",
+  "Usage: login --password PASSWORD --token <token>",
+  'PGPASSWORD="$PASSWORD" psql && TOKEN=$TOKEN API_KEY=${KEY} run',
+  "login(user, password=password, token=args.token)",
+  "password=getpass(1), secret=os.environ[1]",
+  'const password = "";',
+  "args.push('--password=' + word + '&x', \"password=\"+e+\"&\")",
+  '{"password":"<password>","token":"${TOKEN}","secret":"xxxx","apiKey":"your-key"}',
+  '"Auth.Password": "declines"',
+  "mkdir -p 'a b' && cp -p x y",
+  '["-p", profile, "-x"]',
+  "the bearer authentication of Bearer authorization",
+  "Authorization: Basic authentication",
+  "['http://localhost:3000','me@example.com']",
+  '{"a":"http://h:abc","b":"me@x"} {\\"a\\":\\"http://h:abc\\",\\"b\\":\\"me@x\\"}',
+  "see `http://h:8080` or mail 'me@x'"
 ]
 const redactor = () => Redaction.make([Redacted.make(declared), "hunter2"])
 
@@ -186,6 +240,40 @@ describe("Redaction", () => {
     for (const address of addresses) assert.strictEqual(redactor().declared.text(address), address)
   })
 
+  it("masks the password of an assignment, an option, a member and a header, and no other part", () => {
+    for (const [before, password, after] of passwords) {
+      const masked = `${before}${Redaction.mask}${after}`
+      assert.strictEqual(redactor().text(`${before}${password}${after}`), masked)
+      assert.strictEqual(redactor().text(masked), masked)
+    }
+    for (const text of about) assert.strictEqual(redactor().text(text), text)
+  })
+
+  it("masks a declared secret as a shell and a rule write it", () => {
+    fc.assert(
+      fc.property(fc.string({ minLength: 6 }), (secret) => {
+        fc.pre(!/^[\w ]*$/.test(secret))
+        const self = Redaction.make([secret])
+        for (const written of [
+          `'${secret.replaceAll("'", `'\\''`)}'`,
+          `"${secret.replace(/["\\$`]/g, "\\$&")}"`,
+          secret.replace(/[^\w@%+=:,./-]/g, "\\$&"),
+          Glob.escape(secret),
+          JSON.stringify(JSON.stringify(secret))
+        ])
+          assert.include(self.text(`x ${written} y`), Redaction.mask, written)
+      })
+    )
+  })
+
+  it("leaves what this repository says readable", () => {
+    const own = "src/core/Redaction.ts"
+    for (const file of sources("src").filter((name) => name !== own)) {
+      const text = readFileSync(file, "utf8")
+      assert.strictEqual(Redaction.shapesOnly.text(text), text, file)
+    }
+  })
+
   it("gives back the very value in which nothing was masked", () => {
     const value = { a: ["b", 1, null, true], c: undefined }
     assert.strictEqual(redactor().value(value), value)
@@ -252,6 +340,7 @@ describe("Redaction", () => {
         fc.array(
           fc.constantFrom(
             ...[...plain, ...hints, ...tokens, ...shortest, " ", " ", declared, `Bearer ${"a1b2".repeat(5)}`],
+            ...[...passwords.flat(), ...passwords.map((parts) => parts.join("")), ...about, '"', "'", "=", "\\"],
             ...[...addresses, ...open, "://", ":", "/", "@", "http:", "//me:pass"]
           )
         ),

@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Approvals from "../../src/permission/Approvals.js"
+import * as ApprovalWords from "../../src/permission/ApprovalWords.js"
 import * as CompiledPolicy from "../../src/permission/CompiledPolicy.js"
 import * as PermissionRule from "../../src/permission/PermissionRule.js"
 import type { PolicySource } from "../../src/permission/PolicySource.js"
@@ -26,7 +27,7 @@ const command = (text: string) =>
 
 const needed = (policy: CompiledPolicy.Policy, text: string) => {
   const needs = policy.approvals && Approvals.needsOf(policy.approvals, command(text))
-  return needs === undefined ? undefined : Approvals.describe(needs)
+  return needs === undefined ? undefined : ApprovalWords.describe(needs)
 }
 
 describe("approvals in a file", () => {

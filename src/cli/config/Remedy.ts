@@ -1,7 +1,7 @@
 /** What somebody at a command line does about what the library tells programs. */
 import { AuditBroken } from "../../audit/AuditBroken.js"
 import type { Hint } from "../../channel/HaltChannel.js"
-import * as Needs from "../../interaction/Needs.js"
+import * as NeedWords from "../../interaction/NeedWords.js"
 import * as StoreError from "../../journal/StoreError.js"
 
 /** How to get a request answered in the next run. */
@@ -12,7 +12,7 @@ export const hint: Hint = (interaction, plan) => {
         return "Nobody is there to approve the plan, and nothing was changed. Go on with the session at a terminal to approve it."
       if (interaction.needs !== undefined) {
         return (
-          `Nobody is there to decide about ${interaction.tool}, which ${Needs.describeAll(interaction.needs.all)}. Let them answer ` +
+          `Nobody is there to decide about ${interaction.tool}, which ${NeedWords.describeAll(interaction.needs.all)}. Let them answer ` +
           `through --channel file:DIR or webhook:URL, at a terminal, or with assent sessions answer; nothing else allows it.`
         )
       }

@@ -16,7 +16,7 @@ import type * as Stream from "effect/Stream"
 import * as ConsoleChannel from "../../channel/ConsoleChannel.js"
 import * as ConsoleScreen from "../../channel/ConsoleScreen.js"
 import * as FileExchange from "../../channel/FileExchange.js"
-import * as Ballot from "../../interaction/Ballot.js"
+import * as Tally from "../../interaction/Tally.js"
 import * as Interaction from "../../interaction/Interaction.js"
 import type { InteractionRequest } from "../../interaction/InteractionRequest.js"
 import * as TypedAnswer from "../../interaction/TypedAnswer.js"
@@ -80,7 +80,7 @@ export const attend = (options: {
     const serve = Effect.gen(function* () {
       while (!leaving) {
         const request = yield* nextRequest(directory, passed, screen.printLine)
-        if (Ballot.hasVoted(request.interaction, by)) {
+        if (Tally.hasVoted(request.interaction, by)) {
           passed.add(request.requestId)
           yield* screen.printLine("Your vote counts; others are waited for.")
           continue

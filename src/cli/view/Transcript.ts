@@ -21,7 +21,7 @@ import * as Display from "../../terminal/Display.js"
 import type { RequestId, SessionId, ToolCallId } from "../../core/Id.js"
 import * as Todo from "../../core/Todo.js"
 import * as Redaction from "../../core/Redaction.js"
-import * as Needs from "../../interaction/Needs.js"
+import * as NeedWords from "../../interaction/NeedWords.js"
 import type { AgentEvent, EventOf } from "../../event/AgentEvent.js"
 import type * as EventBus from "../../event/EventBus.js"
 import * as Signs from "../../terminal/Signs.js"
@@ -294,7 +294,7 @@ export const make = ({ color, sign, ...options }: Options): Transcript => {
         return retold ? note(node, `${event.kind}: ${clip(event.summary)}`, "?") : undefined
       case "InteractionVoted": {
         const missing = event.missing === undefined ? "" : `; ${event.missing} needed`
-        return note(node, `${Needs.describeVotes([event]) ?? ""}${missing}`, "!")
+        return note(node, `${NeedWords.describeVotes([event]) ?? ""}${missing}`, "!")
       }
       case "InteractionAnswered":
         return retold
