@@ -142,7 +142,8 @@ export interface Service {
    * Stores an encoded answer to an open request of a session that no process runs; it counts when the session is
    * resumed. A lease whose holder is gone ends with it, so that a holder that comes back does not go on without the
    * answer. The first answer wins. Answers to `Auth.*` are secrets and never stored. An answer to a call that a rule
-   * reserves is a vote, and refused here: see `SessionVote`.
+   * reserves is a vote, and refused here: see `SessionVote`. It is kept as it was given, secrets with it, and forgotten
+   * with the entry that settles its request.
    */
   readonly answer: (
     requestId: RequestId,
@@ -359,6 +360,7 @@ const memoryOf = (
         }))
         tree.lock = { ...lock, heartbeat: now }
         tree.summary = SessionSummary.after(tree.summary, written)
+        for (const { entry } of written) if (entry._tag === "InteractionSettled") tree.answers.delete(entry.requestId)
         for (const entry of written) tree.entries.push(entry)
         return Either.void
       })

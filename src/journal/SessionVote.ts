@@ -7,6 +7,7 @@
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type { RequestId, SessionId } from "../core/Id.js"
+import * as Redaction from "../core/Redaction.js"
 import * as Ballot from "../interaction/Ballot.js"
 import * as Tally from "../interaction/Tally.js"
 import * as Interaction from "../interaction/Interaction.js"
@@ -77,9 +78,14 @@ export const give = (
     if (Either.isLeft(decoded)) return yield* refused("misfit", decoded.left)
     const reason = Tally.refusal(interaction.needs, { by, roles })
     if (reason !== undefined) return yield* refused("reserved", reason)
+    const { comment, ...decided } = { comment: undefined, ...decoded.right }
+    // A vote stays in the journal, and one that is masked there is none.
+    if (Redaction.shapesOnly.value(decided) !== decided) return yield* refused("secret", secret)
+    const given =
+      comment === undefined ? decoded.right : { ...decoded.right, comment: Redaction.shapesOnly.text(comment) }
     const { digest } = interaction.needs
     const cast = session.votes.filter((vote) => vote.requestId === requestId && vote.digest === digest)
-    const vote = { answer: decoded.right, by, ...(roles && { roles }) }
+    const vote = { answer: given, by, ...(roles && { roles }) }
     const votes = Tally.having(interaction, cast, vote)
     if (votes !== undefined) {
       const entry = { _tag: "VoteGiven", requestId, digest, ...vote } as const
@@ -88,3 +94,9 @@ export const give = (
     const standing = Tally.standing(interaction, votes ?? cast)
     return { missing: standing._tag === "Open" ? standing.missing : undefined }
   }).pipe(Effect.scoped)
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const secret = "it holds what looks like a secret, and votes are kept; resume the session and vote there"

@@ -140,6 +140,7 @@ export const make = (options: Options): Effect.Effect<SessionStore.Service, neve
         yield* place.write({
           ...before,
           summary: after,
+          answers: answersIn(before.answers, after),
           batches: batches + 1,
           lock: { ...lock, heartbeat: now },
           ...(wanted.length === 0
@@ -224,7 +225,8 @@ export const make = (options: Options): Effect.Effect<SessionStore.Service, neve
         yield* unlocked(root, found.lock, now)
         // Of a holder that died.
         yield* dropHeld(root, found)
-        const { held: _, ...before } = found
+        const { held: _, ...left } = found
+        const before = { ...left, answers: answersIn(left.answers, left.summary) }
         yield* place.write({ ...before, lock: { token, pid: locker.pid, host: locker.host, heartbeat: now } })
         const held: Held = { root, token, summary: before.summary, batches: before.batches }
         return held
@@ -384,6 +386,10 @@ export const layer = (options: Options): Layer.Layer<SessionStore.SessionStore, 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** Those to requests that are open. Used or not, others are forgotten: one may hold a secret, and journals mask it. */
+const answersIn = (answers: Session["answers"], { open }: SessionSummary.SessionSummary): Session["answers"] =>
+  answers.filter((answer) => open.some(({ requestId }) => requestId === answer.requestId))
 
 /** The internal state of a lease. */
 interface Held {

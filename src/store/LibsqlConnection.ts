@@ -45,7 +45,7 @@ export const open = (
       Effect.sync(() => createClient({ url: urlOf(file) })),
       (sdk) => Effect.sync(() => sdk.close())
     )
-    const settings = [`PRAGMA busy_timeout = ${busyTimeout}`, "PRAGMA synchronous = FULL"]
+    const settings = [`PRAGMA busy_timeout = ${busyTimeout}`, "PRAGMA synchronous = FULL", "PRAGMA secure_delete = ON"]
     DatabaseFile.opened(file)
     const connection = new Connection(sdk, settings)
     yield* Effect.promise(() => connection.set())

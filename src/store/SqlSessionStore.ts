@@ -134,6 +134,11 @@ export const make = (
         (rows) => rows.length > 0
       )
 
+    /** Drops the answers to requests that are settled. */
+    const forgetAnswers = (root: SessionId) =>
+      sql`DELETE FROM assent_answer WHERE root = ${root} AND EXISTS (SELECT 1 FROM assent_entry
+        WHERE assent_entry.request = assent_answer.request AND assent_entry.tag = 'InteractionSettled')`
+
     /**
      * Writes the part of a commit that belongs to one lease. Yields the lease's state after the commit, or why nothing
      * is written.
@@ -162,6 +167,9 @@ export const make = (
             .map((entry, index) => ({ ...entry, seq: held.summary.entries + index + 1 }))
         )
         yield* summaries.put(summary)
+        // Used or not: an answer may hold a secret, and journals mask it.
+        if (jobs.some(({ written }) => written.some(({ entry }) => entry._tag === "InteractionSettled")))
+          yield* forgetAnswers(held.root)
         return Either.right(summary)
       })
 
@@ -223,6 +231,8 @@ export const make = (
           RETURNING token`
         if (taken.length === 0) return yield* lockedBy(root, row)
         const summary = (yield* summaries.get(root)) ?? SessionSummary.empty(root, now)
+        // Earlier versions left them there.
+        yield* forgetAnswers(root)
         const held: Held = { root, token, summary, isDoubtful: false, hasPut: false }
         return { held, isLeft: yield* contents.isHeld(root) }
       }).pipe(

@@ -215,6 +215,24 @@ const contract: { readonly [name: string]: Body } = {
         `The first answer counts, 1 by ann, and here: ${kept.join(", ") || "none"}.`
       )
     }),
+  "forgets an answer when its request is settled": (_, store) =>
+    Effect.gen(function* () {
+      yield* write(store, opened(), raised())
+      yield* store.answer(requestId, 1, "ann")
+      yield* write(store, said("a"))
+      const { answers } = yield* store.load(root)
+      yield* expect(answers.length === 1, "An answer was forgotten before its request was settled.")
+      const settled = {
+        _tag: "InteractionSettled" as const,
+        requestId,
+        status: "answered" as const,
+        answer: 1,
+        by: "ann"
+      }
+      yield* write(store, { sessionId: root, entry: settled })
+      const left = (yield* store.load(root)).answers.length
+      yield* expect(left === 0, "An answer stays in the store although its request is settled: it may hold a secret.")
+    }),
   "takes no secret for an answer": (_, store) =>
     Effect.gen(function* () {
       yield* write(store, opened(), raised(new Interaction.AuthPassword({ prompt: "Password?" })))

@@ -452,6 +452,34 @@ describe("assent sessions answer", () => {
   )
 
   live(
+    "says that a secret in an answer can be read until it is used, and leaves nothing of it in the file then",
+    Effect.gen(function* () {
+      const at = yield* place
+      const token = `sk-${"a1B2".repeat(5)}`
+      yield* at.seed({ [root]: waiting({ req_1: question, req_2: InteractionSample.samples.Approve.interaction }) })
+      const { stderr } = yield* sessions(at, ["answer", root, "req_1", "take", token])
+      assert.include(stderr, "it holds what looks like a secret, which can be read in the store until then")
+      const denied = yield* sessions(at, ["answer", root, "req_2", `c: not with ${token}`])
+      assert.notInclude(denied.stderr, "looks like a secret")
+      assert.deepStrictEqual(
+        (yield* stored(at.file)).map(({ answer }) => answer),
+        [`take ${token}`, { decision: "deny", scope: "once", comment: "not with [REDACTED]" }]
+      )
+      const settled = {
+        _tag: "InteractionSettled",
+        requestId: "req_1" as SessionStore.StoredAnswer["requestId"],
+        status: "cancelled"
+      } as const
+      yield* at.seed({ [root]: [draft(settled, root)] })
+      assert.strictEqual((yield* stored(at.file)).length, 1)
+      for (const name of yield* at.fs.readDirectory(at.folder)) {
+        const bytes = yield* at.fs.readFile(`${at.folder}/${name}`)
+        assert.isFalse(Buffer.from(bytes).includes(token), name)
+      }
+    })
+  )
+
+  live(
     "understands of every kind what a person types, and keeps no secret",
     Effect.gen(function* () {
       const at = yield* place

@@ -414,6 +414,13 @@ export const sessionStoreSuite = (name: string, options: Options): void => {
           assert.deepInclude(yield* Effect.flip(store.answer(requestId, allow, "ada")), { problem: "reserved" })
           const give = (by: string) => SessionVote.give(store, { rootSessionId: root, requestId, answer: allow, by })
           assert.deepInclude(yield* Effect.flip(give("mallory")), { problem: "reserved" })
+          const token = `sk-${"a1B2".repeat(5)}`
+          const secret = { decision: "edit", editedArguments: { command: token } }
+          const vote = { rootSessionId: root, requestId, answer: secret, by: "ada" }
+          assert.deepInclude(yield* Effect.flip(SessionVote.give(store, vote)), { problem: "secret" })
+          const denial = { decision: "deny", scope: "once", comment: `not with ${token}` }
+          yield* SessionVote.give(store, { ...vote, answer: denial })
+          assert.notInclude(JSON.stringify((yield* store.load(root)).entries), token)
           assert.deepStrictEqual(yield* give("ada"), { missing: "1 more of: ops" })
           assert.deepStrictEqual(yield* give("grace"), { missing: undefined })
           assert.deepStrictEqual(yield* give("grace"), { missing: undefined })
@@ -425,7 +432,7 @@ export const sessionStoreSuite = (name: string, options: Options): void => {
           )
           const { answers, entries } = yield* store.load(root)
           assert.deepStrictEqual(answers, [])
-          assert.strictEqual(entries.filter(({ entry }) => entry._tag === "VoteGiven").length, 2)
+          assert.strictEqual(entries.filter(({ entry }) => entry._tag === "VoteGiven").length, 3)
         }).pipe(Effect.catchTag("SessionTakenOver", Effect.die))
       )
     )

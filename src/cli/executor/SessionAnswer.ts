@@ -7,7 +7,9 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as Predicate from "effect/Predicate"
 import type { RequestId } from "../../core/Id.js"
+import * as Redaction from "../../core/Redaction.js"
 import { visible } from "../../audit/AuditReport.js"
 import * as Form from "../../interaction/Form.js"
 import * as Ballot from "../../interaction/Ballot.js"
@@ -61,7 +63,7 @@ export const run = (
     const wanted = open.find(({ request }) => request.requestId === requestId)
     if (wanted === undefined) return yield* misuse(notOpen(loaded, requestId, open))
     if (answer === undefined) return yield* show(options, [wanted])
-    const encoded = yield* Either.mapLeft(encode(wanted.request, answer, options.resumeCommand), misuse)
+    const encoded = masked(yield* Either.mapLeft(encode(wanted.request, answer, options.resumeCommand), misuse))
     const { interaction, requestId: id } = wanted.request
     if (Ballot.isReserved(interaction)) {
       const vote = { rootSessionId: session.rootSessionId, requestId: id, answer: encoded, by }
@@ -76,6 +78,10 @@ export const run = (
     yield* Output.notice(
       `the answer is kept, and counts when the session goes on${left === 0 ? "" : `; ${left} more wait for one`}: ${options.resumeCommand}`
     )
+    if (Redaction.shapesOnly.value(encoded) !== encoded)
+      yield* Output.notice(
+        "it holds what looks like a secret, which can be read in the store until then; it is forgotten when it was used."
+      )
   })
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -138,6 +144,12 @@ const notOpen = (
   }
   return `This session has no open request ${visible(requestId)}. ${others}`
 }
+
+/** Words beside a decision are not needed as they are. What was decided is: it runs so. */
+const masked = (encoded: unknown): unknown =>
+  Predicate.isRecord(encoded) && typeof encoded["comment"] === "string"
+    ? { ...encoded, comment: Redaction.shapesOnly.text(encoded["comment"]) }
+    : encoded
 
 /** The answer as the store encodes it. */
 const encode = (
