@@ -76,7 +76,11 @@ export const open = <I extends Interaction, A = Answer<I>>(
     const prompt = { ...rendered, lines: [...follows, ...rendered.lines] }
     const { requestId } = request
     const cancelled = new InteractionCancelled({ requestId, by: options.principal ?? id })
-    const { atEnd } = options
+    const { atEnd, left } = options
+    let isShown = false
+    const tellLeft = Effect.suspend(() =>
+      isShown && left !== undefined && screen.isEnding?.() === true ? left(screen) : Effect.void
+    )
     /** The dialog stays until the halt takes it away: nobody hears of the end of input before, and ends more than the turn. */
     const staysOpen = halt !== undefined && atEnd !== undefined
     const orHalt = <A, E>(asked: Effect.Effect<A, E | ConsoleScreen.DialogClosed>) =>
@@ -87,6 +91,7 @@ export const open = <I extends Interaction, A = Answer<I>>(
       .dialog(title ?? prompt.title, (ask) =>
         // The dialog of something else may have stood before it: the time begins here.
         Effect.flatMap(shown ?? Effect.succeed(undefined), (until) => {
+          isShown = true
           const asker = (question: ConsoleScreen.Question) => {
             const asked = orHalt(ask({ ...question, until, staysOpen }))
             // A text that belongs to an answer may be any word.
@@ -101,6 +106,7 @@ export const open = <I extends Interaction, A = Answer<I>>(
         })
       )
       .pipe(
+        Effect.onInterrupt(() => tellLeft),
         Effect.catchAll((ended): Effect.Effect<never, InteractionCancelled | InteractorUnavailable> => {
           // The end of input is no decision: others may still answer.
           if (isAtEnd(ended)) return new InteractionCancelled({ requestId })

@@ -1,6 +1,7 @@
 /** What can be set about a person at a console. */
 import type * as Effect from "effect/Effect"
 import type * as Interactor from "../interaction/Interactor.js"
+import type * as ConsoleScreen from "./ConsoleScreen.js"
 
 /**
  * How long the channel waits for a person.
@@ -23,6 +24,11 @@ export interface Options {
    * that is kept stays open. Default: the question is left to others, and withdrawn where nobody else is asked.
    */
   readonly atEnd?: Effect.Effect<string> | undefined
+  /**
+   * Says what becomes of an agent's question at which the program is ended, as by a signal: see `ConsoleScreen.Options`.
+   * Default: nothing is said.
+   */
+  readonly left?: ((screen: ConsoleScreen.Service) => Effect.Effect<void>) | undefined
   /** What a line that is no answer may have been meant for, as a sentence; see `ConsoleScreen.setCommands`. Default: nothing. */
   readonly meant?: ((line: string) => string | undefined) | undefined
 }

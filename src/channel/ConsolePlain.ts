@@ -47,6 +47,8 @@ export interface Options {
   readonly caughtUp?: Effect.Effect<void> | undefined
   /** How rows are told: by signs that are drawn, or in words, for somebody who listens. Default: `drawn`. */
   readonly signs?: "drawn" | "said" | undefined
+  /** As in `ConsoleScreen`. Default: never. */
+  readonly isEnding?: (() => boolean) | undefined
   /** Runs an effect while what is typed is not shown, where that can be had. Default: it cannot. */
   readonly unseen?: (<A, E>(use: Effect.Effect<A, E>) => Effect.Effect<A, E>) | undefined
 }
@@ -64,6 +66,7 @@ export interface Options {
 export const make = (options: Options): Effect.Effect<ConsoleScreen.Service, never, Terminal.Terminal | Scope.Scope> =>
   Effect.gen(function* () {
     const terminal = yield* Terminal.Terminal
+    const { isEnding = () => false } = options
     const style = Display.style(options.color)
     const queue = FairLock.make()
     const lock = Effect.unsafeMakeSemaphore(1)
@@ -220,6 +223,7 @@ export const make = (options: Options): Effect.Effect<ConsoleScreen.Service, nev
 
     return {
       color: options.color,
+      isEnding,
       source: options.echoes ? "person" : "pipe",
       reads: "lines",
       signs: options.signs,
@@ -268,8 +272,8 @@ export const make = (options: Options): Effect.Effect<ConsoleScreen.Service, nev
                 Effect.zipRight(use((question) => Effect.zipRight(tellTime(dialog, question), ask(question)))),
                 Effect.onInterrupt(() =>
                   Effect.flatMap(Clock.currentTimeMillis, (now) =>
-                    // It is said elsewhere what becomes of a question at which the input has ended.
-                    inbox.hasEnded()
+                    // It is said elsewhere what becomes of a question at which the input or the program has ended.
+                    inbox.hasEnded() || isEnding()
                       ? Effect.void
                       : writeWords(style.dim(`${title} (closed: ${AnswerTime.whyClosed(dialog.until, now)})`))
                   )

@@ -130,6 +130,8 @@ export interface Service {
   readonly footer: (footer: Footer | undefined) => Effect.Effect<void>
   /** For how many milliseconds, in all, the person had stopped the program. Default: never. */
   readonly stopped?: (() => number) | undefined
+  /** Whether the program is being ended. No question is shown then, and the open one stays without an answer. Default: never. */
+  readonly isEnding?: (() => boolean) | undefined
   /** Opens a long text over the whole terminal, until a key closes it. Where there is no such terminal it is printed. */
   readonly page: (text: Text) => Effect.Effect<void>
   /** The next line or event. Nothing is lost when it is interrupted. After the end, always `EndOfInput`. */
@@ -173,6 +175,8 @@ export interface Options {
   readonly outside?: Outside | undefined
   /** Calls somebody, as with a bell: a question waits, and for ten seconds nobody has typed. Default: nothing. */
   readonly call?: Effect.Effect<void> | undefined
+  /** Whether the program is being ended, as by a signal: what is interrupted then was left by nobody. Default: never. */
+  readonly isEnding?: (() => boolean) | undefined
 }
 
 /**
@@ -361,26 +365,28 @@ export const make = (options: Options): Effect.Effect<Service, never, Terminal.T
       return options.call === undefined ? reply : Effect.raceFirst(reply, calling(open, options.call))
     }
 
+    const { isEnding = () => false } = options
     const ask =
       (title: string | undefined): Asker =>
       (question) =>
         Effect.flatMap(Deferred.make<ScreenLayout.Reply>(), (reply) => {
           if (state.ended()) return new DialogClosed({ by: "end of input" })
+          if (isEnding()) return Effect.never
           const open = ScreenLayout.open(title, question, reply)
           return change((now) => state.show(open, now)).pipe(
             // Drawing must not take time from the person: the wait starts when the question can be seen.
             Effect.zipRight(Effect.map(Clock.currentTimeMillis, (now) => state.shown(open, now))),
             Effect.zipRight(question.until === undefined ? Effect.void : turn),
             Effect.zipRight(answered(open)),
-            Effect.onInterrupt(() => change((now) => state.withdraw(open, now))),
-            Effect.flatMap((answer) =>
-              answer._tag === "Typed"
-                ? Effect.succeed(answer.text)
-                : new DialogClosed({
-                    by: answer.by,
-                    left: answer.by === "escape" ? ScreenLayout.typed(open) : undefined
-                  })
-            )
+            Effect.onInterrupt(() =>
+              change((now) => (isEnding() ? state.leave(open, now) : state.withdraw(open, now)))
+            ),
+            Effect.flatMap((answer) => {
+              if (answer._tag === "Typed") return Effect.succeed(answer.text)
+              if (answer._tag === "Left") return Effect.never
+              const left = answer.by === "escape" ? ScreenLayout.typed(open) : undefined
+              return new DialogClosed({ by: answer.by, left })
+            })
           )
         })
 
@@ -400,6 +406,7 @@ export const make = (options: Options): Effect.Effect<Service, never, Terminal.T
       footer: (footer) => change((now) => state.setFooter(footer, now)),
       printings: state.printings,
       stopped,
+      isEnding,
       page: (text) => change(() => state.page(text, false)),
       next: Effect.catchAll(submitted.take, () => Effect.succeed(EndOfInput())),
       draft: Effect.sync(state.draft),

@@ -18,6 +18,7 @@ export const run = (argv: ReadonlyArray<string>): void => {
       LostTerminal.letGo()
       process.exit(ExitCode.cancelled)
     }
+    Interrupts.end()
     Effect.runFork(Fiber.interruptFork(fiber))
   }
   process.on("SIGINT", () => {

@@ -100,8 +100,10 @@ export type Reply = Data.TaggedEnum<{
   /** `shown` is the text as it stood on the screen. */
   readonly Typed: { readonly text: string; readonly shown: string }
   readonly Closed: { readonly by: "interrupt" | "end of input" | "escape" }
+  /** The program ends. */
+  readonly Left: {}
 }>
-export const { Typed, Closed } = Data.taggedEnum<Reply>()
+export const { Typed, Closed, Left } = Data.taggedEnum<Reply>()
 
 /** What is above an answer. */
 export interface Asked {
@@ -314,14 +316,8 @@ export const sent = (style: Display.Style, prompt: string, text: string): string
 
 /** The lines that stay of a question with its reply. */
 export const record = (style: Display.Style, current: Open, reply: Reply, columns: number): string => {
-  const { hidden, label, menu } = current.question
-  const left = current.question.staysOpen === true ? "(left open)" : "(cancelled)"
-  const answer =
-    reply._tag === "Closed"
-      ? style.dim(reply.by === "escape" ? "(back)" : reply.by === "end of input" ? left : "(cancelled)")
-      : hidden === true
-        ? style.dim("(hidden)")
-        : Display.reveal(reply.shown)
+  const { label, menu } = current.question
+  const answer = reply._tag === "Typed" ? typedIn(style, current, reply.shown) : style.dim(whyNone(current, reply))
   const above = current.printed ? [] : content(style, current, columns)
   const lines = menu === undefined || menu.isKept === true ? [] : Menu.numbered(menu, style)
   const choices = content(style, { title: undefined, question: { lines } }, columns)
@@ -345,6 +341,14 @@ export const withEditor = (
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+const typedIn = (style: Display.Style, { question }: Open, shown: string): string =>
+  question.hidden === true ? style.dim("(hidden)") : Display.reveal(shown)
+const whyNone = ({ question }: Open, reply: Exclude<Reply, { readonly _tag: "Typed" }>): string => {
+  const isOpen = question.staysOpen === true
+  if (reply._tag === "Left") return isOpen ? "(left open)" : "(left)"
+  return reply.by === "escape" ? "(back)" : reply.by === "end of input" && isOpen ? "(left open)" : "(cancelled)"
+}
 
 const gutter = "│ "
 

@@ -15,7 +15,7 @@ import * as KeyPace from "./KeyPace.js"
 import * as LineEditor from "./LineEditor.js"
 import * as LiveRegion from "./LiveRegion.js"
 import * as ScreenLayout from "./ScreenLayout.js"
-import { Closed, Typed, type Footer, type Live, type Open, type Reply, type Status } from "./ScreenLayout.js"
+import { Closed, Left, Typed, type Footer, type Live, type Open, type Reply, type Status } from "./ScreenLayout.js"
 import * as Pager from "./Pager.js"
 import * as Paste from "./Paste.js"
 import * as PromptLine from "./PromptLine.js"
@@ -477,6 +477,8 @@ export const make = (options: Options) => {
       answerKey.forget()
       return print(lines(style.dim(ScreenLayout.closedNote(current, now))), now)
     },
+    /** Leaves a question open, for good: the program ends. */
+    leave: (current: Open, now: number): string => (dialog === current ? print(settle(current, Left()), now) : ""),
     /** The dialog has no more questions. Text typed meanwhile goes to the draft, unless the dialog was `withdrawn`. */
     finish: (withdrawn: boolean, now: number): string => {
       between = false

@@ -54,7 +54,7 @@ const makePerson = () => {
         const done = Effect.runSync(Deferred.poll(open.reply))
         if (done._tag === "None") return undefined
         const reply = Effect.runSync(done.value)
-        return reply._tag === "Typed" ? reply.text : reply.by
+        return reply._tag === "Typed" ? reply.text : reply._tag === "Left" ? "left" : reply.by
       }
     }
   }

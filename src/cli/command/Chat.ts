@@ -104,6 +104,7 @@ export const run = (invocation: Arguments.Invocation) =>
         ConsoleChannel.make({
           ...Channels.consoleOptions(current),
           ...(plans.length === 1 ? { atEnd } : {}),
+          left: (screen) => Worded.say(screen, kept.left),
           principal,
           meant: ChatCommand.notOne
         })

@@ -36,10 +36,8 @@ export const run = (invocation: Arguments.Invocation) =>
     // Read while the session is opened.
     const beside = yield* Effect.fork(isBeside ? GivenFiles.piped(Output.notice) : Effect.succeed([]))
     const said = yield* taskOf(words, { mayLack, hasFiles, wantsConsole })
-    const { atEnd, checkpoints, files, keepGiven, resumeCommand, persistence, settings } = yield* SessionSelection.open(
-      flags,
-      loaded
-    )
+    const { atEnd, checkpoints, files, keepGiven, left, resumeCommand, persistence, settings } =
+      yield* SessionSelection.open(flags, loaded)
     const tellOfTrust = Effect.flatMap(loadTrustQuestion, (TrustQuestion) => TrustQuestion.tell(settings))
     // What is missing may stand in settings that nobody has trusted.
     const model = yield* Effect.tapError(Launch.resolveModel(settings, settings.model), () =>
@@ -104,6 +102,8 @@ export const run = (invocation: Arguments.Invocation) =>
         )
       })
 
+    /** The agent ends before the screen does, which shows its end. */
+    const shown = (console: Effect.Effect<Interactor.Service>, screen: Screen) => Effect.scoped(body(console, screen))
     const finish =
       wantsConsole || listens
         ? Effect.flatMap(loadScreen, (Screen) =>
@@ -114,15 +114,16 @@ export const run = (invocation: Arguments.Invocation) =>
                   console: {
                     ...Channels.consoleOptions(settings),
                     ...(plans.length === 1 ? { atEnd: Effect.succeed(atEnd) } : {}),
+                    left: (screen) => Effect.flatMap(loadWorded, (Worded) => Worded.say(screen, left)),
                     principal
                   }
                 },
-                (screen, console) => body(Effect.succeed(console), screen)
+                (screen, console) => shown(Effect.succeed(console), screen)
               )
             )
           )
         : isWatched
-          ? Effect.flatMap(loadScreen, (Screen) => Screen.withLines("stderr", (screen) => body(noConsole, screen)))
+          ? Effect.flatMap(loadScreen, (Screen) => Screen.withLines("stderr", (screen) => shown(noConsole, screen)))
           : body(noConsole)
     const working = Effect.flatten(Effect.scoped(finish))
     return yield* Effect.onInterrupt(working, () => RunExecutor.hint(resumeCommand("run")))
@@ -136,6 +137,7 @@ const noConsole = Effect.dieMessage("a console was opened without a screen")
 
 // Loaded on demand: most runs have no screen, and the table of character widths takes long to load.
 const loadScreen = Effect.promise(() => import("../terminal/Screen.js"))
+const loadWorded = Effect.promise(() => import("../terminal/Worded.js"))
 const loadTrustQuestion = Effect.promise(() => import("../config/TrustQuestion.js"))
 const loadInput = Effect.promise(() => import("../terminal/InputLines.js"))
 const loadLines = Effect.promise(async () => ({

@@ -35,6 +35,8 @@ export interface Kept {
   readonly resumeCommand: (command: "run" | "chat") => Effect.Effect<string | undefined>
   /** What is said where the input ends at a question of it. */
   readonly atEnd: string
+  /** What becomes of a question of it where the program is ended. */
+  readonly left: string
   /** All that is kept of it; undefined before its first words. */
   readonly loaded: Effect.Effect<SessionStore.Loaded | undefined, { readonly message: string }>
   /** Where it is kept what files were before tools changed them; with a store in memory, there too. */
@@ -170,15 +172,16 @@ const afterwards = (
   place: StoreLocation.Place,
   store: SessionStore.Service,
   { rootSessionId }: Persistence.Persistence
-): Pick<Kept, "atEnd" | "sessions" | "resumeCommand"> => {
+): Pick<Kept, "atEnd" | "left" | "sessions" | "resumeCommand"> => {
   const isKept = place !== StoreLocation.memory
   const sessions = isKept ? store : none
   const again = StoreLocation.command(flags, "chat", "--continue")
   const answer = StoreLocation.command(flags, "sessions", `answer ${rootSessionId}`)
-  const then = isKept ? `It stays open: ${again} asks again, and ${answer} takes an answer.` : "Nothing of it is kept."
+  const left = isKept ? `It stays open: ${again} asks again, and ${answer} takes an answer.` : "Nothing of it is kept."
   return {
     sessions,
-    atEnd: `The input ended before this was answered. ${then}`,
+    left,
+    atEnd: `The input ended before this was answered. ${left}`,
     resumeCommand: (name) =>
       Effect.orElseSucceed(
         Effect.map(SessionName.get(sessions, rootSessionId), (own) =>

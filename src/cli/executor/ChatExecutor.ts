@@ -36,6 +36,7 @@ import * as ExitCode from "../ExitCode.js"
 import type * as AgentOutline from "../view/AgentOutline.js"
 import * as Output from "../terminal/Output.js"
 import * as Worded from "../terminal/Worded.js"
+import * as Follow from "../view/Follow.js"
 import * as JobReport from "../view/JobReport.js"
 import * as Transcript from "../view/Transcript.js"
 
@@ -161,7 +162,7 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
     const shown = yield* Effect.forkScoped(
       Effect.zipRight(
         Deferred.await(introduced),
-        Transcript.follow(agent.events, behind(sending, interactive ? drawn : screen), transcript, {
+        Follow.follow(agent.events, behind(sending, interactive ? drawn : screen), transcript, {
           interactive,
           drawing: options.drawn === true ? loaded : isRead ? printing : undefined,
           afterTurn: Queue.offer(turnShown, undefined),

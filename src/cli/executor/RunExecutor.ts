@@ -110,14 +110,16 @@ const ending = (agent: Agent.Agent, task: Input | undefined): Effect.Effect<Turn
 const follow = (agent: Agent.Agent, screen: Screen): Effect.Effect<void> =>
   Effect.flatMap(
     // On demand, as the screen.
-    Effect.promise(() => Promise.all([import("../view/Transcript.js"), import("../view/Printed.js")])),
-    ([Transcript, Printed]) => {
+    Effect.promise(() =>
+      Promise.all([import("../view/Follow.js"), import("../view/Transcript.js"), import("../view/Printed.js")])
+    ),
+    ([Follow, Transcript, Printed]) => {
       const { color } = screen
       const isRead = Output.isTerminal("stderr")
       const signs = Signs.of(screen)
       const printed = isRead ? Effect.succeed({ printed: Printed.make({ color, signs }) }) : undefined
       const transcript = Transcript.make({ color, signs, quiet: true })
-      return Transcript.follow(agent.events, screen, transcript, { interactive: isRead, drawing: printed })
+      return Follow.follow(agent.events, screen, transcript, { interactive: isRead, drawing: printed })
     }
   )
 

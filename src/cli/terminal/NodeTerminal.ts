@@ -77,6 +77,8 @@ export interface Options {
 export const make = (options: Options = {}): Terminal.Terminal => {
   const input: Input = options.input ?? process.stdin
   const output: Output = options.output ?? OwnOutput.screen("stdout")
+  /** Whether the second buffer of the terminal is shown, which outlives the process too. */
+  let isAside = false
   const interactive = (): boolean => options.raw !== false && input.isTTY === true && output.isTTY === true
 
   const readInput = Effect.gen(function* () {
@@ -84,7 +86,7 @@ export const make = (options: Options = {}): Terminal.Terminal => {
     // lose any.
     const keys = yield* Mailbox.make<Terminal.UserInput>()
     yield* Effect.acquireRelease(
-      Effect.sync(() => listen(input, output, interactive(), keys)),
+      Effect.sync(() => listen(input, output, interactive(), keys, () => isAside)),
       (stop) => Effect.sync(stop)
     )
     return keys
@@ -99,6 +101,8 @@ export const make = (options: Options = {}): Terminal.Terminal => {
     display: (text) =>
       Effect.uninterruptible(
         Effect.async<void, PlatformError.PlatformError>((resume) => {
+          const last = text.lastIndexOf(secondBuffer)
+          if (last >= 0) isAside = text[last + secondBuffer.length] === "h"
           output.write(TerminalText.drawn(text), (error) =>
             resume(
               error === null || error === undefined
@@ -200,6 +204,9 @@ export const layer = (options?: Options): Layer.Layer<Terminal.Terminal> =>
  */
 const escapeCodeTimeout = 100
 
+/** Behind it stands an `h` for the second buffer, or an `l` for the first. */
+const secondBuffer = "\x1b[?1049"
+
 const afterReading = Effect.async<void>((resume) => {
   const waiting = setImmediate(() => resume(Effect.void))
   return Effect.sync(() => clearImmediate(waiting))
@@ -230,7 +237,8 @@ const listen = (
   input: Input,
   output: Output,
   interactive: boolean,
-  keys: Mailbox.Mailbox<Terminal.UserInput>
+  keys: Mailbox.Mailbox<Terminal.UserInput>,
+  isAside: () => boolean
 ): (() => void) => {
   const fromTerminal = (name: string) => {
     keys.unsafeOffer({ input: Option.none(), key: { name, ctrl: false, meta: false, shift: false } })
@@ -287,6 +295,7 @@ const listen = (
   }
   const onExit = () => {
     restore()
+    if (isAside()) output.write("\x1b[?1049l")
     if (interactive) output.write("\x1b[?2004l\x1b[?25h")
   }
 

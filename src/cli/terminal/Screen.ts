@@ -12,6 +12,7 @@ import * as ConsolePlain from "../../channel/ConsolePlain.js"
 import * as ConsoleScreen from "../../channel/ConsoleScreen.js"
 import type * as Interactor from "../../interaction/Interactor.js"
 import { canDraw, isDrawable, isForeground, isHeard, isInteractive, mayColor } from "./Tty.js"
+import * as Interrupts from "./Interrupts.js"
 import * as NodeTerminal from "./NodeTerminal.js"
 import * as Output from "./Output.js"
 import * as Outside from "./Outside.js"
@@ -69,6 +70,7 @@ export const layer = ({ output, history }: Options): Layer.Layer<ConsoleScreen.C
             ConsoleScreen.layer({
               color,
               history,
+              isEnding: Interrupts.isEnding,
               outside: Outside.make(),
               call: Output.ring(output, Output.callOf(process.env))
             })
@@ -79,6 +81,7 @@ export const layer = ({ output, history }: Options): Layer.Layer<ConsoleScreen.C
             ConsolePlain.layer({
               color,
               echoes: process.stdin.isTTY === true,
+              isEnding: Interrupts.isEnding,
               signs: isHeard(output) ? "said" : "drawn",
               unfinished: NodeTerminal.handOut(process.stdin),
               caughtUp: NodeTerminal.caughtUp,

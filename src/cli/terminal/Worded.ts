@@ -18,6 +18,10 @@ export const of = (screen: Screen): Screen => ({
     )
 })
 
+/** One sentence of our own, whole where a program reads it. */
+export const say = (screen: Screen, sentence: string): Effect.Effect<void> =>
+  (screen.source === "person" ? of(screen) : screen).printLine(sentence)
+
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------

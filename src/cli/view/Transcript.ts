@@ -14,16 +14,14 @@
  * On a terminal that draws, all words go through {@link Speech} instead, and come as rows of finished blocks; the main
  * agent's open block is drawn live.
  */
-import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type { Live, Service as Screen } from "../../channel/ConsoleScreen.js"
+import type { Live } from "../../channel/ConsoleScreen.js"
 import * as Display from "../../terminal/Display.js"
 import type { RequestId, SessionId, ToolCallId } from "../../core/Id.js"
 import * as Todo from "../../core/Todo.js"
 import * as Redaction from "../../core/Redaction.js"
 import * as NeedWords from "../../interaction/NeedWords.js"
 import type { AgentEvent, EventOf } from "../../event/AgentEvent.js"
-import type * as EventBus from "../../event/EventBus.js"
 import * as Signs from "../../terminal/Signs.js"
 import * as Activity from "./Activity.js"
 import * as CallEnd from "./CallEnd.js"
@@ -63,6 +61,8 @@ export interface Transcript {
   readonly part: () => void
   /** The next helping of words that are finished, when words are drawn. */
   readonly settle: (columns: number) => { readonly pieces: ReadonlyArray<Piece.Piece>; readonly more: boolean }
+  /** All that is left: of words, and of what commands print, without an end of either. */
+  readonly rest: (columns: number | undefined) => ReadonlyArray<Piece.Piece>
   /** What changes all the time: the words that are just said. */
   readonly live: Live
 }
@@ -72,20 +72,6 @@ export interface Drawing {
   /** Absent: words are printed as they come, or elsewhere. */
   readonly speech?: Speech.Speech | undefined
   readonly printed: Printed.Printed
-}
-
-/** Options of {@link follow}. */
-export interface Following {
-  /** Whether the screen has a width. */
-  readonly interactive: boolean
-  /** Loaded when the first turn begins. Default: words are printed as they come, and what commands print is not shown. */
-  readonly drawing?: Effect.Effect<Drawing> | undefined
-  /** Told of each event before it is shown. */
-  readonly seen?: ((event: AgentEvent) => void) | undefined
-  /** Run whenever the main agent's turn has been shown to its end. */
-  readonly afterTurn?: Effect.Effect<unknown> | undefined
-  /** Run whenever all that has happened was shown. */
-  readonly afterAll?: Effect.Effect<unknown> | undefined
 }
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -199,6 +185,19 @@ export const make = ({ color, sign, ...options }: Options): Transcript => {
     else if (last === node && !midLine) put({ node, mark: signs.says, text: "", continues: true })
   }
 
+  /** Prints the last of what a call has printed, behind what its agent has said. */
+  const putPrinted = (node: AgentOutline.Node, id: ToolCallId, isLong: boolean): void => {
+    const rows = printed?.end(id, columns ?? Infinity, isLong) ?? []
+    if (rows.length === 0) return
+    flush(node)
+    pieces.push({ whole: true, text: rows.join("\n") })
+  }
+  const given = (): ReadonlyArray<Piece.Piece> => {
+    const shown = pieces
+    pieces = []
+    return shown
+  }
+
   const thought = (at: number): void => {
     const rows = speech?.thought(at, columns ?? Infinity) ?? []
     if (rows.length > 0) pieces.push({ whole: true, text: rows.join("\n") })
@@ -217,13 +216,12 @@ export const make = ({ color, sign, ...options }: Options): Transcript => {
     // Its name, unless the beginning of the call stands right above.
     const named = lastCall === event.toolCallId ? "" : `${event.tool} ${clip(summary, 60)}`.trimEnd()
     const text = CallEnd.words(outline, event, { child, named, succeeded }, { style, signs })
-    const rows = printed?.end(event.toolCallId, columns ?? Infinity, !succeeded) ?? []
-    const putPrinted = () => void (rows.length > 0 && pieces.push({ whole: true, text: rows.join("\n") }))
+    const own = () => putPrinted(node, event.toolCallId, !succeeded)
     const mark = succeeded ? signs.succeeded : signs.failed
     // Below another call's row it would pass for what that one printed.
-    if (named === "") putPrinted()
+    if (named === "") own()
     line(node, node.depth === 0 ? `  ${mark}` : mark, text, succeeded ? style.green : style.red)
-    if (named !== "") putPrinted()
+    if (named !== "") own()
   }
 
   const read = (event: AgentEvent): void => {
@@ -368,93 +366,29 @@ export const make = ({ color, sign, ...options }: Options): Transcript => {
       columns = width
       const taken = speech?.take((node) => Gutter.room(node, width))
       for (const rows of taken?.rows ?? []) putRows(rows)
-      const shown = pieces
-      pieces = []
-      return { pieces: shown, more: taken?.more === true }
+      return { pieces: given(), more: taken?.more === true }
     },
     live: (columns, rows) => {
       const said = speech?.live(columns, rows) ?? []
       return [...said, ...(printed?.live(columns, rows - said.length) ?? [])]
     },
     status: (columns) => Activity.withSign(outline, columns, sign?.()),
+    rest: (width) => {
+      columns = width
+      if (midLine) breakLine()
+      for (const node of outline.nodes()) {
+        flush(node)
+        for (const id of node.calls.keys()) putPrinted(node, id, true)
+      }
+      return given()
+    },
     show: (event, width) => {
       columns = width
       for (const one of cleaned(event)) read(one)
-      const shown = pieces
-      pieces = []
-      return shown
+      return given()
     }
   }
 }
-
-/** Prints events until their end. Events that arrive together are printed together, with one status after them. */
-export const follow = (
-  events: EventBus.Subscription,
-  screen: Screen,
-  transcript: Transcript,
-  { afterAll = Effect.void, afterTurn = Effect.void, drawing, interactive, seen = () => {} }: Following
-): Effect.Effect<void> =>
-  Effect.gen(function* () {
-    let status: Activity.Activity | undefined
-    let [isLoaded, isDrawn] = [false, false]
-    const printings = screen.printings ?? (() => 0)
-    let ours = printings()
-    for (;;) {
-      const batch = yield* events.takeAll
-      if (Option.isNone(batch)) return
-      const columns = interactive ? yield* screen.columns : undefined
-      let pieces: Array<Piece.Piece> = []
-      const print = Effect.suspend(() => {
-        const shown = Piece.joined(pieces)
-        pieces = []
-        return Effect.ensuring(
-          Effect.forEach(shown, ({ text, whole }) => (whole ? screen.printLine(text) : screen.print(text)), {
-            discard: true
-          }),
-          Effect.sync(() => (ours = printings()))
-        )
-      })
-      /** Words come in helpings, with a moment for keys after each. */
-      const settle = Effect.gen(function* () {
-        for (let more = isDrawn && columns !== undefined; more;) {
-          const taken = transcript.settle(columns ?? Infinity)
-          pieces.push(...taken.pieces)
-          more = taken.more
-          if (more) yield* Effect.zipRight(print, Effect.sleep(0))
-        }
-      })
-      let said = 0
-      let isStreaming = isDrawn
-      for (const event of batch.value) {
-        seen(event)
-        if (event._tag === "TurnStarted" && drawing !== undefined && !isLoaded) {
-          transcript.draw(yield* drawing)
-          isLoaded = true
-          isDrawn = columns !== undefined
-        }
-        if (isStreamed(event)) said += event.text.length
-        else isStreaming = false
-        if (said > helping || (said > 0 && !isStreamed(event))) {
-          yield* settle
-          said = 0
-        }
-        if (printings() !== ours) transcript.part()
-        ours = printings()
-        pieces.push(...transcript.show(event, columns))
-        const isEnd = event._tag === "TurnEnded" && Option.exists(transcript.outline.of(event.sessionId), isMain)
-        if (isEnd) yield* Effect.zipRight(print, afterTurn)
-      }
-      yield* settle
-      yield* print
-      if (isDrawn) yield* screen.live(transcript.live)
-      const next = columns === undefined ? undefined : transcript.status(columns)
-      if (!Activity.isSame(next, status)) yield* screen.status(next)
-      status = next
-      yield* afterAll
-      // More would be drawn than anybody can see.
-      if (isStreaming) yield* Effect.sleep(frame)
-    }
-  })
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
@@ -471,20 +405,8 @@ type Words = Omit<Gutter.Line, "changes">
 
 const refused = "The model refused to say more, or its provider stopped the answer."
 
-/** The shortest time between two pictures of words that stream, in milliseconds. */
-const frame = 16
-
-/** Characters that are taken in before what is finished of them is drawn. */
-const helping = 16_384
-
-const isStreamed = (event: AgentEvent): event is EventOf<"TextDelta" | "ThinkingDelta"> =>
-  event._tag === "TextDelta" || event._tag === "ThinkingDelta"
-
 /** The most lines of others that wait until the main agent ends its line. */
 const patience = 200
-
-/** Decided by depth, not by first appearance: in a resumed session events of subagents come first. */
-const isMain = ({ depth }: AgentOutline.Node): boolean => depth === 0
 
 const isAlone = (outline: AgentOutline.AgentOutline, node: AgentOutline.Node): boolean =>
   outline.working().every((other) => other === node)

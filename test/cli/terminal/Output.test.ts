@@ -50,6 +50,7 @@ describe("the one way out", () => {
     const writes = codeOf(join(src, "cli/terminal/NodeTerminal.ts")).match(/\.write\([^\n]*/g)
     assert.deepStrictEqual(writes, [
       ".write(TerminalText.drawn(text), (error) =>",
+      String.raw`.write("\x1b[?1049l")`,
       String.raw`.write("\x1b[?2004l\x1b[?25h")`
     ])
   })

@@ -4,6 +4,7 @@ import * as TestClock from "effect/TestClock"
 import * as ConsolePlain from "../../../src/channel/ConsolePlain.js"
 import * as ConsoleScreen from "../../../src/channel/ConsoleScreen.js"
 import * as Printed from "../../../src/cli/view/Printed.js"
+import * as Follow from "../../../src/cli/view/Follow.js"
 import * as Transcript from "../../../src/cli/view/Transcript.js"
 import type { SessionId, ToolCallId } from "../../../src/core/Id.js"
 import * as AgentEvent from "../../../src/event/AgentEvent.js"
@@ -23,7 +24,7 @@ const setup = (kind: keyof typeof screens) =>
     const { bus, events } = EventBus.owned()
     const drawing = Effect.succeed({ printed: Printed.make({ color: false }) })
     yield* Effect.forkScoped(
-      Transcript.follow(events, screen, Transcript.make({ color: false }), { interactive: true, drawing })
+      Follow.follow(events, screen, Transcript.make({ color: false }), { interactive: true, drawing })
     )
     const tell = (...bodies: ReadonlyArray<AgentEvent.Body>) =>
       Effect.forEach(
