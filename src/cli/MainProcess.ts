@@ -7,6 +7,16 @@ import * as ExitCode from "./ExitCode.js"
 import * as Interrupts from "./terminal/Interrupts.js"
 import * as LostTerminal from "./terminal/LostTerminal.js"
 import * as Output from "./terminal/Output.js"
+import * as Tty from "./terminal/Tty.js"
+
+/**
+ * Node sets the mode of the terminal again when it exits, for which the system stops a job in the background: one that was
+ * stopped, and then ended by `kill %1`, would stay. The signal's own end sets nothing.
+ */
+const endBehindShell = (): void => {
+  process.removeAllListeners("SIGHUP")
+  process.kill(process.pid, "SIGHUP")
+}
 
 export const run = (argv: ReadonlyArray<string>): void => {
   const fiber = Effect.runFork(Cli.main(argv))
@@ -39,6 +49,7 @@ export const run = (argv: ReadonlyArray<string>): void => {
 
   fiber.addObserver((exit) => {
     LostTerminal.letGo()
+    if (Interrupts.isEnding() && Tty.isBehindShell()) process.on("exit", endBehindShell)
     process.exit(Exit.isSuccess(exit) ? exit.value : ExitCode.cancelled)
   })
 }

@@ -66,6 +66,12 @@ export const clear = (current: ScreenLayout.Open): boolean => {
   return true
 }
 
+/** Shows folded pastes in full. False where there are none. */
+export const unfold = (current: ScreenLayout.Open): boolean => {
+  const before = current.editor
+  return (current.editor = LineEditor.unfold(before)) !== before
+}
+
 /** The words that stay of what was typed at a question that is gone. A secret, and what was there to be edited, are none. */
 export const left = ({ editor, question: { hidden, initial = "" } }: ScreenLayout.Open): string =>
   hidden === true || initial !== "" ? "" : LineEditor.whole(editor)

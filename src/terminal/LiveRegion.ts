@@ -33,6 +33,8 @@ export interface LiveRegion {
   readonly unfinished: () => boolean
   /** The terminal has other dimensions now; what it did to the rows is undone as far as it can be known. */
   readonly resize: (columns: number, rows: number, view: View) => string
+  /** Draws the view anew, below what others have written since: the cursor stands on a row of its own. */
+  readonly restart: (view: View) => string
   /** Clears the terminal and draws the view at its top. */
   readonly redraw: (view: View) => string
   /** Removes the region; the cursor is left where output would go on. */
@@ -132,6 +134,11 @@ export const make = (size: { readonly columns: number; readonly rows: number }):
       tail = 0
       wrapped = false
       return hideCursor + up(top) + "\r" + eraseFromRow + draw(fit(wanted)) + showCursor
+    },
+    restart: (wanted) => {
+      tail = 0
+      wrapped = false
+      return hideCursor + eraseFromRow + draw(fit(wanted)) + showCursor
     },
     redraw: (wanted) => {
       tail = 0

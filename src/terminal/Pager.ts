@@ -10,6 +10,8 @@
  * | / | searches downwards for what is typed next; in small letters for either case |
  * | n, N | the next place, the one before |
  * | q, escape, ctrl-c, ctrl-o | close |
+ *
+ * Ctrl-Z never comes here: it leaves the terminal to the shell, and this comes back with it.
  */
 import type { UserInput } from "@effect/platform/Terminal"
 import * as Option from "effect/Option"
@@ -34,8 +36,10 @@ export interface Pager {
   /** The effect of a key: false closes the pager. */
   readonly press: (input: UserInput) => boolean
   readonly resize: (columns: number, rows: number) => void
-  /** What to write at the end. */
+  /** What to write at the end, or where others have the terminal for a while. */
   readonly close: () => string
+  /** Others have had the terminal: the next drawing opens it anew. */
+  readonly reopen: () => void
 }
 
 /** A pager at the beginning of a text, or at its end. */
@@ -136,7 +140,13 @@ export const make = (
       found = undefined
       move(0)
     },
-    close: () => close
+    close: () => {
+      opened = false
+      return close
+    },
+    reopen: () => {
+      opened = false
+    }
   }
 }
 

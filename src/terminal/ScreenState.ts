@@ -8,7 +8,7 @@ import type { UserInput } from "@effect/platform/Terminal"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as AnswerKey from "./AnswerKey.js"
-import * as Departure from "./Departure.js"
+import * as Cover from "./Cover.js"
 import * as DialogLine from "./DialogLine.js"
 import * as Display from "./Display.js"
 import * as KeyPace from "./KeyPace.js"
@@ -16,7 +16,7 @@ import * as LineEditor from "./LineEditor.js"
 import * as LiveRegion from "./LiveRegion.js"
 import * as ScreenLayout from "./ScreenLayout.js"
 import { Closed, Left, Typed, type Footer, type Live, type Open, type Reply, type Status } from "./ScreenLayout.js"
-import * as Pager from "./Pager.js"
+import type * as Pager from "./Pager.js"
 import * as Paste from "./Paste.js"
 import * as PromptLine from "./PromptLine.js"
 
@@ -37,8 +37,6 @@ export interface Options {
   /** Whether the terminal can be left for a while. Default: false. */
   readonly leaves?: boolean | undefined
 }
-
-export interface ScreenState extends ReturnType<typeof make> {}
 
 /** Keys that mean the same everywhere, with Ctrl: they open and fold what was shown in brief. */
 const shortcuts: ReadonlySet<string> = new Set(["o", "t"])
@@ -69,12 +67,9 @@ export const make = (options: Options) => {
   let status: Status | undefined
   let live: Live | undefined
   let footer: Footer | undefined
-  /** Takes the whole terminal; what is printed meanwhile waits. */
-  let pager: Pager.Pager | undefined
-  let waiting = ""
   let printings = 0
-  /** Where the terminal is left to somebody else; what is printed meanwhile waits. */
-  const door = Departure.make<Target>(options.leaves === true)
+  const cover = Cover.make<Target>(options.leaves === true)
+  const { door } = cover
   /** To be written as it is, before anything that is printed. */
   let direct = ""
   let frame = 0
@@ -105,32 +100,35 @@ export const make = (options: Options) => {
     const view = draft.below(rows, prompt, style, size)
     return footer === undefined || draft.takesEscape() ? view : ScreenLayout.withFooter(style, view, footer, size)
   }
-  const isCovered = (): boolean => pager !== undefined || door.departure() !== undefined
   const isDue = (): boolean => answerKey.due() !== undefined || word !== undefined
-  const paint = (now: number): string => (closed || isCovered() ? "" : region.paint(view(now)))
-  const drawPager = (): string =>
-    pager?.draw(
-      dialog === undefined ? undefined : `${dialog.title ?? "A question"} waits for you · q goes back to it`
-    ) ?? ""
+  const paint = (now: number): string => (closed || cover.isShut() ? "" : region.paint(view(now)))
+  const drawPager = (isAnew = false): string =>
+    cover.draw(dialog && `${dialog.title ?? "A question"} waits for you · q goes back to it`, isAnew)
   const print = (text: string, now: number): string => {
     if (text !== "") printings++
-    if (isCovered()) {
-      waiting += text
+    if (cover.isShut()) {
+      cover.hold(text)
       return ""
     }
     if (text === "") return paint(now)
     return closed ? Display.keepStyles(text).replaceAll("\n", "\r\n") : region.print(text, view(now))
   }
-  const isOpen = (): boolean => (waiting === "" ? region.unfinished() : !waiting.endsWith("\n"))
-  const lines = (text: string): string => (isOpen() ? `\n${text}\n` : `${text}\n`)
-  const uncover = (now: number): string => {
-    const [text, left] = [waiting, pager?.close() ?? ""]
-    pager = undefined
-    door.comeBack()
-    waiting = ""
-    // It could not be seen before, and a key that was meant for the pager must not answer it.
+  const lines = (text: string): string => `${(cover.isUnfinished() ?? region.unfinished()) ? "\n" : ""}${text}\n`
+  const drawBelow = (now: number): string => region.resize(size.columns, size.rows, view(now))
+  /** An open question could not be seen before, and a key that was meant for something else must not answer it. */
+  const seen = (now: number): void => {
     if (dialog !== undefined && Number.isFinite(dialog.seenAt)) dialog.seenAt = now
-    return left + region.resize(size.columns, size.rows, view(now)) + print(text, now)
+  }
+  const uncover = (now: number): string => {
+    const { out, text } = cover.remove()
+    seen(now)
+    return out + drawBelow(now) + print(text, now)
+  }
+  /** A shell has had the terminal, and has written below what is drawn. */
+  const restart = (now: number): string => {
+    if (cover.isShut()) return drawPager(true)
+    seen(now)
+    return region.restart(view(now))
   }
 
   // ---- dialogs
@@ -240,17 +238,20 @@ export const make = (options: Options) => {
     return dialog === undefined ? "" : settle(dialog, Closed({ by: "interrupt" }))
   }
   /** Shows folded pastes in full, where there are any. */
-  const unfolds = (heard: Open | undefined): boolean => {
-    if (heard === undefined) return draft.unfold()
-    const before = heard.editor
-    return (heard.editor = LineEditor.unfold(before)) !== before
-  }
+  const unfolds = (heard: Open | undefined): boolean =>
+    heard === undefined ? draft.unfold() : DialogLine.unfold(heard)
   /** Leaves for an editor of what is typed. A choice is no text, and a secret goes into no file. */
   const edit = (heard: Open | undefined): string => {
     if (heard !== undefined && (heard.question.paste !== "insert" || heard.question.hidden === true)) return ""
     direct += region.close()
     door.edit(heard ?? "draft", heard === undefined ? draft.text() : LineEditor.whole(heard.editor))
     return ""
+  }
+  /** Leaves for the shell. A pager goes meanwhile, and what is below it. */
+  const suspend = (now: number): void => {
+    if (cover.isPaging()) direct += cover.lift() + drawBelow(now)
+    direct += region.close()
+    door.suspend()
   }
   const putPasted = (isOver: boolean): void => {
     const taken = paste.take(isOver)
@@ -270,14 +271,15 @@ export const make = (options: Options) => {
     if (beat === undefined) return ""
     if (beat.gap >= KeyPace.guard) paste.pause()
     const isPaste = paste.isOpen() || name === "paste-start" || name === "paste-end"
-    if (isPaste || isCovered()) answerKey.over()
+    if (isPaste || cover.isShut()) answerKey.over()
     const part = answerKey.part(input, now)
     if (part === "none") word = undefined
-    if (pager !== undefined && !isPaste) {
-      if (!pager.press(input)) direct += uncover(now)
+    if (door.departure() !== undefined) return ""
+    if (cover.isPaging() && !isPaste) {
+      if (door.wish(name, ctrl) === "Suspend") suspend(now)
+      else if (!cover.press(input)) direct += uncover(now)
       return ""
     }
-    if (door.departure() !== undefined) return ""
     const heard = dialog !== undefined && listening(dialog, now, beat.gap) ? dialog : undefined
     const isSearching = name !== "z" && heard === undefined && draft.isSearching()
     const wish = door.wish(name, ctrl && !paste.isOpen() && !isSearching)
@@ -286,10 +288,7 @@ export const make = (options: Options) => {
       if (name === "o" && unfolds(heard)) return ""
       if (shortcuts.has(name)) return shortcut(name)
       if (wish === "Edit") return edit(heard)
-      if (wish === "Suspend") {
-        direct += region.close()
-        door.suspend()
-      }
+      if (wish === "Suspend") suspend(now)
       if (wish !== undefined) return ""
     }
     if (ctrl && name === "c" && paste.isOpen()) {
@@ -304,7 +303,7 @@ export const make = (options: Options) => {
     if (name === "paste-start") {
       const takes = dialog?.question.paste === "insert" && listening(dialog, now, beat.gap)
       // A pager takes no text: none of it may be a key to it, and close it, and go on as words that are sent.
-      paste.begin(beat.isDropped || pager !== undefined ? "nowhere" : takes && dialog !== undefined ? dialog : "draft")
+      paste.begin(beat.isDropped || cover.isPaging() ? "nowhere" : takes && dialog !== undefined ? dialog : "draft")
       return ""
     }
     if (name === "paste-end") {
@@ -330,7 +329,8 @@ export const make = (options: Options) => {
     let printed = ""
     for (const [input, at] of typed) {
       const waits = between && dialog === undefined && !(input.key.ctrl && input.key.name === "c")
-      if (leaving && isEnd(input)) leave()
+      if (input.key.name === "continue") direct += restart(at)
+      else if (leaving && isEnd(input)) leave()
       else if (waits) held.push([input, at])
       else printed += pressOne(input, at)
     }
@@ -382,19 +382,16 @@ export const make = (options: Options) => {
     resize: (columns: number, rows: number, now: number): string => {
       if (columns === size.columns && rows === size.rows) return ""
       size = { columns, rows }
-      pager?.resize(columns, rows)
+      cover.resize(size)
       if (closed || door.departure() !== undefined) return ""
-      return pager === undefined ? region.resize(columns, rows, view(now)) : drawPager()
+      return cover.isPaging() ? drawPager() : region.resize(columns, rows, view(now))
     },
     press: (typed: Iterable<UserInput>, now: number): string => {
       const keys = [...typed]
-      const isPaging = pager !== undefined
-      const redraw =
-        keys.some(({ key }) => (key.ctrl && key.name === "l") || key.name === "continue") &&
-        !paste.isOpen() &&
-        !isCovered()
+      const isPaging = cover.isPaging()
+      const clears = keys.some(({ key }) => key.ctrl && key.name === "l") && !paste.isOpen() && !cover.isShut()
       const printed = pressAll(keys.map((input) => [input, now]))
-      const out = direct + (isPaging ? drawPager() : "") + (redraw ? region.redraw(view(now)) : "")
+      const out = direct + (isPaging ? drawPager() : "") + (clears ? region.redraw(view(now)) : "")
       direct = ""
       return out + print(printed, now)
     },
@@ -415,11 +412,14 @@ export const make = (options: Options) => {
       if (door.departure() === undefined) return ""
       const editing = door.editing()
       if (editing === "draft" && text !== undefined) draft.set(text)
-      if (editing === undefined || editing === "draft") return uncover(now)
-      if (text !== undefined) editing.editor = LineEditor.setText(editing.editor, text)
-      // Its question was taken away meanwhile.
-      if (editing !== dialog) draft.add(DialogLine.left(editing))
-      return uncover(now)
+      if (editing !== undefined && editing !== "draft") {
+        if (text !== undefined) editing.editor = LineEditor.setText(editing.editor, text)
+        // Its question was taken away meanwhile.
+        if (editing !== dialog) draft.add(DialogLine.left(editing))
+      }
+      if (!cover.isPaging()) return uncover(now)
+      door.comeBack()
+      return drawBelow(now) + drawPager()
     },
     /** Sets what is drawn above the status, by its size; or draws it again. */
     setLive: (next: Live | undefined, now: number) => {
@@ -433,8 +433,8 @@ export const make = (options: Options) => {
     },
     /** Opens a text over everything else, until a key closes it. */
     page: (text: Pager.Text, atEnd: boolean): string => {
-      if (closed || ended || isCovered()) return ""
-      pager = Pager.make(text, size, { color: options.color, atEnd })
+      if (closed || ended || cover.isShut()) return ""
+      cover.open(text, size, { color: options.color, atEnd })
       return drawPager()
     },
     /** Puts a question on the screen. It ends at once when the input has ended. */
@@ -449,7 +449,7 @@ export const make = (options: Options) => {
       dialog = next
       between = true
       next.printed = ScreenLayout.isTooHigh(style, next, size)
-      if (pager !== undefined) direct += drawPager()
+      direct += drawPager()
       const whole = next.printed ? lines(ScreenLayout.content(style, next, size.columns).join("\n")) : ""
       const noted = direct
       direct = ""
@@ -493,7 +493,7 @@ export const make = (options: Options) => {
       dialog = undefined
     },
     close: (): string => {
-      const left = isCovered() ? uncover(0) : ""
+      const left = cover.isShut() ? uncover(0) : ""
       closed = true
       return left + region.close()
     }

@@ -3,8 +3,9 @@
  *
  * It differs from the platform's own terminal where a screen needs it: the output may be stderr, `isTTY` asks both
  * ends, the end of input ends the mailbox, Ctrl-C is a key like any other, pastes are marked by keys named
- * `paste-start` and `paste-end`, also where the terminal does not mark them, and a change of size arrives as a key named `resize`. When the program was stopped and
- * goes on, the terminal is taken over anew, which arrives as a key named `continue`.
+ * `paste-start` and `paste-end`, also where the terminal does not mark them, and a change of size arrives as a key named
+ * `resize`. When the program was stopped and goes on, the terminal is taken over anew; where a shell has had it meanwhile, a
+ * key named `continue` says so.
  *
  * @since 0.1.0
  */
@@ -20,8 +21,10 @@ import process from "node:process"
 import * as readline from "node:readline"
 import type { Readable, Writable } from "node:stream"
 import * as TerminalText from "../../terminal/TerminalText.js"
+import * as Interrupts from "./Interrupts.js"
 import * as OwnOutput from "./Output.js"
 import * as Reports from "./Reports.js"
+import { isBehindShell, isJob } from "./Tty.js"
 import * as UnmarkedPaste from "./UnmarkedPaste.js"
 
 /**
@@ -140,11 +143,13 @@ export const withoutInput = <A, E, R>(input: Input, use: Effect.Effect<A, E, R>)
     }),
     () => use,
     () =>
-      Effect.sync(() => {
-        givenAway.delete(input)
-        takeOver(input)
-        input.resume()
-      })
+      Effect.zipRight(
+        comeBack(input),
+        Effect.sync(() => {
+          givenAway.delete(input)
+          input.resume()
+        })
+      )
   )
 
 /**
@@ -211,6 +216,7 @@ const afterReading = Effect.async<void>((resume) => {
   const waiting = setImmediate(() => resume(Effect.void))
   return Effect.sync(() => clearImmediate(waiting))
 })
+/** The event loop reads, and hears signals, between two of these. */
 
 /** Inputs that somebody else reads for a while. */
 const givenAway = new WeakSet<Input>()
@@ -220,10 +226,25 @@ const givenAway = new WeakSet<Input>()
  * does it know of a change of size that the shell was told in our place.
  */
 const takeOver = (input: Input): void => {
+  // A job in the background is stopped by that, and could not end.
+  if (Interrupts.isEnding() && isBehindShell()) return
   input.setRawMode?.(false)
   input.setRawMode?.(true)
   process.emit("SIGWINCH", "SIGWINCH")
 }
+
+/**
+ * Takes a terminal over when the program goes on. The shell may have ended it, and says so first; and behind the shell's
+ * back the system stops it here once more: the signal that ends that tells nothing new.
+ */
+const comeBack = (input: Input): Effect.Effect<void> =>
+  Effect.zipRight(
+    caughtUp,
+    Effect.zipRight(
+      Effect.sync(() => takeOver(input)),
+      caughtUp
+    )
+  )
 
 /** Enter with shift, alt or ctrl, as terminals write it that can tell them apart. */
 const enterWith: ReadonlyMap<string, Partial<readline.Key>> = new Map([
@@ -278,10 +299,15 @@ const listen = (
     if (!isPaste) unmarked.read(String(data))
   }
   const onResize = () => fromTerminal("resize")
+  let isComingBack = false
   const onContinue = () => {
-    if (!interactive || givenAway.has(input)) return
-    takeOver(input)
-    fromTerminal("continue")
+    if (!interactive || isComingBack || givenAway.has(input)) return
+    isComingBack = true
+    const over = Effect.sync(() => {
+      isComingBack = false
+      if (isJob()) fromTerminal("continue")
+    })
+    Effect.runFork(Effect.zipRight(comeBack(input), over))
   }
   const onEnd = () => {
     keys.unsafeDone(Exit.void)

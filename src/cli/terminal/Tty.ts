@@ -40,14 +40,32 @@ export const isHeard = (output: "stdout" | "stderr"): boolean =>
 
 /** False for what a shell runs in the background, with `&`. True where that cannot be told. */
 export const isForeground = (): boolean => {
+  const { foreground, group } = groups() ?? {}
+  return group === foreground
+}
+
+/** Whether this reads a terminal that is the shell's at this moment, or another job's. */
+export const isBehindShell = (): boolean => isatty(0) && !isForeground()
+
+/** Whether a shell runs this as one of its jobs, and has the terminal whenever we are stopped. True where that cannot be told. */
+export const isJob = (): boolean => {
+  const known = groups()
+  return known === undefined || known.group !== known.session
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const groups = () => {
   try {
     // Behind the name, which may hold anything: state, parent, group, session, terminal, and the group in its foreground.
-    const [, , group, , , foreground] = fs
+    const [, , group, session, , foreground] = fs
       .readFileSync("/proc/self/stat", "utf8")
       .replace(/^.*\) /s, "")
       .split(" ")
-    return group === foreground
+    return { group, session, foreground }
   } catch {
-    return true
+    return undefined
   }
 }
