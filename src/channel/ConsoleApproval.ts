@@ -84,7 +84,7 @@ const viewed = (screen: ConsoleScreen.Service, title: string, lines: ReadonlyArr
   isByLines(screen)
     ? // Behind a gutter, as in a dialog: quoted text must not pass for a question.
       screen.printLine(lines.map((line) => Signs.of(screen).bar + line).join("\n"))
-    : screen.page({ title, rows: (columns) => lines.flatMap((line) => Display.wrap(line, columns)) })
+    : screen.page({ title, lines: (columns) => lines.map((line) => Display.wrap(line, columns)) })
 
 /** What was begun of an answer to one call, by people who went back from it. */
 interface Begun {

@@ -235,7 +235,7 @@ export const make = (options: Options): Effect.Effect<ConsoleScreen.Service, nev
       status: () => Effect.void,
       live: () => Effect.void,
       footer: () => Effect.void,
-      page: ({ rows, title }) => Effect.forEach([title, ...rows(Infinity)], writeLine, { discard: true }),
+      page: ({ lines, title }) => Effect.forEach([title, ...lines(Infinity).flat()], writeLine, { discard: true }),
       // Nothing was said by an empty line, and it is still their turn.
       next: inbox.take(
         "next",

@@ -20,14 +20,14 @@ import * as LineEditor from "./LineEditor.js"
 import { styles } from "./TerminalText.js"
 
 /**
- * What is read: a title of one line, and the rows of the text for so many columns.
+ * What is read: a title of one line, and for so many columns the rows of each line of the text.
  *
  * @since 0.1.0
  * @category models
  */
 export interface Text {
   readonly title: string
-  readonly rows: (columns: number) => ReadonlyArray<string>
+  readonly lines: (columns: number) => ReadonlyArray<ReadonlyArray<string>>
 }
 
 export interface Pager {
@@ -50,14 +50,19 @@ export const make = (
 ): Pager => {
   const style = Display.style(options.color)
   let { columns, rows: height } = size
-  let rows = text.rows(columns)
+  let lines = text.lines(columns)
+  let rows = lines.flat()
   let opened = false
   const room = () => Math.max(1, height - 1)
   const last = () => Math.max(0, rows.length - room())
   let top = options.atEnd ? last() : 0
-  const move = (by: number): void => {
-    top = Math.max(0, Math.min(last(), top + by))
+  /** What stands at the top, wherever rows end: where the last key has left it. */
+  let place = placeOf(lines, top)
+  const goTo = (row: number): void => {
+    top = Math.max(0, Math.min(last(), row))
+    place = placeOf(lines, top)
   }
+  const move = (by: number): void => goTo(top + by)
   let typed: string | undefined
   let sought = ""
   /** The row of the place that was found last. */
@@ -75,11 +80,17 @@ export const make = (
       const at = (from + by * step + rows.length * 2) % rows.length
       if (!has(rows[at] ?? "")) continue
       found = at
-      top = Math.max(0, Math.min(last(), at))
+      goTo(at)
       return
     }
     found = undefined
     isMissing = true
+  }
+  /** The row from there on, in the same line, that has what is sought. A row's end may stand in the midst of it. */
+  const rowWith = (from: number, { line }: Place): number | undefined => {
+    const end = rowOf(lines, { line: line + 1, letters: 0 })
+    const at = rows.slice(from, end).findIndex(has)
+    return at < 0 ? undefined : from + at
   }
   const pressTyping = (text: string, input: UserInput): void => {
     const { key } = input
@@ -136,9 +147,11 @@ export const make = (
     resize: (newColumns, newRows) => {
       columns = newColumns
       height = newRows
-      rows = text.rows(columns)
-      found = undefined
-      move(0)
+      const foundAt = found === undefined ? undefined : placeOf(lines, found)
+      lines = text.lines(columns)
+      rows = lines.flat()
+      found = foundAt && rowWith(rowOf(lines, foundAt), foundAt)
+      top = Math.max(0, Math.min(last(), rowOf(lines, place)))
     },
     close: () => {
       opened = false
@@ -153,6 +166,35 @@ export const make = (
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** A place in a text, whatever its width: a line of it, and how many letters of that line stand in rows above. */
+interface Place {
+  readonly line: number
+  readonly letters: number
+}
+
+const lettersIn = (row: string): number => plain(row).replaceAll(" ", "").length
+
+const placeOf = (lines: ReadonlyArray<ReadonlyArray<string>>, row: number): Place => {
+  let left = row
+  for (const [line, rows] of lines.entries()) {
+    if (left < rows.length) return { line, letters: rows.slice(0, left).reduce((sum, one) => sum + lettersIn(one), 0) }
+    left -= rows.length
+  }
+  return { line: lines.length, letters: 0 }
+}
+
+/** The row in which the place is. */
+const rowOf = (lines: ReadonlyArray<ReadonlyArray<string>>, { letters, line }: Place): number => {
+  const above = lines.slice(0, line).reduce((sum, rows) => sum + rows.length, 0)
+  const rows = lines[line] ?? []
+  let at = 0
+  for (let left = letters; at < rows.length - 1; at++) {
+    left -= lettersIn(rows[at] ?? "")
+    if (left < 0) break
+  }
+  return above + at
+}
 
 const plain = (row: string): string => row.replaceAll(new RegExp(styles, "g"), "")
 

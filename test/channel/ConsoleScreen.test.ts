@@ -139,7 +139,7 @@ describe("the prompt", () => {
     Effect.gen(function* () {
       const { terminal, screen } = yield* setup()
       yield* terminal.type("mine")
-      yield* screen.page({ title: "log", rows: () => ["one", "two"] })
+      yield* screen.page({ title: "log", lines: () => [["one"], ["two"]] })
       yield* terminal.paste("q\nrm -rf everything\n")
       assert.include(terminal.screen().at(-1), "log")
       yield* terminal.press("paste-start")

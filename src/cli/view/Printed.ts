@@ -108,11 +108,11 @@ export const make = (options: {
       const { text, title } = call
       return {
         title: Display.oneLine(title, 60),
-        rows: (columns) =>
+        lines: (columns) =>
           text.whole
             .replace(/\n$/, "")
             .split("\n")
-            .flatMap((line) => StyledText.rows(PrintedStyles.runs(line), columns, { exact: true }))
+            .map((line) => StyledText.rows(PrintedStyles.runs(line), columns, { exact: true }))
       }
     }
   }

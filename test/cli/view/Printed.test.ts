@@ -46,7 +46,7 @@ describe("Printed", () => {
     const row = `${"0123456789".repeat(9)}\n`
     for (let count = 0; count < 100; count++) printed.take(id, `${count}\n${row.repeat(1_000)}`)
     printed.take(id, "the last words")
-    const rows = printed.whole()?.rows(200) ?? []
+    const rows = printed.whole()?.lines(200).flat() ?? []
     assert.strictEqual(rows[0], "0")
     assert.strictEqual(rows.at(-1), "the last words")
     assert.isBelow(rows.length * 91, 3_200_000)
