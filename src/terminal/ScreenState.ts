@@ -67,12 +67,11 @@ export const make = (options: Options) => {
   let status: Status | undefined
   let live: Live | undefined
   let footer: Footer | undefined
-  let printings = 0
   const cover = Cover.make<Target>(options.leaves === true)
   const { door } = cover
   /** To be written as it is, before anything that is printed. */
   let direct = ""
-  let frame = 0
+  let [frame, printings] = [0, 0]
   let isCommand: (line: string) => boolean = () => false
   const answerKey = AnswerKey.make()
   /** Where the rest of an answered word is being typed, and what stood there before it. */
@@ -84,9 +83,8 @@ export const make = (options: Options) => {
   let held: Array<Typing> = []
   /** When escape last had an effect in a dialog: pressed once too often it must not have another. */
   let escaped = -Infinity
-  /** Somebody has left by a question that stays open. */
-  let leaving = false
-  let [ended, closed] = [false, false]
+  /** `leaving`: somebody has left by a question that stays open. */
+  let [ended, closed, leaving] = [false, false, false]
 
   // ---- drawing
 

@@ -4,9 +4,9 @@
  * raw mode was given back before.
  */
 import * as fs from "node:fs"
-import { isatty } from "node:tty"
+import * as Tty from "./Tty.js"
 
-const begunWith = [0, 1, 2].filter((descriptor) => isatty(descriptor))
+const begunWith = [0, 1, 2].filter((descriptor) => Tty.isOne(descriptor))
 let isHungUp = false
 
 /** It is said that the terminal goes; the signal may come before it is gone. */
@@ -17,7 +17,7 @@ export const hungUp = (): void => {
 /** Lets go of terminals that are gone, after all else that is done at the end of the process. */
 export const letGo = (): void => {
   process.on("exit", () => {
-    for (const descriptor of begunWith) if (isHungUp || !isatty(descriptor)) close(descriptor)
+    for (const descriptor of begunWith) if (isHungUp || !Tty.isOne(descriptor)) close(descriptor)
   })
 }
 

@@ -44,8 +44,11 @@ export const isForeground = (): boolean => {
   return group === foreground
 }
 
+/** Whether this descriptor is a terminal, which is not gone. */
+export const isOne = (descriptor: number): boolean => isatty(descriptor)
+
 /** Whether this reads a terminal that is the shell's at this moment, or another job's. */
-export const isBehindShell = (): boolean => isatty(0) && !isForeground()
+export const isBehindShell = (): boolean => isatty(0) && !isForeground() && groups()?.foreground !== nobody
 
 /** Whether a shell runs this as one of its jobs, and has the terminal whenever we are stopped. True where that cannot be told. */
 export const isJob = (): boolean => {
@@ -56,6 +59,9 @@ export const isJob = (): boolean => {
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** In place of a group: the terminal is nobody's, as when the shell has ended before its window. */
+const nobody = "-1"
 
 const groups = () => {
   try {
