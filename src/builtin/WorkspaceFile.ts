@@ -12,6 +12,7 @@ import * as Digest from "../core/Digest.js"
 import * as Origin from "../core/Origin.js"
 import * as Checkpoints from "./Checkpoints.js"
 import * as LineReader from "./LineReader.js"
+import * as MaskedText from "./MaskedText.js"
 import * as OpenedFile from "./OpenedFile.js"
 import * as ReplacedFile from "./ReplacedFile.js"
 import * as ShownFiles from "./ShownFiles.js"
@@ -92,6 +93,8 @@ export const planWrite = (params: WriteParams): Effect.Effect<Change, string, Wo
     const before = Option.isNone(target.info)
       ? Option.none()
       : Option.some(yield* Effect.orElseSucceed(textOf(workspace, target, target.info.value), () => undefined))
+    const text = Option.getOrUndefined(before)
+    if (text !== undefined) yield* MaskedText.refuse(target.shown, text, params.content)
     return { target, before, after: params.content, places: 1 }
   })
 
@@ -126,13 +129,10 @@ export const planEdit = (params: EditParams): Effect.Effect<Change, string, Work
     }
     const length = before.length + places.count * (part.new.length - part.old.length)
     if (length > maxText) return yield* Effect.fail(`${target.shown} would become longer than ${maxText} characters.`)
-    return {
-      target,
-      before: Option.some(before),
-      // Joining, unlike a replacement pattern, takes `$&` and its like literally.
-      after: before.split(part.old).join(part.new),
-      places: places.count
-    }
+    // Joining, unlike a replacement pattern, takes `$&` and its like literally.
+    const after = before.split(part.old).join(part.new)
+    yield* MaskedText.refuse(target.shown, before, after)
+    return { target, before: Option.some(before), after, places: places.count }
   })
 
 export const write = (params: WriteParams): Effect.Effect<string, string, WorkspaceRoot> =>
@@ -224,6 +224,8 @@ const lineAt = (text: string, place: number): number => lineEnds(text, place) + 
 
 const notFound = (shown: string, text: string, part: string): string => {
   const lines = part.split("\n")
+  const masked = MaskedText.hint(part)
+  if (masked !== undefined) return `old_text does not occur in ${shown}. ${masked}`
   const numbered = lines.every((line) => line === "" || /^ *\d+\t/.test(line))
   if (numbered) return `old_text does not occur in ${shown}: leave out the line numbers that read_file puts in front.`
   const squeeze = (value: string) => value.replace(/\s+/g, " ").trim()

@@ -7,6 +7,47 @@ import { ToolCallId } from "../../src/core/Id.js"
 import * as Origin from "../../src/core/Origin.js"
 import { inWorkspace } from "./workspaceFixture.js"
 
+describe("a secret in a file", () => {
+  const secret = ["sk", "0".repeat(24)].join("-")
+
+  it.scopedLive(
+    "is not lost by the mask that a model reads in its place",
+    inWorkspace(({ call, fileSystem, root }) =>
+      Effect.gen(function* () {
+        const before = `key: ${secret}\nport: 1\n`
+        yield* fileSystem.writeFileString(`${root}/conf`, before)
+        const masked = "key: [REDACTED]\nport: 1\n"
+        for (const told of [
+          yield* call("write_file", { path: "conf", content: masked }),
+          yield* call("edit_file", { path: "conf", old_text: before, new_text: masked }),
+          yield* call("edit_file", { path: "conf", old_text: "port: 1", new_text: "port: [REDACTED]" })
+        ]) {
+          assert.include(told, "[REDACTED] stands for a secret in conf that you are not shown")
+        }
+        const told = yield* call("edit_file", { path: "conf", old_text: masked, new_text: "port: 2" })
+        assert.include(told, "[REDACTED] stands there for a secret that you are not shown: give old_text without it.")
+        assert.strictEqual(yield* fileSystem.readFileString(`${root}/conf`), before)
+        yield* call("edit_file", { path: "conf", old_text: "port: 1", new_text: "port: 2" })
+        assert.strictEqual(yield* fileSystem.readFileString(`${root}/conf`), `key: ${secret}\nport: 2\n`)
+      })
+    )
+  )
+
+  it.scopedLive(
+    "is not meant where a text speaks of masks",
+    inWorkspace(({ call, fileSystem, root }) =>
+      Effect.gen(function* () {
+        yield* call("write_file", { path: "new", content: "shown as [REDACTED]\n" })
+        yield* call("edit_file", { path: "new", old_text: "shown", new_text: "[REDACTED] is shown" })
+        assert.strictEqual(yield* fileSystem.readFileString(`${root}/new`), "[REDACTED] is shown as [REDACTED]\n")
+        yield* fileSystem.writeFileString(`${root}/both`, `${secret} is [REDACTED]\n`)
+        yield* call("edit_file", { path: "both", old_text: "is", new_text: "is not" })
+        assert.strictEqual(yield* fileSystem.readFileString(`${root}/both`), `${secret} is not [REDACTED]\n`)
+      })
+    )
+  )
+})
+
 describe("paths", () => {
   it.scopedLive(
     "in an added directory are like those of the workspace, but for what is the runtime's there",
