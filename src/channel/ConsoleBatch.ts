@@ -147,7 +147,7 @@ export const render = (
     const { isShort, lines } = ConsoleCall.make(item.interaction, look)
     const [first = "", ...others] = lines
     const whole = [numbered(item, first, items), ...others.map((line) => `   ${line}`)]
-    const height = whole.reduce((sum, line) => sum + Display.wrap(line, widthOf(look)).length, 0)
+    const height = whole.reduce((sum, line) => sum + Display.wrapBelow(line, widthOf(look)).length, 0)
     if (isShort || height - 1 > room) return [brief(item, items, batch, look)]
     room -= height - 1
     shown.push(item)

@@ -30,13 +30,36 @@ export const drawn = (cluster: string, columns: number): { readonly text: string
 export const wrap = (text: string, columns: number): ReadonlyArray<string> =>
   text.split("\n").flatMap((line) => (width(line) <= columns ? [line] : wrapLine(line, Math.max(1, columns))))
 
-/** The same for lines that may begin with blanks: what does not fit goes on below their first word. */
-export const wrapBelow = (text: string, columns: number): ReadonlyArray<string> =>
+/** What stands before the words of a line: blanks, the number or the box of a list, or the number and sign of a diff. */
+const usualLead = /^ *(?:\d+(?:\. | [-+ ] )|\[[ x>]\] )?/
+
+/** Whether what stands in columns is to be kept in them. */
+interface Below {
+  /** The first of two columns, with two blanks behind it, stands before the words, too. Default: false. */
+  readonly columned?: boolean | undefined
+}
+
+/** The same, but what does not fit goes on below the words of its line, to the right of what stands before them. */
+export const wrapBelow = (text: string, columns: number, options: Below = {}): ReadonlyArray<string> =>
   text.split("\n").flatMap((line) => {
-    const [all = "", opening = "", blanks = ""] = /^((?:\x1b\[[\d;]*m)*)( *)/.exec(line) ?? []
-    if (blanks.length > columns / 2) return wrap(line, columns)
-    return wrap(opening + line.slice(all.length), columns - blanks.length).map((row) => blanks + row)
+    if (width(line) <= columns) return [line]
+    const before = leadOf(line, options)
+    const indent = indentOf(line, columns, options)
+    if (indent === 0) return wrap(line, columns)
+    const [first, rest] = cut(line.split(styles), before.length)
+    const rows = wrap(rest, columns - indent)
+    // The first column alone takes too much of a row.
+    if (indent < width(before)) return [...wrap(first.trimEnd(), columns), ...rows.map((row) => blanks(indent) + row)]
+    return rows.map((row, at) => (at > 0 || before.trim() === "" ? blanks(indent) : first) + row)
   })
+
+/** In which column {@link wrapBelow} goes on. */
+export const indentOf = (line: string, columns: number, options: Below = {}): number => {
+  const before = leadOf(line, options)
+  const indent = width(before)
+  if (columns - indent >= Math.min(leastBeside, columns / 2)) return indent
+  return usualLead.exec(before)?.[0] === before ? 0 : Math.min(4, Math.floor(columns / 4))
+}
 
 /** Cuts a line without styles to this many columns, with an ellipsis where text was removed. */
 export const truncate = (text: string, columns: number): string => {
@@ -54,6 +77,41 @@ export const truncate = (text: string, columns: number): string => {
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** Columns of words below which it is not worth while to keep them to the right of anything, unless they are half of all. */
+const leastBeside = 16
+
+/** The first of two columns. */
+const columnLead = /^ *\S.*? {2,}(?=\S)/
+
+const leadOf = (line: string, { columned = false }: Below): string => {
+  const bare = line
+    .split(styles)
+    .filter((_, index) => index % 2 === 0)
+    .join("")
+  return ((columned ? columnLead.exec(bare) : null) ?? usualLead.exec(bare))?.[0] ?? ""
+}
+
+const blanks = (count: number): string => " ".repeat(count)
+
+/** Cuts a line, in its texts and the styles between them; a style that is open there goes on in the second half. */
+const cut = (parts: ReadonlyArray<string>, at: number): readonly [before: string, behind: string] => {
+  let left = at
+  let open = ""
+  let before = ""
+  let behind = ""
+  for (const [index, part] of parts.entries()) {
+    if (index % 2 === 0) {
+      before += part.slice(0, left)
+      behind += part.slice(left)
+      left -= Math.min(left, part.length)
+    } else if (left > 0) {
+      before += part
+      open = part === reset ? "" : open + part
+    } else behind += part
+  }
+  return [before, open + behind]
+}
 
 /** Made at the first text that is not ASCII: it costs 10 ms. */
 let made: Intl.Segmenter | undefined

@@ -11,8 +11,6 @@ import * as LineEditor from "./LineEditor.js"
 import type { View } from "./LiveRegion.js"
 import * as Menu from "./Menu.js"
 import type { Choice } from "./Picker.js"
-import { reset } from "./Style.js"
-import { styles } from "./TerminalText.js"
 
 /**
  * The current activity, with a spinner, above the prompt: `⠹ thinking 3.2s  main`.
@@ -191,7 +189,9 @@ export const searchLabel = (query: string, isFound: boolean, columns: number): s
 export const content = (style: Display.Style, { title, question }: Asked, columns: number): ReadonlyArray<string> => [
   ...(title === undefined ? [] : Display.wrap(Display.keepStyles(title), columns).map(style.bold)),
   ...question.lines.flatMap((line) =>
-    hung(Display.keepStyles(line), Math.max(1, columns - gutter.length)).map((row) => style.dim(gutter) + row)
+    Display.wrapBelow(Display.keepStyles(line), Math.max(1, columns - gutter.length)).map(
+      (row) => style.dim(gutter) + row
+    )
   )
 ]
 
@@ -351,39 +351,5 @@ const whyNone = ({ question }: Open, reply: Exclude<Reply, { readonly _tag: "Typ
 }
 
 const gutter = "│ "
-
-/** What stands before the words of a line: the number of a list, or the number and sign of a diff. */
-const lead = /^ *\d+(?:\. | [-+ ] )/
-
-/** Columns of words below which it is not worth while to keep them apart from the lead. */
-const leastHung = 16
-
-/** The rows of a line, in which what its lead stands before stays to the right of it. */
-const hung = (line: string, columns: number): ReadonlyArray<string> => {
-  if (Display.width(line) <= columns || line.includes("\n")) return Display.wrap(line, columns)
-  const parts = line.split(styles)
-  const width = lead.exec(parts.filter((_, index) => index % 2 === 0).join(""))?.[0].length ?? 0
-  if (width === 0 || columns - width < leastHung) return Display.wrap(line, columns)
-  let left = width
-  // A style that is open where the lead ends goes on in every row.
-  let open: ReadonlyArray<string> = []
-  const before: Array<string> = []
-  const behind: Array<string> = []
-  for (const [index, part] of parts.entries()) {
-    if (index % 2 === 1) {
-      const isLead = left > 0
-      if (isLead) open = part === reset ? [] : [...open, part]
-      const pieces = isLead ? before : behind
-      pieces.push(part)
-    } else {
-      before.push(part.slice(0, left))
-      behind.push(part.slice(left))
-      left -= Math.min(left, part.length)
-    }
-  }
-  return Display.wrap([...open, ...behind].join(""), columns - width).map(
-    (row, index) => (index === 0 ? before.join("") : " ".repeat(width)) + row
-  )
-}
 
 const spinner = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"]

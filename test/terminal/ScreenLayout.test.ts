@@ -23,6 +23,10 @@ describe("a line of a dialog that is too long for a row", () => {
       "│  9. run touch made-8 in",
       "│     /home/ada/project"
     ])
+    assert.deepStrictEqual(rows("   tools: run_command, job_output, job_stop", 34), [
+      "│    tools: run_command,",
+      "│    job_output, job_stop"
+    ])
     assert.deepStrictEqual(rows("no number, and nothing to stay beside of", 26), [
       "│ no number, and nothing",
       "│ to stay beside of"
@@ -34,7 +38,7 @@ describe("a line of a dialog that is too long for a row", () => {
 
   it("loses nothing, and is in no row too wide", () => {
     const text = FastCheck.string({ unit: "grapheme", maxLength: 120 })
-    const lead = FastCheck.constantFrom("", "1. ", "12 + ", " 3 - ", "100   ", "7 ")
+    const lead = FastCheck.constantFrom("", "1. ", "12 + ", " 3 - ", "100   ", "7 ", "   ", " [x] ")
     FastCheck.assert(
       FastCheck.property(
         lead,

@@ -26,14 +26,20 @@ export const say = (screen: Screen, sentence: string): Effect.Effect<void> =>
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
+/** In columns, what does not fit in the last one goes on there. */
+const columned = { columned: true }
+
 const broken = (line: string, columns: number): string => {
   if (Display.width(line) <= columns) return line
-  const indent = /^ */.exec(line)?.[0].length ?? 0
+  const indent = Display.indentOf(line, columns, columned)
   const rows: Array<string> = []
   let words: Array<string> = []
   const end = () => {
-    if (words.length > 0) rows.push(...Display.wrapBelow(words.join(" "), columns))
+    const text = words.join(" ")
     words = []
+    if (text === "") return
+    if (rows.length === 0) rows.push(...Display.wrapBelow(text, columns, columned))
+    else rows.push(...Display.wrap(text, columns - indent).map((row) => " ".repeat(indent) + row))
   }
   for (const word of CopiedWords.joined(line).split(CopiedWords.blank)) {
     const isWide = CopiedWords.isJoined(word) && Display.width(word.trimStart()) > columns - indent

@@ -107,7 +107,7 @@ const label = ({ label, path }: Node, columns: number | undefined): string => {
 
 const wrapped = (text: string, first: string, rest: string, columns: number | undefined): ReadonlyArray<string> => {
   if (columns === undefined) return [first + text]
-  return Display.wrap(text, Math.max(1, columns - Display.width(rest))).map(
+  return Display.wrapBelow(text, Math.max(1, columns - Display.width(rest))).map(
     (row, index) => (index === 0 ? first : rest) + row
   )
 }
