@@ -18,6 +18,7 @@ import { IdGenerator, type CorrelationId } from "../core/Id.js"
 import type { JournalEntry, Written } from "../journal/JournalEntry.js"
 import * as SessionFork from "../journal/SessionFork.js"
 import type * as SessionStore from "../journal/SessionStore.js"
+import type { ToolKind } from "../tool/ToolCall.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as Checkpoints from "./Checkpoints.js"
 import * as OpenedFile from "./OpenedFile.js"
@@ -207,13 +208,15 @@ const uncoveredIn = (
     if (command !== undefined) {
       return [{ what: `${tool} ${shortened(textIn(params, command))}`, why: "what commands changed stays" }]
     }
-    if (entry?.groups.some((group) => group === "subagent" || group === "clarification") === true) return []
-    if (entry?.readonly === true) return []
+    if (entry?.readonly === true || (entry !== undefined && changesNothing.has(entry.kind))) return []
     // A call that failed has changed nothing, as far as it says.
     if (outcome !== undefined && outcome !== "succeeded" && outcome !== "interrupted") return []
     const path = entry?.paths.map((name) => textIn(params, name)).find((text) => text !== "") ?? ""
     return [{ what: `${tool} ${shortened(path)}`.trimEnd(), why: "nothing is kept of what was there before" }]
   })
+
+/** Kinds of tools that leave every file as it is. */
+const changesNothing: ReadonlySet<ToolKind> = new Set(["read", "search", "think", "fetch", "switch_mode"])
 
 const textIn = (params: unknown, name: string): string => {
   const value =

@@ -1,14 +1,19 @@
 /** Files that are put back: those that are as the agent left them, and no others. */
 import * as FileSystem from "@effect/platform/FileSystem"
+import * as Toolkit from "@effect/ai/Toolkit"
 import * as NodeContext from "@effect/platform-node/NodeContext"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as Layer from "effect/Layer"
 import * as FastCheck from "fast-check"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
 import * as Checkpoints from "../../src/builtin/Checkpoints.js"
+import * as Clarification from "../../src/builtin/Clarification.js"
+import * as FetchUrl from "../../src/builtin/FetchUrl.js"
+import * as Planning from "../../src/builtin/Planning.js"
 import * as Undo from "../../src/builtin/Undo.js"
 import * as Workspace from "../../src/builtin/Workspace.js"
 import * as WorkspaceFile from "../../src/builtin/WorkspaceFile.js"
@@ -140,8 +145,15 @@ class Story {
     return Effect.gen(this, function* () {
       const workspace = yield* this.workspace(wrap)
       const tools = yield* Effect.provide(
-        AgentRuntime.registry(Workspace.toolkit),
-        Workspace.layer({ root: this.root })
+        AgentRuntime.registry(
+          Toolkit.merge(Workspace.toolkit, Planning.toolkit, Clarification.toolkit, FetchUrl.toolkit)
+        ),
+        Layer.mergeAll(
+          Workspace.layer({ root: this.root }),
+          Planning.layer,
+          Clarification.layer,
+          Layer.provide(FetchUrl.layer, Layer.succeed(FetchUrl.WebAccess, { get: () => Effect.never }))
+        )
       )
       return yield* Undo.run({
         loaded: { rootSessionId: root, entries: JournalSample.write(this.drafts), answers: [] },
@@ -316,6 +328,8 @@ describe("an undo", () => {
       for (const name of ["large", "one", "two", "three", "four"]) yield* story.write(name, "new")
       yield* story.call("run_command", { command: "rm -rf dist\n&& make" }, Effect.succeed(""))
       yield* story.call("read_file", { path: "one" }, Effect.succeed(""))
+      for (const tool of ["todo_write", "propose_plan", "fetch_url", "ask_user"])
+        yield* story.call(tool, {}, Effect.succeed(""))
       yield* story.call("write_file", { path: "refused" }, Effect.fail("no"))
       yield* story.call("write_file", { path: "lost" }, Effect.succeed(""))
       story.end()
