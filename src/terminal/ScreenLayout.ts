@@ -307,7 +307,7 @@ export const withFooter = (
   return { ...view, rows: [...view.rows, style.dim(Display.truncate(Display.oneLine(text), size.columns - 1))] }
 }
 
-/** The lines that stay of what was sent from the prompt. */
+/** The lines that stay of what was sent from the prompt, or answered. */
 export const sent = (style: Display.Style, prompt: string, text: string): string =>
   style.bold(prompt) +
   Display.reveal(text)
@@ -317,16 +317,22 @@ export const sent = (style: Display.Style, prompt: string, text: string): string
 /** The lines that stay of a question with its reply. */
 export const record = (style: Display.Style, current: Open, reply: Reply, columns: number): string => {
   const { label, menu } = current.question
-  const answer = reply._tag === "Typed" ? typedIn(style, current, reply.shown) : style.dim(whyNone(current, reply))
+  const answer =
+    reply._tag === "Typed" && current.question.hidden !== true
+      ? sent(style, label, reply.shown)
+      : style.bold(label) + style.dim(reply._tag === "Typed" ? "(hidden)" : whyNone(current, reply))
   const above = current.printed ? [] : content(style, current, columns)
   const lines = menu === undefined || menu.isKept === true ? [] : Menu.numbered(menu, style)
   const choices = content(style, { title: undefined, question: { lines } }, columns)
-  return [...above, ...choices, `${style.bold(label)}${answer}`, ""].join("\n")
+  return [...above, ...choices, answer, ""].join("\n")
 }
 
 /** The line that stays of a question that was taken away. */
-export const closedNote = ({ question: { label, until }, title = label.trim() }: Open, now: number): string =>
-  `${title} (closed: ${AnswerTime.whyClosed(until?.(), now)})`
+export const closedNote = (
+  { question: { label, until }, title = label.trim() }: Open,
+  now: number,
+  columns: number
+): string => Display.wrap(`${title} (closed: ${AnswerTime.whyClosed(until?.(), now)})`, columns).join("\n")
 
 /** Rows, and below them an editor with the cursor. */
 export const withEditor = (
@@ -342,8 +348,6 @@ export const withEditor = (
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-const typedIn = (style: Display.Style, { question }: Open, shown: string): string =>
-  question.hidden === true ? style.dim("(hidden)") : Display.reveal(shown)
 const whyNone = ({ question }: Open, reply: Exclude<Reply, { readonly _tag: "Typed" }>): string => {
   const isOpen = question.staysOpen === true
   if (reply._tag === "Left") return isOpen ? "(left open)" : "(left)"

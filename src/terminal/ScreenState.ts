@@ -473,7 +473,7 @@ export const make = (options: Options) => {
         if (!isPart && door.editing() !== current) draft.add(DialogLine.left(current))
       }
       answerKey.forget()
-      return print(lines(style.dim(ScreenLayout.closedNote(current, now))), now)
+      return print(lines(style.dim(ScreenLayout.closedNote(current, now, size.columns))), now)
     },
     /** Leaves a question open, for good: the program ends. */
     leave: (current: Open, now: number): string => (dialog === current ? print(settle(current, Left()), now) : ""),

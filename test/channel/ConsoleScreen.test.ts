@@ -447,6 +447,13 @@ describe("a dialog", () => {
       yield* Fiber.interrupt(second)
       yield* Fiber.interrupt(asking)
       assert.deepStrictEqual(terminal.screen(), ["Allow it? (closed: answered elsewhere or withdrawn)", "> my draft"])
+      yield* terminal.resize(30, 12)
+      yield* Fiber.interrupt(yield* ask(screen, "And that?"))
+      assert.deepStrictEqual(terminal.screen().slice(-3), [
+        "And that? (closed: answered",
+        "elsewhere or withdrawn)",
+        "> my draft"
+      ])
     })
   )
 
@@ -563,6 +570,8 @@ describe("a dialog", () => {
       yield* terminal.press("return", { meta: true })
       yield* terminal.type("half\n")
       assert.deepStrictEqual(yield* Fiber.join(asking), Either.right("one!\nhalf\ntwo"))
+      // Rows that somebody typed cannot pass for rows of ours afterwards.
+      assert.deepStrictEqual(terminal.screen().slice(-4), ["answer> one!", "        half", "        two", ">"])
     })
   )
 
