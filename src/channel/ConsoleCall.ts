@@ -45,25 +45,30 @@ export const make = (
 
 /** What an answer that lasts is remembered for. */
 export const remembered = (style: Display.Style, interaction: Approve, whole: boolean): ReadonlyArray<string> => {
-  const { approvalKey } = interaction
+  const { approvalKey, onceOnly } = interaction
   if (approvalKey === "") return []
-  const key = thisCommand(interaction) ?? Display.oneLine(rule(interaction), whole ? Infinity : longestKey)
-  return [style.dim(`${rememberedBy(interaction)} remembered for: ${key}`)]
+  const words = (verb: "allow" | "deny") =>
+    thisCommand(interaction, verb) ?? Display.oneLine(rule(interaction, verb), whole ? Infinity : longestKey)
+  const [always, never] = [words("allow"), words("deny")]
+  if (onceOnly === true) return [style.dim(`never is remembered for: ${never}`)]
+  if (always === never) return [style.dim(`always and never are remembered for: ${always}`)]
+  return [style.dim(`always is remembered for: ${always}; never for: ${never}`)]
 }
 
-/** The rule that an answer which lasts makes, as a person would say it. */
-export const rule = ({ approvalKey, tool }: Approve): string => {
+/** The rule that an answer which lasts makes, as a person would say it: what it allows, or denies. */
+export const rule = ({ approvalKey, tool }: Approve, verb: "allow" | "deny"): string => {
   if (approvalKey === tool) return `any call of ${tool}`
   const [, name, origin] = /^([\w-]+)\(\w+=(https?:\/\/[^/*]+)\/\*\)$/.exec(approvalKey) ?? []
   // A bracket of an address is written as a class of one character in a pattern.
   if (name === tool && origin !== undefined) return `any address at ${origin.replaceAll("[[]", "[")}`
-  return RememberedWords.describe(approvalKey) ?? approvalKey
+  return RememberedWords.describe(approvalKey, verb) ?? approvalKey
 }
 
 /** Where a rule is about the very command that stands above: it need not be read twice. */
-const thisCommand = ({ approvalKey, display }: Approve): string | undefined => {
+const thisCommand = ({ approvalKey, display }: Approve, verb: "allow" | "deny"): string | undefined => {
   const { _tag, cwd, ...exact } = Remembered.parse(approvalKey)
   if (display?.format !== "code" || !("command" in exact) || display.details?.trim() !== exact.command) return undefined
+  if (verb === "deny") return "this command, wherever it stands"
   return `exactly this command${cwd === "" ? "" : `, in ${Display.oneLine(cwd)}`}`
 }
 
@@ -154,5 +159,3 @@ const pretty = (text: string): string =>
   })
 
 const foreign = (text: string): ReadonlyArray<string> => Display.reveal(text).split("\n")
-
-const rememberedBy = ({ onceOnly }: Approve): string => (onceOnly === true ? "never is" : "always and never are")

@@ -244,7 +244,7 @@ export const questionKeys = ({ choices, question_type }: Question): ReadonlyMap<
 /** What is asked before a rule is kept for a workspace. */
 export const projectQuestion = (interaction: Approve): ReadonlyArray<string> => [
   "In this workspace, in every session from now on, this is allowed without a question:",
-  `  ${Display.oneLine(ConsoleCall.rule(interaction))}`,
+  `  ${Display.oneLine(ConsoleCall.rule(interaction, "allow"))}`,
   "/permissions shows it and takes it back."
 ]
 

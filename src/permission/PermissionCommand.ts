@@ -121,7 +121,7 @@ export const answer = (
     const { delegated, method, rule } = foreseen
     if (asked[3] === "" && method === "invalid") return Either.left(without(`${asked[1]} ${entry.name}`, entry, rule))
     const model = delegated === undefined ? [] : [`a model may decide it first: ${delegated}`]
-    return said([...(asked[1] === "why" ? inWords : inShort)(foreseen), ...model])
+    return said([...(asked[1] === "why" ? inWords : inShort)(foreseen, target), ...model])
   })
 }
 
@@ -146,7 +146,7 @@ export const run = (line: string, target: Target): Either.Either<Outcome, string
     case "why": {
       const [name] = rest
       const foreseen = check(verb, target, name, CommandText.trim(argument.slice(name?.length ?? 0)))
-      return Either.flatMap(foreseen, (found) => said((verb === "why" ? inWords : inShort)(found)))
+      return Either.flatMap(foreseen, (found) => said((verb === "why" ? inWords : inShort)(found, target)))
     }
     case "allow":
     case "deny":
@@ -210,7 +210,7 @@ const remember = (verb: "allow" | "deny", entry: string, { state, tools }: Targe
   state[verb](entry)
   const isTool = tools.entries.some(({ name }) => Glob.test(entry, name))
   const remark = verb === "deny" || isTool ? undefined : CommandText.remark(entry)
-  const said = `${verb === "allow" ? "Allowed" : "Denied"} for this session: ${entry}`
+  const said = `${verb === "allow" ? "Allowed" : "Denied"} for this session: ${RememberedWords.describe(entry, verb) ?? entry}`
   return { lines: remark === undefined ? [said] : [said, remark], changed: true }
 }
 
@@ -227,10 +227,19 @@ const show = (target: Target): ReadonlyArray<string> => {
     ...status(target),
     ...list("guards", PermissionRule.describe(policy.deny)),
     ...list("reserved", policy.approvals === undefined ? [] : ApprovalWords.list(policy.approvals)),
-    ...list("denied in this session", deny.map(worded)),
+    ...list(
+      "denied in this session",
+      deny.map((entry) => worded(entry, "deny"))
+    ),
     ...list("denied by policy", PermissionRule.describe(policy.blacklist)),
-    ...list("allowed in this session", allow.map(worded)),
-    ...list("allowed in this project, in every session", [...(policy.project?.entries() ?? [])].map(worded)),
+    ...list(
+      "allowed in this session",
+      allow.map((entry) => worded(entry))
+    ),
+    ...list(
+      "allowed in this project, in every session",
+      [...(policy.project?.entries() ?? [])].map((entry) => worded(entry))
+    ),
     ...list("allowed by policy", PermissionRule.describe(policy.whitelist)),
     ...list("a model may allow too", PermissionRule.describe(policy.delegated)),
     ...list("never ask", silent)
@@ -238,9 +247,9 @@ const show = (target: Target): ReadonlyArray<string> => {
 }
 
 /** What was remembered, in words; behind them its text, which `remove` takes, where it does not stand in the words. */
-const worded = (entry: string): string => {
-  const words = RememberedWords.describe(entry)
-  if (words === undefined || words === `exactly \`${entry}\``) return words ?? entry
+const worded = (entry: string, verb: "allow" | "deny" = "allow"): string => {
+  const words = RememberedWords.describe(entry, verb)
+  if (words === undefined || words.includes(`\`${entry}\``)) return words ?? entry
   return `${words}, kept as ${entry}`
 }
 
@@ -297,18 +306,23 @@ const foreseen = (
   rule: string
 ): Either.Either<Foresight.Foreseen, string> => Either.right({ decision, method, rule })
 
-type Told = (found: Foresight.Foreseen) => ReadonlyArray<string>
+type Told = (found: Foresight.Foreseen, target: Target) => ReadonlyArray<string>
 
 /** For programs and logs: the words are those of records. */
 const inShort: Told = ({ decision, method, rule }) => [`${decision} (${method}): ${rule}`]
 
-const inWords: Told = ({ decision, method, rule }) => {
+const inWords: Told = ({ decision, method, rule }, { policy, state }) => {
   const verdict = { allow: "Allowed", deny: "Denied", ask: "Asked about" }[decision]
   switch (method) {
     case "session_whitelist":
+      return [`${verdict} by a rule of this session: ${RememberedWords.ofRule(rule, state.entries, "allow")}`]
     case "session_blacklist":
-      return [`${verdict} by a rule of this session: ${rule}`]
-    case "whitelist":
+      return [`${verdict} by a rule of this session: ${RememberedWords.ofRule(rule, state.entries, "deny")}`]
+    case "whitelist": {
+      const [, own] = /^([^]*) \(in this project\)$/.exec(rule) ?? []
+      const kept = own === undefined ? undefined : RememberedWords.ofRule(own, policy.project?.entries() ?? [], "allow")
+      return [kept === undefined ? `${verdict} by a rule: ${rule}` : `${verdict} by a rule of this project: ${kept}`]
+    }
     case "blacklist":
       return [`${verdict} by a rule: ${rule}`]
     case "guard":

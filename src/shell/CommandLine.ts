@@ -81,7 +81,7 @@ export const asPattern = (entry: Remembered, name: string, cwd: string): Command
   if (entry.cwd !== cwd) return CommandPattern.none(name)
   return entry._tag === "Exact"
     ? CommandPattern.exactly(name, entry.command)
-    : CommandPattern.named(name, entry.program)
+    : CommandPattern.reading(name, entry.program)
 }
 
 /** The patterns that together allow every program of a line; nothing when some program is not allowed. */

@@ -57,6 +57,13 @@ export const named = (text: string, program: string): CommandPattern => ({
   }
 })
 
+/** What the harmless table lists for a program, and nothing of a program that is not in it. */
+export const reading = (text: string, program: string): CommandPattern => ({
+  ...harmless(text),
+  program,
+  covers: (run) => (run.words[0] === program ? harmless(text).covers(run) : undefined)
+})
+
 /** Allows nothing. */
 export const none = (text: string): CommandPattern => ({ text, program: undefined, tails: [], covers: nothing })
 

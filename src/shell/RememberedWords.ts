@@ -3,13 +3,40 @@ import * as Remembered from "./Remembered.js"
 
 /**
  * What the text form of an entry means, as a person would say it: ``any `git` command that only reads``, ``exactly `npm
- * test` ``, each with its directory unless that is the workspace. Nothing for a text that is no such entry.
+ * test` ``, each with its directory unless that is the workspace. Nothing for a text that is no such entry. To deny, an entry
+ * means more: every command of the program, and the very command also within others, in any directory.
  */
-export const describe = (text: string): string | undefined => {
+export const describe = (text: string, verb: "allow" | "deny" = "allow"): string | undefined => {
   if (!Remembered.is(text)) return undefined
   const entry = Remembered.parse(text)
+  if (verb === "deny")
+    return entry._tag === "Program" ? `every \`${entry.program}\` command` : `\`${entry.command}\`, wherever it stands`
   const where = entry.cwd === "" ? "" : `, in ${JSON.stringify(entry.cwd)}`
   return entry._tag === "Program"
     ? `any \`${entry.program}\` command that only reads${where}`
     : `exactly \`${entry.command}\`${where}`
 }
+
+/** The rule of a decision, in words: one of these entries, or several, as they are joined where a command needed them. */
+export const ofRule = (rule: string, entries: Iterable<string>, verb: "allow" | "deny"): string => {
+  const known = [...entries]
+  const tiled = (left: string): ReadonlyArray<string> | undefined => {
+    for (const entry of known) {
+      if (left === entry) return [entry]
+      const rest = left.startsWith(`${entry}${joint}`) ? tiled(left.slice(entry.length + joint.length)) : undefined
+      if (rest !== undefined) return [entry, ...rest]
+    }
+    return undefined
+  }
+  return (
+    tiled(rule)
+      ?.map((entry) => describe(entry, verb) ?? entry)
+      .join(joint) ?? rule
+  )
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const joint = " + "

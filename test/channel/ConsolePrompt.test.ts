@@ -43,20 +43,25 @@ describe("render", () => {
 
   it.effect("says what is remembered as a person would", () =>
     Effect.gen(function* () {
-      for (const [tool, approvalKey, said] of [
-        ["run_command", "(reading) echo *", "any `echo` command that only reads"],
-        ["run_command", "npm test", "exactly `npm test`"],
-        ["run_command", '(in "web") $ bash', 'exactly `bash`, in "web"'],
+      for (const [tool, approvalKey, said, denied] of [
+        ["run_command", "(reading) echo *", "any `echo` command that only reads", "every `echo` command"],
+        ["run_command", "npm test", "exactly `npm test`", "`npm test`, wherever it stands"],
+        ["run_command", '(in "web") $ bash', 'exactly `bash`, in "web"', "`bash`, wherever it stands"],
         ["write_file", "write_file", "any call of write_file"],
         ["fetch_url", "fetch_url(url=https://example.com/*)", "any address at https://example.com"],
         ["fetch_url", "fetch_url(url=https://[[]2606:4700::1]/*)", "any address at https://[2606:4700::1]"],
         ["fetch_url", "fetch_url(url=no address[*])", "fetch_url(url=no address[*])"],
-        ["run_command", "a\u001b it", "exactly `a␛ it`"]
+        ["run_command", "a\u001b it", "exactly `a␛ it`", "`a␛ it`, wherever it stands"]
       ] as const) {
         const interaction = { ...InteractionSample.samples.Approve.interaction, tool, approvalKey }
         const approve = Interaction.approve(interaction as Interaction.Approve)
         const { lines } = ConsolePrompt.render(yield* InteractionSample.request(approve), { color: false, now: 0 })
-        assert.strictEqual(lines.at(-1), `always and never are remembered for: ${said}`)
+        assert.strictEqual(
+          lines.at(-1),
+          denied === undefined
+            ? `always and never are remembered for: ${said}`
+            : `always is remembered for: ${said}; never for: ${denied}`
+        )
         const [, rule] = ConsolePrompt.projectQuestion(approve)
         assert.strictEqual(rule, `  ${said}`)
       }
@@ -85,12 +90,19 @@ describe("render", () => {
           ),
           (request) => ConsolePrompt.render(request, look).lines.at(-1)
         )
-      const are = "always and never are remembered for:"
-      assert.strictEqual(yield* last("make it", "make it\n"), `${are} exactly this command`)
-      assert.strictEqual(yield* last("$ make", "make"), `${are} exactly this command`)
-      assert.strictEqual(yield* last('(in "web") make it', "make it"), `${are} exactly this command, in web`)
-      assert.strictEqual(yield* last("make it", "make that"), `${are} exactly \`make it\``)
-      assert.strictEqual(yield* last("(reading) ls *", "ls"), `${are} any \`ls\` command that only reads`)
+      const are = "always is remembered for:"
+      const never = "never for: this command, wherever it stands"
+      assert.strictEqual(yield* last("make it", "make it\n"), `${are} exactly this command; ${never}`)
+      assert.strictEqual(yield* last("$ make", "make"), `${are} exactly this command; ${never}`)
+      assert.strictEqual(yield* last('(in "web") make it', "make it"), `${are} exactly this command, in web; ${never}`)
+      assert.strictEqual(
+        yield* last("make it", "make that"),
+        `${are} exactly \`make it\`; never for: \`make it\`, wherever it stands`
+      )
+      assert.strictEqual(
+        yield* last("(reading) ls *", "ls"),
+        `${are} any \`ls\` command that only reads; never for: every \`ls\` command`
+      )
     })
   )
 

@@ -74,8 +74,13 @@ describe("doctor", () => {
             const { code, stdout } = yield* place.call(["doctor", ...flags])
             assert.strictEqual(code, 0, stdout)
             assert.deepStrictEqual(tree(place.path(".")), was)
+            const trust =
+              flags[0] === "--trust" ? "shown as if this workspace were trusted, and it is not" : "does not count"
+            assert.match(stdout, new RegExp(`– trust .*${trust}`))
           }
         }
+        yield* place.run(["run", "--trust", "list"])
+        assert.match((yield* place.call(["doctor"])).stdout, /✓ trust .* counts\n/)
         assert.match((yield* place.call(["doctor"])).stdout, /✓ store +\S+sessions\.db, \d+ kB/)
       })
     )

@@ -330,7 +330,7 @@ describe("a permission at a terminal", () => {
           (text) => /1 allow exactly `touch made`.* · this project/.test(text) && text.endsWith("rules>")
         )
         yield* second.type("why run_command touch made\r")
-        yield* second.sees((text) => text.includes("Allowed by a rule: touch made (in this project)"))
+        yield* second.sees((text) => text.includes("Allowed by a rule of this project: exactly `touch made`"))
         yield* second.type("deny rm *\r")
         yield* second.sees((text) => /1 deny {2}rm \* · this session/.test(text))
         yield* second.type("2\r")

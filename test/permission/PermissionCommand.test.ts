@@ -153,17 +153,23 @@ describe("permissions", () => {
 
   it.effect("says why in words for a person, none of which is a name of ours", () =>
     Effect.gen(function* () {
-      const { lines, policy, run, state, tools } = yield* setUp({
+      const { lines, policy, state, tools } = yield* setUp({
         guards: { deny: { patterns: ["rm -rf *"] } },
         blacklist: { patterns: ["sudo *"] },
         whitelist: { patterns: ["ls"] }
       })
-      const target = { state, policy, tools, sessionId: Kit.ses("root"), guards: [] }
+      const project = { entries: () => new Set(["(reading) cat *"]), revoke: () => Effect.void }
+      const target = { state, policy: { ...policy, project }, tools, sessionId: Kit.ses("root"), guards: [] }
+      const run = (line: string) => PermissionCommand.run(line, target)
       lines("allow git *")
       lines("deny git push")
+      assert.deepStrictEqual(lines("allow npm test"), ["Allowed for this session: exactly `npm test`"])
       const table: ReadonlyArray<readonly [string, string]> = [
         ["shell git status", "Allowed by a rule of this session: git *"],
-        ["shell git push", "Denied by a rule of this session: git push"],
+        ["shell git push", "Denied by a rule of this session: `git push`, wherever it stands"],
+        ["shell npm test", "Allowed by a rule of this session: exactly `npm test`"],
+        ["shell git log && npm test", "Allowed by a rule of this session: git * + exactly `npm test`"],
+        ["shell cat a", "Allowed by a rule of this project: any `cat` command that only reads"],
         ["shell ls", "Allowed by a rule: ls"],
         ["shell sudo ls", "Denied by a rule: sudo *"],
         ["shell make", "Asked about: the default is ask"],

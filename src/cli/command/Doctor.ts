@@ -8,6 +8,7 @@ import { dirname } from "node:path"
 import * as Display from "../../terminal/Display.js"
 import { providers } from "../../model/ProviderName.js"
 import type * as Arguments from "../config/Arguments.js"
+import * as Trust from "../../local/Trust.js"
 import * as ModelList from "../config/ModelList.js"
 import * as Settings from "../config/Settings.js"
 import * as StoreLocation from "../config/StoreLocation.js"
@@ -84,6 +85,7 @@ const ofSettings = (flags: Arguments.Flags, settings: Settings.Settings) =>
         onRight: (known) => Launch.unmet(settings, known)
       }).map((sentence) => off("thinking", sentence)),
       keysOf(settings),
+      ...(yield* trustOf(settings)),
       sandbox.includes(", by ")
         ? works("sandbox", sandbox.replace(/^sandbox: /, ""))
         : settings.sandbox.mode === "require"
@@ -128,6 +130,18 @@ const keysOf = ({ keys }: Settings.Settings): Finding => {
     ? works("keys", `there is one for ${found.join(", ")}`)
     : off("keys", `none; ${Settings.secretNames().slice(0, 5).join(", ")} hold them. Ollama needs none`)
 }
+
+/** Whether what the workspace's own files allow counts; nothing where it has none. */
+const trustOf = (settings: Settings.Settings) =>
+  Effect.map(Trust.isTrusted(settings, settings.brought), (isTrusted): ReadonlyArray<Finding> => {
+    if (settings.brought.files.size === 0) return []
+    if (isTrusted) return [works("trust", "what the files of this workspace allow counts")]
+    if (settings.trusted)
+      return [
+        off("trust", "shown as if this workspace were trusted, and it is not: assent chat --trust, or run, trusts it")
+      ]
+    return [off("trust", "what the files of this workspace allow does not count; what they deny does")]
+  }).pipe(Effect.catchAll((error) => Effect.succeed([broken("trust", error.message)])))
 
 const storeOf = (flags: Arguments.Flags, settings: Settings.Settings) =>
   Effect.gen(function* () {

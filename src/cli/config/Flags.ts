@@ -128,7 +128,10 @@ export const table: { readonly [Name in keyof Required<Flags>]: FlagRow } = {
     value: "DIR",
     help: "the agent works in this directory as well: its file tools, and commands"
   },
-  trust: { type: "boolean", help: "let this workspace's own files allow things, from now on" },
+  trust: {
+    type: "boolean",
+    help: "let this workspace's own files allow things, from now on; doctor shows what that would be"
+  },
   yolo: { type: "boolean", help: "ask nobody and say yes; guards still deny" },
   vouch: {
     type: "string",

@@ -71,7 +71,8 @@ const go = (options: Options, ask: Asker): Effect.Effect<void, DialogClosed> =>
 
 const rowOf = (style: Display.Style, { entry, from, text, verb }: Rule, number: number, between: string): string => {
   // What was remembered is taken back by its number here, so nobody needs its text.
-  const said = (entry === undefined ? undefined : RememberedWords.describe(entry)) ?? text
+  const said =
+    (entry === undefined ? undefined : RememberedWords.describe(entry, verb === "allow" ? verb : "deny")) ?? text
   const word = verb === "allow" ? style.green("allow") : style.red(verb === "deny" ? "deny " : "never")
   return `${String(number).padStart(3)} ${word} ${Display.oneLine(said, 200)}${style.dim(`${between}${Display.oneLine(from)}`)}`
 }
@@ -138,7 +139,9 @@ const run = (options: Options, rules: ReadonlyArray<Rule>, line: string): Effect
       if (argument === "") return Effect.succeed(["project needs a rule, such as project npm test."])
       return Effect.match(sources.project.keep(argument), {
         onFailure: (why) => [why],
-        onSuccess: () => [`Allowed in this project, in every session: ${argument}`]
+        onSuccess: () => [
+          `Allowed in this project, in every session: ${RememberedWords.describe(argument) ?? argument}`
+        ]
       })
     }
     default:
