@@ -56,6 +56,20 @@ export const withAddress = (params: unknown, field: string | undefined): unknown
   return url === undefined ? params : { ...params, [field]: url.href }
 }
 
+/**
+ * To deny: with the address that a lenient tool may reach, where blanks, slashes and a name before the host do not matter. A
+ * host with a dot at its end is the same host.
+ */
+export const withReached = (params: unknown, field: string): unknown => {
+  if (!isRecord(params)) return params
+  const value = params[field]
+  if (typeof value !== "string" || !URL.canParse(value)) return params
+  const url = new URL(value)
+  url.username = url.password = ""
+  url.hostname = url.hostname.replace(/\.+$/, "")
+  return { ...params, [field]: url.href }
+}
+
 /** Every string in a value, at any depth. */
 export const stringsIn = (value: unknown, out: Array<string> = []): ReadonlyArray<string> => {
   if (typeof value === "string") out.push(value)

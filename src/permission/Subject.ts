@@ -293,10 +293,11 @@ export class Evidence {
   /** The arguments as they were given, as the tool takes them, and both with their paths in the shortest form. */
   private get forms(): ReadonlyArray<unknown> {
     if (this.formsMemo !== undefined) return this.formsMemo
-    const { params } = this.call
+    const { params, webField } = this.call
     const taken = asTaken(this.call)
     const more = taken === params ? [] : [taken, this.shortened(taken)]
-    return (this.formsMemo = [...new Set([params, this.normal, ...more])])
+    const reached = webField === undefined ? [] : [Signature.withReached(taken, webField)]
+    return (this.formsMemo = [...new Set([params, this.normal, ...more, ...reached])])
   }
 
   private get normal(): unknown {

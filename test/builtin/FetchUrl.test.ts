@@ -6,6 +6,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { gzipSync } from "node:zlib"
 import * as FetchUrl from "../../src/builtin/FetchUrl.js"
 import * as NodeWeb from "../../src/cli/NodeWeb.js"
+import * as fc from "effect/FastCheck"
 import * as PermissionRule from "../../src/permission/PermissionRule.js"
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void
@@ -270,9 +271,29 @@ describe("an address in a rule", () => {
       ...PermissionRule.noRules,
       patterns: ["fetch_url(url=https://evil.test/*)"]
     })
-    for (const url of ["https://evil.test/x", "HTTPS://EVIL.test", "https://evil.test:443/", "https://evil%2Etest/"]) {
+    for (const url of [
+      ...["https://evil.test/x", "HTTPS://EVIL.test", "https://evil.test:443/", "https://evil%2Etest/"],
+      // The same host, and what a tool of one's own may take for it.
+      ...[
+        "https://evil.test./x",
+        "https://evil.test%2e/",
+        "https://evil。test",
+        "https:/evil.test/",
+        "https:evil.test"
+      ],
+      ...["https:\\\\evil.test\\x", "https://ev\til.test/x", "https://me:word@evil.test/", "https://evil.test..:443/"]
+    ]) {
       assert.isDefined(PermissionRule.denies(rules, subject(url)), url)
+      assert.isDefined(PermissionRule.entryMatches("fetch_url(url=https://evil.test/*)", subject(url), "deny"), url)
     }
+    fc.assert(
+      fc.property(fc.webUrl({ withQueryParameters: true }), fc.nat(3), (url, dots) => {
+        const { host, protocol } = new URL(url)
+        const written = url.replace(`//${host}`, `//${host.replace(/(?=:|$)/, ".".repeat(dots))}`)
+        const never = `fetch_url(url=${protocol}//${host}/*)`
+        assert.isDefined(PermissionRule.entryMatches(never, subject(written), "deny"), written)
+      })
+    )
   })
 
   it("is none of another scheme", () =>
