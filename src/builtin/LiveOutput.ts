@@ -18,6 +18,9 @@ export const make = (): LiveOutput => {
   let passed = 0
   let held = ""
   let leftOut = 0
+  let linesLeftOut = 0
+  /** Whether what was passed on ends in the middle of a line. */
+  let isMidLine = false
   /** Somebody will pass on what is held. */
   let isWaiting = false
 
@@ -25,17 +28,28 @@ export const make = (): LiveOutput => {
     held += styled
     if (held.length <= 2 * mostHeld) return
     const cut = cutOf(held, held.length - mostHeld)
-    leftOut += PrintedOutput.bare(held.slice(0, cut)).length
+    const gone = PrintedOutput.bare(held.slice(0, cut))
+    leftOut += gone.length
+    linesLeftOut += PrintedOutput.breaksIn(gone)
     held = held.slice(cut)
   }
   const pass = Effect.suspend(() => {
     isWaiting = false
     if (held === "") return Effect.void
-    const styled = leftOut === 0 ? held : `\x1b[0m\n[… ${leftOut} characters are not shown here]\n${held}`
+    // The words themselves are a line more, and two where they end the one above, which goes on behind them.
+    const lead = isMidLine ? "\n" : ""
+    const words = leftOut === 0 ? "" : `\x1b[0m${lead}[… ${leftOut} characters are not shown here]\n`
+    const unshown = linesLeftOut - PrintedOutput.breaksIn(words)
+    const styled = words + held
     held = ""
     leftOut = 0
-    return emit(styled)
+    linesLeftOut = 0
+    return passOn(styled, unshown)
   })
+  const passOn = (styled: string, unshown = 0): Effect.Effect<void> => {
+    isMidLine = !styled.endsWith("\n")
+    return emit(styled, unshown)
+  }
 
   return {
     push: (styled) =>
@@ -44,7 +58,7 @@ export const make = (): LiveOutput => {
         // Styles count too: a command may print nothing else.
         if (passed < most) {
           passed += styled.length
-          return emit(styled)
+          return passOn(styled)
         }
         hold(styled)
         if (isWaiting) return Effect.void
@@ -64,9 +78,10 @@ const most = 1_000_000
 const mostHeld = 8_000
 const pause = "200 millis"
 
-const emit = (styled: string): Effect.Effect<void> => {
+const emit = (styled: string, unshown: number): Effect.Effect<void> => {
   const text = PrintedOutput.bare(styled)
-  return ToolOutput.emit({ stream: "stdout", text, ...(styled === text ? {} : { styled }) })
+  const more = unshown === 0 ? {} : { unshown }
+  return ToolOutput.emit({ stream: "stdout", text, ...(styled === text ? {} : { styled }), ...more })
 }
 
 /** Where a text can be cut, at this place or soon after: at a row, and never in a style. */

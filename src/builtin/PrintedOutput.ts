@@ -131,6 +131,13 @@ export const reader = () => {
 export const bare = (styled: string): string =>
   styled.includes("\x1b") ? styled.replace(/\x1b\[[\d;:]*m/g, "") : styled
 
+/** Line ends. */
+export const breaksIn = (text: string): number => {
+  let breaks = 0
+  for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) breaks++
+  return breaks
+}
+
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
@@ -178,12 +185,6 @@ const makeCleaner = () => {
       return rest
     }
   }
-}
-
-const breaksIn = (text: string): number => {
-  let breaks = 0
-  for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) breaks++
-  return breaks
 }
 
 /** Removes half characters at the cuts. */

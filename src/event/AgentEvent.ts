@@ -210,7 +210,9 @@ export const AgentEvent = /* @__PURE__ */ Lazy.schema(() =>
       /** A carriage return goes back to the beginning of the row, as bars of progress do. */
       text: Schema.String,
       /** The same with its colours and weights, as a terminal takes them (SGR). Absent where it has none of its own. */
-      styled: Schema.optional(Schema.String)
+      styled: Schema.optional(Schema.String),
+      /** By how many lines more was printed before it than was shown, since the piece before: see `ToolOutput.Chunk`. */
+      unshown: Schema.optional(Schema.Number)
     }),
     event("ToolCallEnded", {
       toolCallId: ToolCallId,

@@ -18,6 +18,11 @@ export interface Chunk {
   readonly text: string
   /** The same with its colours and weights, as a terminal takes them (SGR). Absent where it has none of its own. */
   readonly styled?: string | undefined
+  /**
+   * By how many lines more was printed before it than was shown, since the piece before. Below zero where the words that tell
+   * of what is missing stand in the midst of a line. Absent where all was shown.
+   */
+  readonly unshown?: number | undefined
 }
 
 /**

@@ -4,6 +4,7 @@ import type * as Redaction from "../core/Redaction.js"
 export interface Shown {
   readonly text: string
   readonly styled?: string | undefined
+  readonly unshown?: number | undefined
 }
 
 /** One stream of one call. */
@@ -16,22 +17,33 @@ export class OutputFlow {
   private waiting: string | undefined = ""
   /** Something was shown with styles, and they may be open. */
   private isStyled = false
+  /** Lines that were not shown, to be told with the next text. */
+  private unshown = 0
 
   constructor(redactor: Redaction.Redactor) {
     this.flow = redactor.flow()
   }
 
   /** Takes the next piece; returns what can be shown now, which may be empty. */
-  push({ styled, text }: Shown): Shown {
+  push({ styled, text, unshown = 0 }: Shown): Shown {
+    this.unshown += unshown
     if (this.waiting !== undefined) this.waiting += styled ?? text
-    const shown = this.shown(this.flow.push(text))
+    const shown = this.counted(this.flow.push(text))
     if (this.waiting !== undefined && this.waiting.length > mostWaiting) this.waiting = undefined
     return shown
   }
 
   /** Returns what was held back. */
   end(): Shown {
-    return this.shown(this.flow.end())
+    return this.counted(this.flow.end())
+  }
+
+  private counted(text: string): Shown {
+    const shown = this.shown(text)
+    if (text === "" || this.unshown === 0) return shown
+    const { unshown } = this
+    this.unshown = 0
+    return { ...shown, unshown }
   }
 
   private shown(text: string): Shown {

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as fc from "effect/FastCheck"
 import * as TestClock from "effect/TestClock"
 import * as LiveOutput from "../../src/builtin/LiveOutput.js"
 import * as PrintedOutput from "../../src/builtin/PrintedOutput.js"
@@ -13,7 +14,8 @@ const live = Effect.map(Effect.sync(LiveOutput.make), (output) => {
     push: (styled: string) => here(output.push(styled)),
     end: here(output.end),
     /** What was passed on since it was asked last. */
-    taken: () => chunks.splice(0).map(({ text }) => text)
+    taken: () => chunks.splice(0).map(({ text }) => text),
+    chunks: () => chunks.splice(0)
   }
 })
 
@@ -46,13 +48,38 @@ describe("what is shown of a command while it runs", () => {
       yield* TestClock.adjust("200 millis")
       const [shown = "", ...others] = taken()
       assert.deepStrictEqual(others, [])
-      const [, missing, rest = ""] = /^\n\[… (\d+) characters are not shown here\]\n([^]*)$/.exec(shown) ?? []
+      const [, missing, rest = ""] = /^\[… (\d+) characters are not shown here\]\n([^]*)$/.exec(shown) ?? []
       assert.strictEqual(Number(missing) + rest.length, 48_890)
       assert.isBelow(rest.length, 16_001)
       assert.match(rest, /^\d{4}\n[^]*\n9999\n$/)
       yield* push("last words")
       yield* end
       assert.deepStrictEqual(taken(), ["last words"])
+    })
+  )
+
+  const rows = (text: string) => text.split("\n").length - 1
+
+  it.scoped("is told with the lines that are missing, wherever pieces and lines end", () =>
+    Effect.gen(function* () {
+      const piece = fc.tuple(fc.constantFrom(...["", "\n", "\n\n", "x"]), fc.nat(9_000), fc.boolean())
+      for (const pieces of fc.sample(fc.array(piece, { maxLength: 12 }), 20)) {
+        const output = yield* live
+        let [printed, more] = [million, 0]
+        yield* output.push(million)
+        const told = output.chunks()
+        for (const [end, length, waits] of pieces) {
+          const text = "a long word\n".repeat(length / 12) + "y".repeat(length % 40) + end
+          printed += text
+          yield* output.push(text)
+          if (waits) yield* TestClock.adjust("200 millis")
+          told.push(...output.chunks())
+        }
+        yield* output.end
+        told.push(...output.chunks())
+        for (const { unshown = 0 } of told) more += unshown
+        assert.strictEqual(rows(told.map(({ text }) => text).join("")) + more, rows(printed))
+      }
     })
   )
 
@@ -63,7 +90,7 @@ describe("what is shown of a command while it runs", () => {
       taken()
       for (let count = 0; count < 8_000; count++) yield* push("\x1b[38;5;196mx\x1b[0m")
       yield* end
-      assert.match(taken().join(""), /^\n\[… \d+ characters are not shown here\]\nx+$/)
+      assert.match(taken().join(""), /^\[… \d+ characters are not shown here\]\nx+$/)
     })
   )
 

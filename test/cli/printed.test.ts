@@ -61,6 +61,20 @@ describe("what commands do, at a terminal", () => {
     )
   )
 
+  it.live("is counted whole, also where not all of it was shown", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const screen = yield* chat([command("seq 1 400000"), { text: "Done." }], {}, "--yolo")
+        yield* screen.type("!seq 1 300000\r")
+        yield* screen.sees((text) => text.includes("  … 299988 lines above · Ctrl-O shows all\n  299989\n"))
+        yield* screen.type("go\r")
+        const seen = yield* screen.sees((text) => text.endsWith("Done.\n>"))
+        assert.match(seen, / {4}… 399995 lines above · Ctrl-O shows all\n {4}399996\n/)
+        assert.match(seen, /✓ [^\n]*400,?000 lines/)
+      })
+    )
+  )
+
   for (const plain of ["chat --plain", "run", "run --plain"])
     it.live(`is seen behind it in ${plain}, too, where no key opens the whole`, () =>
       Effect.scoped(

@@ -27,6 +27,13 @@ describe("OutputFlow", () => {
     )
   })
 
+  it("tells of lines that are not shown with the next text that is", () => {
+    const flow = new OutputFlow(Redaction.make(["a long secret"]))
+    assert.deepStrictEqual(flow.push({ text: "a long", unshown: 3 }), { text: "" })
+    assert.deepStrictEqual(flow.push({ text: " way\n", unshown: 2 }), { text: "a long way\n", unshown: 5 })
+    assert.deepStrictEqual(flow.push({ text: "on\n" }), { text: "on\n" })
+  })
+
   it("keeps no more than some styles without text, and closes what is open there", () => {
     const flood = Array.from({ length: 40 }, () => "\x1b[1m".repeat(1_000))
     assert.deepStrictEqual(shown(["\x1b[31mred\n", ...flood, "a\n", "\x1b[32mb\n"]), [

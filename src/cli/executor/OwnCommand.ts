@@ -126,8 +126,8 @@ export const make = ({ afterwards, drawing, files, run, screen, told }: Options)
           yield* Effect.sleep(1_000 - (ran % 1_000))
         }
       }),
-      take: (text) => {
-        printed.take(id, text)
+      take: (text, unshown) => {
+        printed.take(id, text, unshown)
         return draw
       },
       end: (hasFailed) =>
@@ -144,10 +144,10 @@ export const make = ({ afterwards, drawing, files, run, screen, told }: Options)
       const shown = drawing === undefined ? inLines() : inRows(yield* drawing, command)
       yield* Effect.fork(shown.begun)
       let seen = ""
-      const sink = ({ styled, text }: ToolOutput.Chunk) =>
+      const sink = ({ styled, text, unshown }: ToolOutput.Chunk) =>
         Effect.suspend(() => {
           seen = (seen + text).slice(-mostSeen)
-          return shown.take(styled ?? text)
+          return shown.take(styled ?? text, unshown)
         })
       const keep = (how: string, output: string): boolean => {
         const bytes = new TextEncoder().encode(output)
@@ -211,7 +211,7 @@ export const commandIn = (line: string): string | undefined => (line.startsWith(
 interface Shown {
   /** Shows that it runs, and for how long, unless it ends at once. */
   readonly begun: Effect.Effect<void>
-  readonly take: (text: string) => Effect.Effect<void>
+  readonly take: (text: string, unshown?: number) => Effect.Effect<void>
   readonly end: (hasFailed: boolean) => Effect.Effect<void>
 }
 

@@ -12,7 +12,8 @@ export interface Printed {
   readonly begin: (id: ToolCallId, title: string, isShown: boolean) => void
   /** A command of the person's own, who wants to read it: more of it is shown, and as it is. Yields what it is called here. */
   readonly beginOwn: (command: string) => ToolCallId
-  readonly take: (id: ToolCallId, text: string) => void
+  /** Takes the next piece of what a call prints, and how many lines more were printed before it than came here. */
+  readonly take: (id: ToolCallId, text: string, unshown?: number) => void
   /** A command of the person's own has run for so many seconds. */
   readonly ran: (id: ToolCallId, seconds: number) => void
   /** The last lines of a call that has ended, for the transcript. */
@@ -63,11 +64,11 @@ export const make = (options: {
       begin(id, { title: `!${command}`, isShown: true, isOwn: true })
       return id
     },
-    take: (id, text) => {
+    take: (id, text, unshown = 0) => {
       const call = calls.get(id)
       if (call === undefined || text === "") return
       const rows = call.text.take(call.styles.take(text))
-      call.last.take(rows, call.text.open)
+      call.last.take(rows, call.text.open, unshown)
     },
     ran: (id, seconds) => {
       const call = calls.get(id)
@@ -170,8 +171,8 @@ class KeptText {
 
 /** The last lines of a text that comes in pieces, without blank ones at its end. */
 interface Last {
-  /** Rows that have ended, and the one that has not. */
-  readonly take: (rows: string, open: string) => void
+  /** Rows that have ended, and the one that has not; and lines before them that are not here. */
+  readonly take: (rows: string, open: string, unshown: number) => void
   /** As many as wanted, and how many there are above them. */
   readonly lines: (most: number) => { readonly lines: ReadonlyArray<string>; readonly above: number }
 }
@@ -194,7 +195,8 @@ const makeLast = (): Last => {
     line
   ]
   return {
-    take: (rows, rest) => {
+    take: (rows, rest, unshown) => {
+      count += unshown
       let from = 0
       for (let end = rows.indexOf("\n"); end >= 0; end = rows.indexOf("\n", from)) {
         const row = (begun + rows.slice(from, end)).slice(0, widest)

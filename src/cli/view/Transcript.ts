@@ -250,7 +250,7 @@ export const make = ({ color, sign, ...options }: Options): Transcript => {
         )
       }
       case "ToolOutput":
-        return printed?.take(event.toolCallId, event.styled ?? event.text)
+        return printed?.take(event.toolCallId, event.styled ?? event.text, event.unshown)
       case "ToolCallStarted":
         // What the list says now is shown instead.
         if (event.tool === Todo.writer) return
