@@ -132,7 +132,6 @@ const wrapLine = (line: string, columns: number): ReadonlyArray<string> => {
   let row: Array<Token> = []
   let used = 0
   for (const token of tokens) {
-    let isBroken = false
     // What follows a space may still be too wide together with a letter of three columns.
     while (used + token.width > columns && row.length > 0) {
       const space = row.findLastIndex((entry) => entry.text === " ")
@@ -143,13 +142,13 @@ const wrapLine = (line: string, columns: number): ReadonlyArray<string> => {
       rows.push(breaks ? row.slice(0, space) : row)
       row = rest
       used = rest.reduce((sum, entry) => sum + entry.width, 0)
-      isBroken = true
     }
-    if (isBroken && token.text === " " && used === 0) continue
+    // A row that goes on begins with a word, however many blanks stand before it.
+    if (token.text === " " && used === 0 && rows.length > 0) continue
     row.push(token)
     used += token.width
   }
-  rows.push(row)
+  if (used > 0 || rows.length === 0) rows.push(row)
   let open = ""
   return rows.map((entries) => {
     const start = open

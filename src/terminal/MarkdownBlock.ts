@@ -73,12 +73,43 @@ export const table = (
     above
   })
 
+/** The ends of the last rows of a paragraph, the last one left out, in its source; the lowest first. Some are in no place of it. */
+export const rowEnds = (tokens: ReadonlyArray<Token>, look: Look, most: number): ReadonlyArray<number> => {
+  const drawn = StyledText.rows(inline(tokens, look), look.columns)
+  const ends: Array<number> = []
+  for (let last = drawn.length - 1; last > 0 && ends.length < most; last--) {
+    let left = letters(drawn.slice(0, last).join(""))
+    let at = 0
+    for (const token of tokens) {
+      const own = letters(inline([token], look).reduce((text, run) => text + run.text, ""))
+      if (left < own) {
+        const end = left === 0 ? 0 : token.type === "text" ? behind(token.raw, left) : undefined
+        if (end !== undefined) ends.push(at + end)
+        break
+      }
+      left -= own
+      at += token.raw.length
+    }
+  }
+  return ends
+}
+
 /** Whether an empty line follows what was written so. */
 export const isSpaced = (raw: string): boolean => /\n[^\S\n]*\n[^\S\n]*$/.test(raw)
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** What is no blank: breaks of rows take and give blanks only. */
+const letters = (text: string): number => text.replace(/\x1b\[[\d;]*m|\s/g, "").length
+
+/** The place behind so many letters of a text. */
+const behind = (text: string, count: number): number | undefined => {
+  let left = count
+  for (let at = 0; at < text.length; at++) if (!/\s/.test(text.charAt(at)) && --left === 0) return at + 1
+  return undefined
+}
 
 /** The lexer makes these only: others come from extensions, and there are none. The type knows both. */
 const known = (token: Token): MarkedToken => token as MarkedToken

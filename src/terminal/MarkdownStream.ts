@@ -187,7 +187,8 @@ export const make = (options: Options): MarkdownStream => {
         return cut
       }
     }
-    const above = raw.slice(0, cut)
+    const length = block.type === "paragraph" ? (rowEndIn(raw.slice(0, cut), columns) ?? cut) : cut
+    const above = raw.slice(0, length)
     const tokens = lex(above)
     for (const token of tokens) {
       put(draw(token, look(columns)), rows)
@@ -195,7 +196,23 @@ export const make = (options: Options): MarkdownStream => {
     }
     const opening = block.type === "list" ? unclosedIn(tokens, above) : undefined
     if (opening !== undefined) openFence(opening)
-    return cut
+    return length
+  }
+  /** Where the beginning of a paragraph can be cut so that nobody sees it: at the end of a row, and not in the midst of marks. */
+  const rowEndIn = (text: string, columns: number): number | undefined => {
+    const [whole, ...others] = lex(text)
+    if (whole?.type !== "paragraph" || others.length > 0) return undefined
+    const { tokens } = known(whole) as Tokens.Paragraph
+    const drawn = draw(whole, look(columns))
+    const ends = MarkdownBlock.rowEnds(tokens, look(columns), mostTried)
+    return ends
+      .map((end) => text.length - text.slice(end).trimStart().length)
+      .find((end) => {
+        const [first, ...rest] = lex(text.slice(0, end))
+        const [next] = lex(text.slice(end))
+        if (first === undefined || rest.length > 0 || next?.type !== "paragraph") return false
+        return [first, next].flatMap((token) => draw(token, look(columns))).join("\n") === drawn.join("\n")
+      })
   }
 
   return {
@@ -279,6 +296,9 @@ interface Fence {
 const helping = 2 * longestOpen
 
 const longestPeek = 2_048
+
+/** Rows at whose end a paragraph may be cut: where that is within a link or strong words, the one above is tried. */
+const mostTried = 8
 
 /** A fence at the beginning of a line, of whatever is open above it: indentation, marks, language. */
 const fenceAt = /^()(`{3,}|~{3,})((?<=`)[^`\n]*|(?<=~)[^\n]*)\n/m

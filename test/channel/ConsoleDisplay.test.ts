@@ -49,7 +49,23 @@ describe("wrap", () => {
     assert.deepStrictEqual(Display.wrap("one two three", 8), ["one two", "three"])
     assert.deepStrictEqual(Display.wrap("abcdefghijk", 4), ["abcd", "efgh", "ijk"])
     assert.deepStrictEqual(Display.wrap("      abcdefgh", 8), ["      ab", "cdefgh"])
+    assert.deepStrictEqual(Display.wrap("one  [m]ore  x", 4), ["one ", "[m]o", "re ", "x"])
   })
+
+  it.prop(
+    "begins no row that goes on with a blank, and ends with none that is empty",
+    [
+      FastCheck.array(FastCheck.constantFrom("a", "word", "漢", " ", "  ", "\x1b[31m", "\x1b[0m"), {
+        minLength: 1,
+        maxLength: 30
+      }),
+      FastCheck.integer({ min: 2, max: 12 })
+    ],
+    ([parts, columns]) => {
+      const [, ...others] = Display.wrap(parts.join(""), columns).map((row) => row.replace(/\x1b\[[\d;]*m/g, ""))
+      for (const row of others) assert.match(row, /^[^ ]/)
+    }
+  )
 
   it("lets each row be drawn alone in its colour", () => {
     const red = Display.style(true).red("one two three")

@@ -4,6 +4,7 @@ import { Lexer } from "marked"
 import { readFileSync } from "node:fs"
 import * as CodeColors from "../../src/terminal/CodeColors.js"
 import * as Display from "../../src/terminal/Display.js"
+import * as MarkdownBlock from "../../src/terminal/MarkdownBlock.js"
 import * as MarkdownStream from "../../src/terminal/MarkdownStream.js"
 import * as Runs from "../kit/Runs.js"
 
@@ -235,6 +236,31 @@ describe("Markdown that arrives in pieces", () => {
     const long = drawn(["```ts\n", "const x = 1\n".repeat(5_000)], { color: true })
     assert.include(long[0], "\x1b[35mconst")
     assert.strictEqual(long.at(-1), "  const x = 1")
+  })
+
+  it("breaks no row of a paragraph, however long, before its end", () => {
+    const paragraph = fc
+      .array(fc.tuple(word, fc.constantFrom(" ", " ", " ", "\n", " - ", " &amp; ", " 1. ")), {
+        minLength: 1_500,
+        maxLength: 2_500
+      })
+      .map((words) => `a${words.map(([text, end]) => text + end).join("")}z`)
+      // What would begin a list or another block is none in the midst of a row.
+      .map((text) => text.replace(/\n(?=- |1\. )/g, " ").replace(/\n +/g, "\n"))
+    fc.assert(
+      fc.property(
+        paragraph,
+        fc.array(fc.nat(), { maxLength: 200 }),
+        fc.constantFrom(23, 40, 80, 120),
+        (text, places, columns) => {
+          const [whole] = new Lexer().lex(text)
+          assert.strictEqual(whole?.type, "paragraph")
+          const rows = whole === undefined ? [] : MarkdownBlock.rows(whole, { columns, color: true })
+          assert.deepStrictEqual(drawn(cutAt(text, places), { columns, color: true }), rows)
+        }
+      ),
+      { numRuns: 10, endOnFailure: true }
+    )
   })
 
   it("shows what is open, and costs no more the more stands above", () => {
