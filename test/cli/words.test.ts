@@ -26,6 +26,8 @@ export const add = (a: number): number => a + 1
 
 Done.`
 
+const command = { tools: [{ name: "run_command", params: { command: "true" } }] }
+
 const chat = (steps: ReadonlyArray<unknown>, options: Pseudo.Options = {}) =>
   Effect.gen(function* () {
     const place = yield* Program.place
@@ -65,6 +67,38 @@ describe("what a model says, at a terminal", () => {
           assert.notMatch(plain.raw(), /\x1b\[\d*m/)
         })
       )
+    )
+
+  for (const [env, isColored] of [
+    [{}, false],
+    [{ CLICOLOR: "1" }, false],
+    [{ CLICOLOR_FORCE: "1" }, true],
+    [{ CLICOLOR_FORCE: "1", CLICOLOR: "0" }, true],
+    [{ CLICOLOR_FORCE: "0" }, false],
+    [{ FORCE_COLOR: "1" }, true],
+    [{ FORCE_COLOR: "true", TERM: "dumb" }, true],
+    [{ CLICOLOR_FORCE: "1", FORCE_COLOR: "0" }, false],
+    [{ CLICOLOR_FORCE: "1", FORCE_COLOR: "1", NO_COLOR: "1" }, false]
+  ] as const)
+    it.scopedLive(
+      `has ${isColored ? "" : "no "}colours in a pipe with ${JSON.stringify(env)}, and no model's own`,
+      () =>
+        Effect.gen(function* () {
+          const place = yield* Program.place
+          const model = yield* place.script(command, { text: "\x1b[31mred" })
+          const flags = ["--model", model, "--yolo"]
+          const run = yield* place.call(["run", ...flags, "go"], { env })
+          assert.strictEqual(run.stdout, "␛[31mred\n")
+          const [id = ""] = /ses_\S+/.exec((yield* place.call(["sessions"])).stdout) ?? []
+          for (const args of [["doctor"], ["profiles"], ["sessions", "replay", id]]) {
+            const { stdout } = yield* place.call(args, { env })
+            assert.strictEqual(/\x1b\[\d+m/.test(stdout), isColored, args[0])
+            assert.notInclude(stdout.replace(/\x1b\[\d*m/g, ""), "\x1b")
+          }
+          const { stdout } = yield* place.call(["chat", ...flags], { env, stdin: "go\n" })
+          assert.strictEqual(/\x1b\[1massent/.test(stdout), isColored)
+          assert.notInclude(stdout, "\x1b[31m")
+        })
     )
 
   it.live("is readable without colours, and as it came on a dumb terminal", () =>

@@ -39,14 +39,15 @@ export const run = ({ flags }: Arguments.Invocation) =>
         ? [broken("settings", loaded.left.message)]
         : [works("settings", placesOf(loaded.right)), ...(yield* ofSettings(flags, loaded.right))])
     ]
-    const style = Display.style(yield* Screen.wantsColor("stdout"))
+    const color = yield* Screen.wantsColor("stdout")
+    const style = Display.style(color)
     const marks = { works: style.green("✓"), off: style.dim("–"), broken: style.red("✗") }
     const width = Math.max(...findings.map(({ what }) => what.length))
     const lines = findings.map(
       ({ detail, state, what }) =>
         `${marks[state]} ${what.padEnd(width)}  ${Display.reveal(detail).replaceAll("\n", " ")}`
     )
-    yield* Output.say("stdout", `${lines.join("\n")}\n`)
+    yield* Output.say("stdout", `${lines.join("\n")}\n`, color)
     return findings.some(({ state }) => state === "broken") ? ExitCode.failed : ExitCode.completed
   })
 

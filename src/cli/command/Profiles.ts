@@ -45,8 +45,9 @@ interface View {
   readonly style: Display.Style
 }
 
+/** Of lines whose foreign text is spelled out: what colours they have are ours. */
 const say = (lines: ReadonlyArray<string>): Effect.Effect<void> =>
-  Output.write("stdout", lines.map((line) => `${line}\n`).join(""))
+  Output.write("stdout", lines.map((line) => `${line}\n`).join(""), true)
 
 const warn = (lines: ReadonlyArray<string>): Effect.Effect<void> =>
   Effect.forEach(lines, (line) => Output.notice(line), { discard: true })

@@ -357,7 +357,8 @@ const replay = (loaded: SessionStore.Loaded, pace: Replay.Options, json: boolean
   Effect.gen(function* () {
     const events = Replay.stream(loaded.entries, pace)
     if (json) return yield* Stream.runForEach(events, (event) => Output.writeJson("stdout", event))
-    const transcript = Transcript.make({ color: yield* Screen.wantsColor("stdout"), retold: true })
+    const color = yield* Screen.wantsColor("stdout")
+    const transcript = Transcript.make({ color, retold: true })
     const columns = Output.columns("stdout")
     let isLineOpen = false
     yield* Stream.runForEach(events, (event) => {
@@ -366,7 +367,7 @@ const replay = (loaded: SessionStore.Loaded, pace: Replay.Options, json: boolean
         isLineOpen = !piece.whole && !piece.text.endsWith("\n")
         return `${before}${piece.text}${piece.whole ? "\n" : ""}`
       })
-      return text.length === 0 ? Effect.void : Output.write("stdout", text.join(""))
+      return text.length === 0 ? Effect.void : Output.write("stdout", text.join(""), color)
     })
     if (isLineOpen) yield* Output.write("stdout", "\n")
   })

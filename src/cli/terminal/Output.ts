@@ -19,13 +19,15 @@ export type Name = StandardStream.Name
 
 /**
  * Completes when all of it is written. When the reader has gone away the text is dropped without an error. Any other
- * failed write, such as on a full disk, ends the program: a lost answer must not look like success.
+ * failed write, such as on a full disk, ends the program: a lost answer must not look like success. Colours pass to a terminal,
+ * and elsewhere where the text is `colored` because somebody wants that.
  */
-export const write = (to: Name, text: string): Effect.Effect<void> =>
-  send(to, () => TerminalText.printed(text, isTerminal(to)))
+export const write = (to: Name, text: string, colored = false): Effect.Effect<void> =>
+  send(to, () => TerminalText.printed(text, colored || isTerminal(to)))
 
 /** Whole lines of our own, which a terminal would break anywhere. */
-export const say = (to: Name, text: string): Effect.Effect<void> => write(to, Fitted.lines(text, columns(to)))
+export const say = (to: Name, text: string, colored = false): Effect.Effect<void> =>
+  write(to, Fitted.lines(text, columns(to)), colored)
 
 /** A sentence of the program's, beside what it was run for. */
 export const notice = (sentence: string): Effect.Effect<void> => say("stderr", `assent: ${sentence}\n`)

@@ -35,24 +35,23 @@ export interface Options {
 }
 
 /**
- * Colours unless `NO_COLOR` is set, `CLICOLOR` is 0, `FORCE_COLOR` is 0 or false, the terminal is dumb, or the output is
- * none (https://no-color.org, https://bixense.com/clicolors).
+ * Colours where the output is a terminal that is not dumb, unless `CLICOLOR` is 0. `FORCE_COLOR` or `CLICOLOR_FORCE` wants
+ * them everywhere, `FORCE_COLOR` is a no where it is 0 or false, and `NO_COLOR` always
+ * (https://no-color.org, https://bixense.com/clicolors).
  *
  * @since 0.1.0
  * @category operations
  */
 export const wantsColor = (output: Options["output"]): Effect.Effect<boolean> =>
   Effect.map(
-    Effect.forEach(["NO_COLOR", "CLICOLOR", "FORCE_COLOR", "TERM"], (name) =>
+    Effect.forEach(["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "FORCE_COLOR", "TERM"], (name) =>
       Effect.orElseSucceed(Config.string(name), () => "")
     ),
-    ([no, cli, forced = "", term]) =>
-      mayColor() &&
-      Output.isTerminal(output) &&
-      no === "" &&
-      cli !== "0" &&
-      !["0", "false"].includes(forced) &&
-      term !== "dumb"
+    ([no, cli, cliForced = "", forced = "", term]) => {
+      if (!mayColor() || no !== "" || ["0", "false"].includes(forced)) return false
+      if (forced !== "" || !["", "0"].includes(cliForced)) return true
+      return Output.isTerminal(output) && cli !== "0" && term !== "dumb"
+    }
   )
 
 /**
