@@ -145,10 +145,13 @@ const { raw } = String
 /** What is called a password in small letters. */
 const small = "[Pp]ass(?:w(?:or)?d|phrase)"
 
-/** What stands before a password: variables of a shell, options of programs, members of JSON and headers. */
+/**
+ * What stands before a password: variables of a shell, options of programs, parameters of addresses and headers; and members
+ * of JSON before what is made by a machine. In code `password: "…"` is mostly made up, and a model has to read it.
+ */
 const heads = {
-  equal: raw`(?:PASSWORD|PASSWD|PASSPHRASE|_PWD|SECRET|TOKEN|API_?KEY|(?:SECRET|ACCESS|PRIVATE)_KEY|${small})=|--(?:pass(?:word|wd)?|token|secret|api-key)[= ]|sshpass -p ?`,
-  member: raw`(?<!\.)(?:${small}|[Ss]ecret|(?:access|auth|refresh|api|id)_?[Tt]oken|(?:api|access|private|secret)_?[Kk]ey)\\*["']`,
+  equal: raw`(?:PASSWORD|PASSWD|PASSPHRASE|_PWD|SECRET|TOKEN|API_?KEY|(?:SECRET|ACCESS|PRIVATE)_KEY|(?<=[?&])${small})=|--(?:pass(?:word|wd)?|token|secret|api-key)[= ]|sshpass -p ?`,
+  member: raw`(?<!\.)(?:[Ss]ecret|(?:access|auth|refresh|api|id)_?[Tt]oken|(?:api|access|private|secret)_?[Kk]ey)\\*["']`,
   header: raw`[Aa]uthorization\\*["']?`
 }
 
@@ -161,7 +164,7 @@ const quoted = raw`(?:'\\''|(?!\2)(?:[^\\\n]|\\+[^\\\n]))`
 
 /** Behind a name in small letters, which may be an argument in code, only a word with a digit is a password. */
 const passwords = new RegExp(
-  raw`(${heads.equal}|${heads.member}\s?:\s?(?=\\*["'])|(?<=\s)-p(?=["'])|${heads.header}[:=] ?\\*["']?(?:[Bb]asic|[Tt]oken) )${noPassword}(?:(\\*["'])${noPassword}${quoted}{3,4000}(?=\2)|(?:(?<=[A-Z]=|-p ?|[Bb]asic |[^-]token |Token )|(?<=[a-z][= ])(?=${letter}*\d))${letter}{3,4000}(?!${letter}|[(\[]))`,
+  raw`(${heads.equal}|${heads.member}\s?:\s?(?=\\*["'](?=[^"'\n]*\d)[^"'\n]{12})|(?<=\s)-p(?=["'])|${heads.header}[:=] ?\\*["']?(?:[Bb]asic|[Tt]oken) )${noPassword}(?:(\\*["'])${noPassword}${quoted}{3,4000}(?=\2)|(?:(?<=[A-Z]=|-p ?|[Bb]asic |[^-]token |Token )|(?<=[a-z][= ])(?=${letter}*\d))${letter}{3,4000}(?!${letter}|[(\[]))`,
   "g"
 )
 

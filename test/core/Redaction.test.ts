@@ -55,7 +55,6 @@ const open = [
 ]
 /** Texts with a password: what stands before it, the password, and what stands behind it. */
 const passwords: ReadonlyArray<readonly [before: string, password: string, after: string]> = [
-  ['password="', "it's", '"'],
   ["PGPASSWORD='", "a b", "' psql"],
   ["PGPASSWORD='", "a'\\''b c", "' psql"],
   ['MYSQL_PWD="', 'say \\"it\\" $loud', '" mysql'],
@@ -68,10 +67,9 @@ const passwords: ReadonlyArray<readonly [before: string, password: string, after
   ["login --password ", "hunter3", " --user me"],
   ["login --token '", "the token", "'"],
   ["login --api-key=", "abc123", ""],
-  ['{"password":"', 'a\\"b', '"}'],
-  ['{"client_secret": "', "abc-def", '", "port": 1}'],
-  ['{\\"password\\":\\"', 'a\\\\\\"b', '\\"}'],
-  ["{'accessKey': '", "AbCdEf", "'}"],
+  ['{"client_secret": "', "abc-def-0123-x", '", "port": 1}'],
+  ['{\\"access_token\\":\\"', "a1b2c3d4e5f6g7", '\\"}'],
+  ["{'accessKey': '", "AbCdEf012345", "'}"],
   ["/login?password=", "hunter3", "&next=x"],
   ["Authorization: Basic ", "dXNlcjpwYXNz", ""],
   ['{"authorization":"Basic ', "dXNlcjpwYXNz", '"}'],
@@ -88,6 +86,8 @@ const about = [
   "login(user, password=password, token=args.token)",
   "password=getpass(1), secret=os.environ[1]",
   'const password = "";',
+  'login({ user: "ada", password: "hunter3" }); connect(password="it\'s 1")',
+  '{"username":"ada","password":"correct-horse-1","apiKey":"test-key"}',
   "args.push('--password=' + word + '&x', \"password=\"+e+\"&\")",
   '{"password":"<password>","token":"${TOKEN}","secret":"xxxx","apiKey":"your-key"}',
   '"Auth.Password": "declines"',
