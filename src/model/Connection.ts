@@ -102,12 +102,7 @@ export const make = (
 ): Effect.Effect<Model.Service, WebAddress.WebAddressRefused, HttpClient.HttpClient> =>
   Effect.gen(function* () {
     const base = yield* WebAddress.parse(options.baseUrl)
-    const http = yield* HttpClient.HttpClient
-    // No spans and no trace headers: vendors must not get them, and a span would record the headers.
-    const client = http.pipe(
-      HttpClient.withTracerPropagation(false),
-      HttpClient.withTracerDisabledWhen(() => true)
-    )
+    const client = untraced(yield* HttpClient.HttpClient)
     const source: ProviderError.Source = {
       model: options.id,
       redactor: options.redactor ?? redactorOf(options),
@@ -138,6 +133,23 @@ export const make = (
           })
         )
     }
+  })
+
+/** No spans and no trace headers: vendors must not get them, and a span would record the headers. */
+export const untraced = (client: HttpClient.HttpClient): HttpClient.HttpClient =>
+  client.pipe(
+    HttpClient.withTracerPropagation(false),
+    HttpClient.withTracerDisabledWhen(() => true)
+  )
+
+/**
+ * A redirect would carry the key to another server. Among the platform's clients only the one over `fetch` follows
+ * redirects.
+ */
+export const unredirected = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.mapInputContext(effect, (context: Context.Context<R>) => {
+    const init = Option.getOrUndefined(Context.getOption(context, FetchHttpClient.RequestInit))
+    return Context.add(context, FetchHttpClient.RequestInit, { ...init, redirect: "manual" })
   })
 
 /** The most tokens of the reply to this request, if there is a limit. */
@@ -195,14 +207,6 @@ const addressOf = (base: URL, path: string): string => {
   url.hash = ""
   return url.href
 }
-
-// A redirect would carry the key to another server. Among the platform's clients only the one over `fetch` follows
-// redirects.
-const unredirected = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  Effect.mapInputContext(effect, (context: Context.Context<R>) => {
-    const init = Option.getOrUndefined(Context.getOption(context, FetchHttpClient.RequestInit))
-    return Context.add(context, FetchHttpClient.RequestInit, { ...init, redirect: "manual" })
-  })
 
 const parts = (
   response: HttpClientResponse.HttpClientResponse,

@@ -209,7 +209,7 @@ const formats: {
   openai: () => import("./OpenAiResponses.js"),
   google: () => import("./Gemini.js"),
   openrouter: () => import("./ChatCompletions.js"),
-  ollama: () => import("./ChatCompletions.js"),
+  ollama: () => import("./OllamaModel.js"),
   "openai-compatible": () => import("./ChatCompletions.js")
 }
 

@@ -43,8 +43,8 @@ export interface Service {
   readonly close: () => void
 }
 
-/** The context window of a model that does not name one. */
-const defaultWindow = 128_000
+/** The context window of a model that does not name one. Tokens. */
+export const defaultWindow = 128_000
 
 /** Attempts at one model call that a provider finds too long, after the first. */
 export const maxRecoveries = 2

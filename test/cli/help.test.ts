@@ -114,6 +114,17 @@ describe("doctor", () => {
         )
         assert.match(yield* look("openai/gpt-5"), /^0 ✓ model +openai\/gpt-5$/)
         assert.strictEqual(server.count(), 4)
+        const context = (...flags: ReadonlyArray<string>) =>
+          Effect.map(
+            place.call(["doctor", ...flags], { env: { ANTHROPIC_API_KEY: "key", OPENROUTER_API_KEY: "key" } }),
+            ({ stdout }) => /^. context +(.*)$/m.exec(stdout)?.[0]
+          )
+        assert.match((yield* context("--model", "anthropic/claude-sonnet-4-5")) ?? "", /^✓ context +200,000 tokens$/)
+        const any = yield* context("--model", "openrouter/any/one")
+        assert.match(any ?? "", /^– context +not known, 128,000 tokens are assumed; "models" in config\.json names it$/)
+        assert.isUndefined(yield* context())
+        yield* place.write("config/config.json", { models: { "openrouter/any/one": { context_window: 32_000 } } })
+        assert.match((yield* context("--model", "openrouter/any/one")) ?? "", /^✓ context +32,000 tokens$/)
       })
     )
   )

@@ -6,7 +6,9 @@ import * as Redacted from "effect/Redacted"
 import { accessSync, constants, existsSync, statfsSync } from "node:fs"
 import { dirname } from "node:path"
 import * as Display from "../../terminal/Display.js"
+import type * as Model from "../../model/Model.js"
 import { providers } from "../../model/ProviderName.js"
+import * as Compaction from "../../turn/Compaction.js"
 import type * as Arguments from "../config/Arguments.js"
 import * as Trust from "../../local/Trust.js"
 import * as ModelList from "../config/ModelList.js"
@@ -16,6 +18,7 @@ import * as ExitCode from "../ExitCode.js"
 import * as Launch from "../Launch.js"
 import * as Output from "../terminal/Output.js"
 import * as Screen from "../terminal/Screen.js"
+import * as CallEnd from "../view/CallEnd.js"
 import * as Version from "../Version.js"
 
 /** One thing that was looked at. */
@@ -81,6 +84,7 @@ const ofSettings = (flags: Arguments.Flags, settings: Settings.Settings) =>
         onLeft: ({ message }) => Effect.succeed(broken("model", message)),
         onRight: ({ id }) => modelOf(settings, id)
       }),
+      ...Either.match(model, { onLeft: () => [], onRight: contextOf }),
       ...Either.match(profiles, {
         onLeft: () => Arr.fromNullable(Launch.unmetOf(settings, settings.model)),
         onRight: (known) => Launch.unmet(settings, known)
@@ -120,6 +124,16 @@ const modelOf = (settings: Settings.Settings, id: string): Effect.Effect<Finding
       })
 
 const shownModels = 5
+
+/** How much a language model takes in. */
+const contextOf = ({ contextWindow, id }: Model.Service): ReadonlyArray<Finding> => {
+  if (contextWindow !== undefined) return [works("context", CallEnd.count(contextWindow, "token"))]
+  if (id.startsWith("ollama/"))
+    return [off("context", "Ollama tells it with the first reply; OLLAMA_CONTEXT_LENGTH sets it there")]
+  const isUnknown = id.includes("/") && !id.startsWith("offline") && !id.startsWith("script:")
+  const assumed = CallEnd.count(Compaction.defaultWindow, "token")
+  return isUnknown ? [off("context", `not known, ${assumed} are assumed; "models" in config.json names it`)] : []
+}
 
 /** Which providers have a key; never what it is. */
 const keysOf = ({ keys }: Settings.Settings): Finding => {
