@@ -123,7 +123,10 @@ export const make = (size: { readonly columns: number; readonly rows: number }):
     },
     unfinished: () => tail > 0,
     resize: (newColumns, newRows, wanted) => {
-      // A narrower terminal breaks our rows into several; a wider one joins none, because we end each row.
+      // A narrower terminal breaks our rows into several; a wider one joins none, because we end each row. It has done so
+      // before we hear of it, and counts empty rows below the cursor, as tmux does, among those that need room: the first of
+      // our rows may have scrolled off by then. Those are in the scrollback for good, as with everybody who draws below
+      // what scrolls; the way up ends at the first row of the screen, and nothing of the output is erased.
       const broken = (text: string) => Math.max(1, Math.ceil(Display.width(text) / newColumns))
       const above = drawn.slice(0, cursor.row).reduce((sum, row) => sum + broken(row), 0)
       const top = above + Math.floor(cursor.column / newColumns)
