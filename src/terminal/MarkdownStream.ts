@@ -58,7 +58,12 @@ export const make = (options: Options): MarkdownStream => {
   const links: Lexer["tokens"]["links"] = {}
   let picture: { readonly columns: number; readonly rows: ReadonlyArray<string> } | undefined
 
-  const look = (columns: number): MarkdownBlock.Look => ({ ...options, columns: Math.max(1, columns) })
+  /** The last one, which all blocks share until the width is another. */
+  let looked: MarkdownBlock.Look = { ...options, columns: 1 }
+  const look = (columns: number): MarkdownBlock.Look => {
+    if (looked.columns !== columns) looked = { ...options, columns: Math.max(1, columns) }
+    return looked
+  }
   const draw = (token: Token, look: MarkdownBlock.Look): ReadonlyArray<string> => {
     const block = known(token)
     try {

@@ -286,6 +286,15 @@ export const plans = (quick: boolean): ReadonlyArray<Plan> => {
     },
     {
       ...base,
+      workload: "markdown",
+      systems: ["ours"],
+      rows: [
+        { title: "a megabyte of mixed Markdown, drawn", figure: "ms", unit: "ms", scale: "time" },
+        { title: "… beside its parser and highlighter alone", figure: "times", unit: "×", must: 2, scale: "none" }
+      ]
+    },
+    {
+      ...base,
       workload: "match",
       systems: ["ours", "limit"],
       rows: [

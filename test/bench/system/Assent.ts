@@ -26,6 +26,7 @@ import * as Workload from "../Workload.js"
 import * as Durable from "./Durable.js"
 import * as Children from "./Children.js"
 import { approving, completes, expected, follow, mock, nobody, owned, reset, runtime, streaming } from "./AssentKit.js"
+import * as Drawing from "./Drawing.js"
 import * as Judgement from "./Judgement.js"
 import * as Messages from "./Messages.js"
 import * as ShortLives from "./ShortLives.js"
@@ -434,6 +435,7 @@ export const workloads: Workload.Workloads = {
   "blocked-10000": blocked(10_000),
   "children-1000": Children.blocked(1_000),
   "long-command": Judgement.longest,
+  markdown: Drawing.markdown,
   match,
   "match-channel": matchChannel,
   events,
