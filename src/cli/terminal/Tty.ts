@@ -48,7 +48,11 @@ export const isForeground = (): boolean => {
 export const isOne = (descriptor: number): boolean => isatty(descriptor)
 
 /** Whether this reads a terminal that is the shell's at this moment, or another job's. */
-export const isBehindShell = (): boolean => isatty(0) && !isForeground() && groups()?.foreground !== nobody
+export const isBehindShell = (): boolean => {
+  // A terminal whose shell has died is nobody's.
+  const isHeld = Number(groups()?.foreground ?? 0) > 0
+  return isatty(0) && isHeld && !isForeground()
+}
 
 /** Whether a shell runs this as one of its jobs, and has the terminal whenever we are stopped. True where that cannot be told. */
 export const isJob = (): boolean => {
@@ -59,9 +63,6 @@ export const isJob = (): boolean => {
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
-
-/** In place of a group: the terminal is nobody's, as when the shell has ended before its window. */
-const nobody = "-1"
 
 const groups = () => {
   try {
