@@ -87,6 +87,31 @@ describe("going on with a session", () => {
     )
   )
 
+  it.live("tells what was said in the midst of a turn before what was answered to it", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const place = yield* Program.place
+        const waiting = "touch started; until [ -e go ]; do sleep 0.05; done"
+        const script = yield* place.script(
+          { tools: [{ name: "run_command", params: { command: waiting } }] },
+          { text: "Both of it." }
+        )
+        const first = yield* Pseudo.start(place, ["chat", "--yolo", "--model", script])
+        yield* first.sees((text) => text.includes("/help"))
+        yield* first.type("begin\r")
+        yield* place.appears("workspace/started")
+        yield* first.type("and this\r")
+        yield* first.sees((text) => text.includes("from you: and this"))
+        yield* place.write("workspace/go", "")
+        yield* first.sees((text) => text.includes("Both of it.") && text.endsWith("\n>"))
+        yield* first.type("\x04")
+        assert.strictEqual(yield* first.exit, 0)
+        const screen = yield* Pseudo.start(place, ["chat", "--continue", "--yolo"])
+        yield* screen.sees((text) => text.includes("> begin\n  ↳ from you: and this\nBoth of it.\n"))
+      })
+    )
+  )
+
   it.live("lists as many as there is room for, the last one first, and goes to the others by arrows and letters", () =>
     Effect.scoped(
       Effect.gen(function* () {

@@ -3,6 +3,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type { DialogClosed, Service as Screen } from "../../channel/ConsoleScreen.js"
+import type { AgentEvent } from "../../event/AgentEvent.js"
 import * as Replay from "../../journal/Replay.js"
 import * as SessionFork from "../../journal/SessionFork.js"
 import type { Loaded, Page, Place } from "../../journal/SessionStore.js"
@@ -124,16 +125,29 @@ export const tellPast = (
     const style = Display.style(color)
     const last = turns.slice(-shownTurns)
     const before = turns.length - last.length
-    const lines = last.flatMap(({ ended, first, words }, index) => [
-      ...Display.wrap(Display.sanitize(`> ${cut(words, 8, signs)}`), columns).map(style.bold),
-      ...(ended === undefined
-        ? [
-            ...soFar(loaded, [first, last[index + 1]?.first ?? Infinity], { columns, color, drawing, signs }),
-            style.dim(signs.edge("this turn has no end yet"))
-          ]
-        : answerOf(ended.end, draw, signs)),
-      ""
-    ])
+    const lines = last.flatMap(({ ended, first, words }, index) => {
+      const end = last[index + 1]?.first ?? Infinity
+      const isHeard = loaded.entries.some(({ entry, seq }) => entry._tag === "MessageTaken" && seq > first && seq < end)
+      const rows =
+        ended === undefined || isHeard
+          ? soFar(loaded, [first, end], {
+              columns,
+              color,
+              drawing,
+              signs,
+              // An answer is to what was said last.
+              isTold: ({ _tag }) => ended === undefined || _tag === "UserInterjected"
+            })
+          : []
+      return [
+        ...Display.wrap(Display.sanitize(`> ${cut(words, 8, signs)}`), columns).map(style.bold),
+        ...rows,
+        ...(ended === undefined
+          ? [style.dim(signs.edge("this turn has no end yet"))]
+          : answerOf(ended.end, draw, signs)),
+        ""
+      ]
+    })
     if (before > 0)
       lines.unshift(style.dim(`${signs.more}${before} ${before === 1 ? "turn" : "turns"} before: /rewind lists them`))
     yield* screen.printLine(lines.slice(0, -1).join("\n"))
@@ -191,6 +205,7 @@ const soFar = (
     readonly color: boolean
     readonly drawing: Transcript.Drawing | undefined
     readonly signs: Signs.Signs
+    readonly isTold: (event: AgentEvent) => boolean
   }
 ): ReadonlyArray<string> => {
   const transcript = Transcript.make({ color: options.color, signs: options.signs, isPastTold: true })
@@ -201,7 +216,7 @@ const soFar = (
   for (const written of entries) {
     if (written.seq >= end) break
     for (const event of teller(written)) {
-      if (written.seq >= first) pieces.push(...transcript.show(event, columns))
+      if (written.seq >= first && options.isTold(event)) pieces.push(...transcript.show(event, columns))
       else transcript.outline.apply(event)
     }
   }
