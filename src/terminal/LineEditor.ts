@@ -81,8 +81,7 @@ export const shown = ({ folds, text }: LineEditor): string =>
 // -----------------------------------------------------------------------------------------------------------------
 
 /** Replaces the whole text; the cursor goes to its end. A long text is folded. */
-export const setText = (editor: LineEditor, text: string): LineEditor =>
-  paste({ ...editor, text: "", folds: noFolds, cursor: 0 }, text)
+export const setText = (editor: LineEditor, text: string): LineEditor => paste({ ...editor, text: "", cursor: 0 }, text)
 
 /** Types `text` at the cursor. Control characters other than newline and tab do not get in. */
 export const insert = (editor: LineEditor, text: string): LineEditor => put(editor, cleaned(text))
@@ -355,7 +354,8 @@ const controlKeys: ReadonlyMap<string, Action> = new Map([
   ["k", cut(lineEnd)],
   ["u", cut(lineStart)],
   ["w", cut(previousBlank)],
-  ["y", (editor) => insert(editor, editor.cut)]
+  // It was in the editor before, with its folds.
+  ["y", (editor) => put(editor, editor.cut)]
 ])
 
 const metaKeys: ReadonlyMap<string, Action> = new Map([

@@ -149,6 +149,25 @@ describe("the editor", () => {
   })
 
   it.prop(
+    "puts back all that was cut or cleared, also long pastes, and also behind a text that was set meanwhile",
+    [
+      FastCheck.array(FastCheck.constantFrom("a b", "\n", "x\n".repeat(30), "long ".repeat(500)), { maxLength: 5 }),
+      FastCheck.array(FastCheck.constantFrom(key("left"), key("up"), key("home"), meta("b")), { maxLength: 6 }),
+      FastCheck.constantFrom(ctrl("u"), ctrl("k"), ctrl("w"), meta("d"), meta("backspace"))
+    ],
+    ([pieces, moves, cut]) => {
+      const pasted = pieces.reduce((editor, piece) => LineEditor.paste(editor, piece), LineEditor.make())
+      const before = typed(pasted, ...moves)
+      const after = typed(before, cut)
+      if (after.text === before.text) return
+      assert.strictEqual(LineEditor.whole(typed(after, ctrl("y"))), LineEditor.whole(before))
+      assert.strictEqual(LineEditor.whole(typed(LineEditor.clear(before), ctrl("y"))), LineEditor.whole(before))
+      const other = LineEditor.setText(LineEditor.clear(before), "another: ")
+      assert.strictEqual(LineEditor.whole(typed(other, ctrl("y"))), `another: ${LineEditor.whole(before)}`)
+    }
+  )
+
+  it.prop(
     "keeps its cursor inside the text and its rows inside the terminal, whatever is typed",
     [
       FastCheck.array(
