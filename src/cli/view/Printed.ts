@@ -20,7 +20,7 @@ export interface Printed {
   readonly end: (id: ToolCallId, columns: number, hasFailed: boolean) => ReadonlyArray<string>
   /** The last lines of the calls that run. */
   readonly live: (columns: number, rows: number) => ReadonlyArray<string>
-  /** All that the last call printed which printed anything. */
+  /** All that a call printed which printed anything: of those the one that began or ended last. */
   readonly whole: () => Text | undefined
 }
 
@@ -32,7 +32,7 @@ export const make = (options: {
 }): Printed => {
   const { more } = options.signs ?? Signs.drawn
   const dim = options.color ? StyledText.weights.dim : 0
-  /** Oldest first. */
+  /** In the order in which they began, or ended if they have. */
   const calls = new Map<ToolCallId, Call>()
   const rowOf = (text: string, columns: number, { isOwn }: Pick<Call, "isOwn">, weight = isOwn ? 0 : dim): string =>
     StyledText.cut(
@@ -78,7 +78,9 @@ export const make = (options: {
       const call = calls.get(id)
       if (call === undefined) return []
       call.runs = false
-      if (call.text.isEmpty) calls.delete(id)
+      // What it printed stands on the screen as the last of all now.
+      calls.delete(id)
+      if (!call.text.isEmpty) calls.set(id, call)
       if (!call.isShown) return []
       const isLong = hasFailed || call.isOwn
       const { above, lines } = call.last.lines(isLong ? longTail : tail)

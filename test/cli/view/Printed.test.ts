@@ -40,6 +40,27 @@ describe("Printed", () => {
     }
   })
 
+  it("has as the whole that of the call whose end was shown last, or that has begun since", () => {
+    const printed = Printed.make({ color: false, opens: true })
+    const begin = (name: string) => {
+      const call = ToolCallId.make(name)
+      printed.begin(call, name, true)
+      printed.take(call, `${name}\n`)
+      return () => printed.end(call, 80, false)
+    }
+    const [one, two] = [begin("one"), begin("two")]
+    two()
+    one()
+    assert.strictEqual(printed.whole()?.title, "one")
+    const three = begin("three")
+    assert.strictEqual(printed.whole()?.title, "three")
+    three()
+    // One that printed nothing has nothing to be opened.
+    printed.begin(id, "silent", true)
+    printed.end(id, 80, false)
+    assert.strictEqual(printed.whole()?.title, "three")
+  })
+
   it("keeps the beginning and the end of very much, and says what is missing between", () => {
     const printed = Printed.make({ color: false, opens: true })
     printed.begin(id, "run_command x", true)
