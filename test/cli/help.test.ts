@@ -24,6 +24,9 @@ describe("help", () => {
           assert.include(one.stdout, "For example:")
         }
         assert.notInclude((yield* place.call(["help", "run"])).stdout, "--speed")
+        // The list of a command's flags says by itself that it takes them.
+        const owned = new RegExp(`^ +(?:-\\w, )?--\\S+.*  (?:${commands.join("|")})[,:]`, "m")
+        for (const command of commands) assert.notMatch((yield* place.call(["help", command])).stdout, owned)
       })
     )
   )

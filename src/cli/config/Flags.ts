@@ -108,13 +108,13 @@ export const table: { readonly [Name in keyof Required<Flags>]: FlagRow } = {
     multiple: true,
     short: "i",
     value: "FILE",
-    help: "run, chat: an image (PNG, JPEG, GIF, WebP) that goes with the task or the first words; may be given again"
+    help: "an image (PNG, JPEG, GIF, WebP) that goes with the task or the first words; may be given again"
   },
   file: {
     type: "string",
     multiple: true,
     value: "FILE",
-    help: "run, chat: a PDF, a text or another file that goes with them; may be given again"
+    help: "a PDF, a text or another file that goes with them; may be given again"
   },
   workspace: { type: "string", value: "DIR", help: "where the agent works; the current directory by default" },
   sandbox: {
@@ -171,7 +171,7 @@ export const table: { readonly [Name in keyof Required<Flags>]: FlagRow } = {
   after: { type: "string", value: "SESSION", help: "sessions list: those that were used before this one" },
   all: { type: "boolean", help: "sessions list: those of all workspaces" },
   json: { type: "boolean", help: "JSON lines on standard output: the events of a run, what sessions tells" },
-  jsonl: { type: "boolean", help: "run: as --json, and commands as JSON lines on standard input" },
+  jsonl: { type: "boolean", help: "as --json, and commands as JSON lines on standard input" },
   key: { type: "string", value: "FILE", help: "write and verify the audit with the key in this file" },
   speed: {
     type: "string",
