@@ -118,7 +118,10 @@ export interface Service {
 
 /** A session of a tree. It takes no turn before {@link Service.start}. */
 export const make = (shared: TurnContext.Shared, own: Own, { clock, ids, scope }: Surroundings): Service => {
-  const resumption = own.restored === undefined ? undefined : RequestResumption.make(own.restored)
+  const resumption =
+    own.restored === undefined
+      ? undefined
+      : RequestResumption.make(own.restored, shared.redactor, (requests) => own.journal?.dropped(requests))
   return new Session(shared, own, clock, { ids, resumption }, scope)
 }
 

@@ -21,12 +21,6 @@ export const directory = (path: string | undefined, workspace?: string): Directo
   workspace
 })
 
-/** The directory that `target` leads to from `directory`. */
-export const from = ({ path, workspace }: Directory, target: string): Directory =>
-  directory(target.startsWith("/") || path === "" ? target : `${path}/${target}`, workspace)
-
-export const same = (a: Directory, b: Directory): boolean => a.path === b.path
-
 export const isWorkspace = ({ path }: Directory): boolean => path === ""
 
 /** The shortest text for a path. */

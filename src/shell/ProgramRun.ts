@@ -110,7 +110,11 @@ const staysIn = ({ assignments, dynamic, words }: SimpleCommand, cwd: Location.D
   assignments.length === 0 &&
   /^(?:\.|\/)/.test(words[1] ?? "") &&
   !/[*?[]/.test(words[1] ?? "") &&
-  Location.same(Location.from(cwd, words[1] ?? ""), cwd)
+  placeFrom(cwd, words[1] ?? "") === cwd.path
+
+/** The directory that a path leads to. */
+const placeFrom = ({ path, workspace }: Location.Directory, target: string): string =>
+  Location.normal(target.startsWith("/") || path === "" ? target : `${path}/${target}`, workspace)
 
 const changers: ReadonlySet<string> = new Set(
   [

@@ -63,6 +63,33 @@ describe.concurrent("a session that nobody runs", () => {
     })
   )
 
+  it.scopedLive("is asked again about a file that is another by now, and an answer counts for what was shown", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      yield* at.write("workspace/f", "old\n")
+      const write = { name: "write_file", id: "w", params: { path: "f", content: "new\n" } }
+      const model = yield* at.script({ tools: [write] }, { text: "Written." })
+      assert.strictEqual((yield* at.call(["run", "--model", model, "go"])).code, 3)
+      const id = yield* sessionOf(at)
+      const requestOf = Effect.map(open(at, id), (requests) => {
+        assert.strictEqual(requests.size, 1)
+        return [...requests.values()][0] ?? ""
+      })
+      const first = yield* requestOf
+      yield* answer(at, id, first, "y")
+      yield* at.write("workspace/f", "of somebody else\n")
+      assert.strictEqual((yield* at.call(["run", "--resume", id])).code, 3)
+      assert.strictEqual(yield* at.read("workspace/f"), "of somebody else\n")
+      const second = yield* requestOf
+      assert.notStrictEqual(second, first)
+      assert.include((yield* at.call(["sessions", "answer", id, first, "y"])).stderr, "was settled before (cancelled)")
+      assert.include((yield* at.call(["sessions", "answer", id, second])).stdout, "-of somebody else")
+      yield* answer(at, id, second, "y")
+      assert.strictEqual((yield* at.call(["run", "--resume", id])).code, 0)
+      assert.strictEqual(yield* at.read("workspace/f"), "new\n")
+    })
+  )
+
   it.scopedLive("is killed with questions of its own and of a child's open, and hears an answer to each", () =>
     Effect.gen(function* () {
       const at = yield* Program.place
