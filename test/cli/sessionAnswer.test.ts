@@ -31,7 +31,10 @@ const answer = (at: Program.Place, ...words: ReadonlyArray<string>) =>
   )
 
 const sessionOf = (at: Program.Place) =>
-  Effect.map(at.call(["sessions", "list", "--json"]), ({ stdout }): string => JSON.parse(stdout).rootSessionId)
+  Effect.map(
+    at.call(["sessions", "list", "--json"]),
+    ({ stdout }): string => JSON.parse(stdout.split("\n")[0] ?? "").rootSessionId
+  )
 
 describe.concurrent("a session that nobody runs", () => {
   it.scopedLive("halts, is answered, and does what was allowed once", () =>
@@ -87,6 +90,28 @@ describe.concurrent("a session that nobody runs", () => {
       yield* answer(at, id, second, "y")
       assert.strictEqual((yield* at.call(["run", "--resume", id])).code, 0)
       assert.strictEqual(yield* at.read("workspace/f"), "new\n")
+    })
+  )
+
+  it.scopedLive("runs what has a word that stands for a key, and says of a call with a key that it is lost", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      const key = "sk-abcdefghijklmnop1234"
+      const model = yield* at.script({ tools: [run("one", "echo none > f")] }, { text: "Done." })
+      assert.strictEqual((yield* at.call(["run", "--model", model, "go"], { env: { OPENAI_API_KEY: "none" } })).code, 3)
+      const id = yield* sessionOf(at)
+      const [[what = "", request = ""] = []] = yield* open(at, id)
+      assert.include(what, "echo none > f")
+      assert.notInclude(yield* answer(at, id, request, "y"), "secret")
+      assert.strictEqual((yield* at.call(["run", "--resume", id])).code, 0)
+      assert.strictEqual(yield* at.read("workspace/f"), "none\n")
+      const other = yield* at.script({ tools: [run("two", `echo ${key} > g`)] }, { text: "Done." })
+      assert.strictEqual((yield* at.call(["run", "--model", other, "go"])).code, 3)
+      const next = yield* sessionOf(at)
+      const [[, lost = ""] = []] = yield* open(at, next)
+      assert.include(yield* answer(at, next, lost, "y"), "its call holds a secret, which is not kept")
+      assert.strictEqual((yield* at.call(["run", "--resume", next])).code, 0)
+      assert.isFalse(yield* at.exists("workspace/g"))
     })
   )
 

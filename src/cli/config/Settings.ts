@@ -220,9 +220,9 @@ export const secretNames = (): ReadonlyArray<string> => [
   "ASSENT_STORE"
 ]
 
-/** What is masked in all that is told. */
+/** What is masked in all that is told; no word in the place of a key, as local servers want one: `none`, `lm-studio`. */
 export const secretsOf = ({ keys, store }: Settings): ReadonlyArray<Redacted.Redacted | string> => [
-  ...Object.values(keys),
+  ...Object.values(keys).filter((key) => !/^[a-z][a-z_-]{0,18}$/i.test(Redacted.value(key))),
   ...Arr.fromNullable(store && StoreAddress.passwordIn(Redacted.value(store)))
 ]
 

@@ -78,7 +78,11 @@ export const run = (
     yield* Output.notice(
       `the answer is kept, and counts when the session goes on${left === 0 ? "" : `; ${left} more wait for one`}: ${options.resumeCommand}`
     )
-    if (Redaction.shapesOnly.value(encoded) !== encoded)
+    if (isLost(loaded, wanted.request))
+      yield* Output.notice(
+        "its call holds a secret, which is not kept: it does not run then, and its model is told to propose it again."
+      )
+    else if (Redaction.shapesOnly.value(encoded) !== encoded)
       yield* Output.notice(
         "it holds what looks like a secret, which can be read in the store until then; it is forgotten when it was used."
       )
@@ -144,6 +148,15 @@ const notOpen = (
   }
   return `This session has no open request ${visible(requestId)}. ${others}`
 }
+
+/** Whether the journal has the call that is asked about with its secrets masked only. */
+const isLost = ({ entries }: SessionStore.Loaded, { interaction }: InteractionRequest.InteractionRequest): boolean =>
+  interaction._tag === "Approve" &&
+  entries.some(
+    ({ entry }) =>
+      entry._tag === "CallsProposed" &&
+      entry.calls.some(({ id, params }) => id === interaction.toolCallId && Redaction.isMasked(params))
+  )
 
 /** Words beside a decision are not needed as they are. What was decided is: it runs so. */
 const masked = (encoded: unknown): unknown =>
