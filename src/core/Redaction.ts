@@ -156,7 +156,7 @@ const heads = {
 }
 
 /** What is written in the place of a password, or is a word of code. */
-const noPassword = raw`(?!\$(?:[A-Z_]+\b|[({])|<[^>\n"']*>|\{[^}\n"']*\}|%\w+%|%s|[xX*.]{3}|[Yy]our|YOUR|[Ee]nter|process\.|[\s+,)\]};]|(?:change_?me|auth(?:entic|oriz)ation|[Pp]assword|PASSWORD|secret|string|null|[Nn]one|undefined|true|false)(?![\w-]))`
+const noPassword = raw`(?!\$(?:[A-Z_]+\b|[({])|<[^>\n"']*>|\{[^}\n"']*\}|%\w+%?|[xX*.]{3}|[Yy]our|[Ee]nter|[\s+,)\]};]|(?:change_?me|auth(?:entic|oriz)ation|[Pp]assword|PASSWORD|secret|string|null|none|true|false)(?![\w-]))`
 /** Of a word without quotes. */
 const letter = raw`(?:\\.|[^\s\\'"\x60;&|<>(){}$,[\]])`
 /** Within the quotes of the second group, at any depth: one that is escaped belongs to it. */

@@ -65,7 +65,7 @@ export interface SendOptions {
   readonly target?: string | undefined
   /**
    * Becomes the message's id. Only the first words under an id are taken, also across a resume; others fail as
-   * `MessageAlreadyTaken`.
+   * `MessageAlreadyTaken`. It is told and written as it is: no secret belongs into it.
    */
   readonly id?: string | undefined
 }

@@ -164,7 +164,9 @@ export class ReplyCollector {
         // Some servers omit ids or repeat them, also those of earlier steps; a result must name exactly one call.
         const taken = part.id === "" || this.isTaken(part.id)
         const id = (taken && !providerExecuted ? this.newCallId() : part.id) as ToolCallId
-        const { metadata, name } = part
+        const { metadata } = part
+        // A name that a model made up goes into journals as its other words do.
+        const name = this.session.redactor.text(part.name)
         const params = bounded(part.params)
         this.content.push(PromptMessage.toolCall({ id, name, params, providerExecuted }, metadata))
         if (!providerExecuted) {

@@ -25,10 +25,20 @@ const Drop = Tool.make("drop", text)
 const own = Toolkit.make(Work, Drop)
 const toolkit = Toolkit.merge(own, Clarification.toolkit)
 
+/** A tool that a model made up. */
+const madeUp = "sk-abcdefghijklmnop1234"
+
 const use = (name: string, params: object) => ({ name, params })
 const script: ScriptedModel.Script["agents"] = {
   main: [
-    { tools: [use("work", { name: "a" }), use("ask_user", { prompt: "Which one?" }), use("drop", { name: "b" })] },
+    {
+      tools: [
+        use("work", { name: "a" }),
+        use("ask_user", { prompt: "Which one?" }),
+        use("drop", { name: "b" }),
+        use(madeUp, {})
+      ]
+    },
     { text: "done" }
   ]
 }
@@ -91,6 +101,7 @@ describe("an answer with a secret in it", () => {
         assert.deepStrictEqual(whole.worked, [secret])
         assert.notInclude(whole.entries, secret)
         assert.include(whole.entries, `never, ${Redaction.mask} is the key`)
+        assert.notInclude(whole.entries, madeUp)
         let askedAgain = 0
         for (let at = 2; at <= whole.writes; at++) {
           for (const written of [false, true]) {
