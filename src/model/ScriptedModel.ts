@@ -226,16 +226,11 @@ const repliesIn = (prompt: Prompt.Prompt): number => {
   let replies = 0
   for (const { options, role } of prompt.content) {
     if (role === "assistant") replies++
-    else if (role === "user") replies += replacedBy(options["assent"])
+    // A summary says how many replies it replaces; see `History.Metadata`.
+    else replies += (options["assent"] as { readonly replies?: number } | undefined)?.replies ?? 0
   }
   return replies
 }
-
-/** A summary says how many replies it replaces; see `History.Metadata`. */
-const replacedBy = (metadata: unknown): number =>
-  typeof metadata === "object" && metadata !== null && "replies" in metadata && typeof metadata.replies === "number"
-    ? metadata.replies
-    : 0
 
 /** Everything people and tools said after the model's last reply. */
 const lastInput = (prompt: Prompt.Prompt): string => {
