@@ -330,6 +330,8 @@ describe("chat with subagents", () => {
       assert.isFalse(yield* agent.isIdle)
       yield* enter("/cancel helper")
       assert.include(terminal.screen(), "helper does nothing.")
+      yield* enter("/agents")
+      assert.match(terminal.screen().join("\n"), /helper +cancelled/)
       yield* ctrlC
       assert.include(terminal.screen().join("\n"), "│ nested ✗ finished: cancelled (user)")
       assert.isTrue(yield* agent.isIdle)

@@ -49,7 +49,8 @@ export const word = ({
 }: Pick<AgentOutline.Node, "asking" | "completed" | "status">): string => {
   if (asking.size > 0) return "waiting for you"
   if (status !== "idle" || completed === undefined) return status
-  return completed.success ? "finished" : "failed"
+  if (completed.success) return "finished"
+  return completed.error?.startsWith("cancelled (") === true ? "cancelled" : "failed"
 }
 
 /** `40 ms`, `3.2 s`, `4 min 5 s`. */
