@@ -156,12 +156,16 @@ export const make = ({ color, sign, ...options }: Options): Transcript => {
     strand.text += text
     const room = Gutter.room(node, columns)
     if (room === Infinity || Display.width(strand.text) <= room * Gutter.together(columns)) return
-    const rows = Display.wrap(strand.text, room)
-    for (const row of rows.slice(0, -1)) {
+    const words = strand.text.trimEnd()
+    const blanks = strand.text.slice(words.length)
+    const rows = [...Display.wrap(words, room)]
+    // A row that has no room for the blanks behind it is full.
+    const open = Display.width((rows.at(-1) ?? "") + blanks) > room ? "" : `${rows.pop() ?? ""}${blanks}`
+    for (const row of rows) {
       put({ node, mark: signs.says, text: row, continues: strand.begun })
       strand.begun = true
     }
-    strand.text = rows.at(-1) ?? ""
+    strand.text = open
   }
   const say = (node: AgentOutline.Node, text: string): void => {
     if (speech !== undefined) return speech.say(node, text)

@@ -369,6 +369,22 @@ describe("the transcript of several agents", () => {
     ])
   })
 
+  it("loses no blank between words, however they come and wherever a row ends", () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 5, maxLength: 60 }),
+        fc.integer({ min: 1, max: 12 }),
+        fc.integer({ min: 20, max: 60 }),
+        (lengths, size, columns) => {
+          const text = lengths.map((length) => "x".repeat(length)).join(" ")
+          const pieces = text.match(new RegExp(`.{1,${size}}`, "g")) ?? []
+          const rows = shown([...withChild, ...pieces.map((piece) => main.says(piece)), main.ends], columns)
+          assert.strictEqual(rows.filter((row) => /^x/.test(row)).join(" "), text)
+        }
+      )
+    )
+  })
+
   it("does not keep others quiet for ever behind a line that does not end", () => {
     const many = Array.from({ length: 300 }, (_, index) => explore.says(`${index}\n`))
     const lines = shown([...working, main.says("I wri"), explore.created, explore.turn("x"), ...many])
