@@ -374,7 +374,7 @@ describe("the transcript of several agents", () => {
       fc.property(
         fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 5, maxLength: 60 }),
         fc.integer({ min: 1, max: 12 }),
-        fc.integer({ min: 20, max: 60 }),
+        fc.integer({ min: 20, max: 100 }),
         (lengths, size, columns) => {
           const text = lengths.map((length) => "x".repeat(length)).join(" ")
           const pieces = text.match(new RegExp(`.{1,${size}}`, "g")) ?? []
