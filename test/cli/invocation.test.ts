@@ -17,6 +17,28 @@ const given = (flag: keyof Flags.Flags): ReadonlyArray<string> =>
   Flags.table[flag].type === "boolean" ? [`--${flag}`] : [`--${flag}`, "x"]
 
 describe("a command line", () => {
+  it("has no word that its command does not take", () => {
+    for (const [argv, told] of [
+      [
+        ["chat", "fix", "it"],
+        'assent chat takes no words, and "fix" is one. To run a task: assent run "fix it"; in a chat, type it.'
+      ],
+      [["chat", "doctor"], 'assent chat takes no words, and "doctor" is one. Did you mean assent doctor?'],
+      [["doctor", "x"], 'assent doctor takes no words, and "x" is one. assent help doctor lists what there is.'],
+      [
+        ["completion", "bash", "zsh"],
+        'assent completion takes one word, and "zsh" is another one. assent help completion lists what there is.'
+      ],
+      [
+        ["answer", "a", "b"],
+        'assent answer takes one word, and "b" is another one. assent help answer lists what there is.'
+      ]
+    ] as const)
+      assert.strictEqual(Invocation.read(argv), told)
+    for (const argv of [["chat"], ["run", "a", "b"], ["answer", "a"], ["completion", "bash"], ["chat", "x", "--help"]])
+      assert.isObject(Invocation.read(argv), argv.join(" "))
+  })
+
   it("takes the flags of its command, before it and behind, and refuses every other one in words", () => {
     for (const [command, ...words] of places) {
       const taken = CommandTable.flagsOf(command, words)

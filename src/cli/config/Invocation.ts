@@ -32,7 +32,7 @@ export const read = (argv: ReadonlyArray<string>): Invocation | string => {
   const flags = values as Flags.Flags
   const read = { command, isNamed: positionals.length > 0, flags, words }
   // Whoever asks for help has it, whatever else is there.
-  return flags.help === true || flags.version === true ? read : (unused(read) ?? read)
+  return flags.help === true || flags.version === true ? read : (unused(read) ?? surplus(read) ?? read)
 }
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -61,6 +61,23 @@ const unused = ({ command, flags, words }: Invocation): string | undefined => {
   const verb = CommandTable.verbOf(command, words)
   const who = `assent ${command}${verb === undefined ? "" : ` ${verb}`}`
   return `${who} takes no --${name}; that is for ${takers.join(", ")}.${meant(name, taken, "--")}\n${lists(command)}`
+}
+
+/** A sentence about the first word that the command has no use for, if there is one. */
+const surplus = ({ command, words }: Invocation): string | undefined => {
+  const { usage } = CommandTable.commands[command]
+  const most = usage === "" ? 0 : /^\w+$/.test(usage) ? 1 : Infinity
+  const word = words[most]
+  if (word === undefined) return undefined
+  const other = commandOf(word)
+  const instead =
+    other !== undefined
+      ? `Did you mean assent ${other}?`
+      : command === "chat"
+        ? `To run a task: assent run ${JSON.stringify(words.join(" "))}; in a chat, type it.`
+        : lists(command)
+  const takes = most === 0 ? "no words" : "one word"
+  return `assent ${command} takes ${takes}, and ${JSON.stringify(word)} is ${most === 0 ? "one" : "another one"}. ${instead}`
 }
 
 const lists = (command: Flags.CommandName | undefined): string =>
