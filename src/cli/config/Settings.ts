@@ -220,11 +220,13 @@ export const secretNames = (): ReadonlyArray<string> => [
   "ASSENT_STORE"
 ]
 
-/** What is masked in all that is told; no word in the place of a key, as local servers want one: `none`, `lm-studio`. */
+/** What is masked in all that is told; no word in the place of a key, as local servers want one: it stands in any text. */
 export const secretsOf = ({ keys, store }: Settings): ReadonlyArray<Redacted.Redacted | string> => [
-  ...Object.values(keys).filter((key) => !/^[a-z][a-z_-]{0,18}$/i.test(Redacted.value(key))),
+  ...Object.values(keys).filter((key) => !noKey.test(Redacted.value(key))),
   ...Arr.fromNullable(store && StoreAddress.passwordIn(Redacted.value(store)))
 ]
+
+const noKey = /^(?:none|empty|no-?key|not-?needed|(?:my-|api-?)?key|dummy|fake|test|local|unused|lm-studio|ollama|x+)$/i
 
 /** Takes the keys out of the process's environment, so that no command an agent runs can read them there. */
 export const hideKeys: Effect.Effect<void> = Effect.suspend(() => HiddenVariables.hide(secretNames()))
