@@ -18,16 +18,18 @@ const endBehindShell = (): void => {
   process.kill(process.pid, "SIGHUP")
 }
 
+const leave = (code: number): never => {
+  LostTerminal.letGo()
+  process.exit(code)
+}
+
 export const run = (argv: ReadonlyArray<string>): void => {
   const fiber = Effect.runFork(Cli.main(argv))
 
   let signals = 0
   const stop = () => {
     // The third signal ends the process at once. Scopes have ended work in process groups of its own before that.
-    if (++signals > 2) {
-      LostTerminal.letGo()
-      process.exit(ExitCode.cancelled)
-    }
+    if (++signals > 2) leave(ExitCode.cancelled)
     Interrupts.end()
     Effect.runFork(Fiber.interruptFork(fiber))
   }
@@ -44,12 +46,11 @@ export const run = (argv: ReadonlyArray<string>): void => {
   // Our code never throws outside the fiber. What a package throws there is reported like every failure, not by Node.
   process.on("uncaughtException", (error) => {
     Output.writeNow(`assent: ${error instanceof Error ? error.message : String(error)}`)
-    process.exit(ExitCode.failed)
+    leave(ExitCode.failed)
   })
 
   fiber.addObserver((exit) => {
-    LostTerminal.letGo()
     if (Interrupts.isEnding() && Tty.isBehindShell()) process.on("exit", endBehindShell)
-    process.exit(Exit.isSuccess(exit) ? exit.value : ExitCode.cancelled)
+    leave(Exit.isSuccess(exit) ? exit.value : ExitCode.cancelled)
   })
 }

@@ -90,7 +90,7 @@ export interface Options {
   readonly remedies?: { readonly key: (variable: string) => string; readonly baseUrl: string } | undefined
   /** Models without a provider, by the whole reference: `offline`, `script:FILE`. Tried first. */
   readonly custom?: ((ref: string) => Model.Service | undefined) | undefined
-  /** Context windows in tokens, by reference. Default: those of `KnownModel`; else the window is unknown. */
+  /** Context windows in tokens, by reference. Default: those of `KnownModel`; Ollama is asked; else unknown. */
   readonly contextWindows?: Readonly<Record<string, number>> | undefined
   /**
    * Media types of the files that a model takes, by reference; `[]` for one that reads words only. Default: what the

@@ -20,8 +20,8 @@ export interface Service {
   readonly due: (moment: "beforeSend" | "afterTurn") => Reason | undefined
   /**
    * Makes the history shorter. It never fails: a failure is published as an event. With `readSteering` a turn is
-   * running: that turn is kept, and an interjection is read before compaction begins again. Without it an interjection
-   * ends the compaction with nothing changed.
+   * running: that turn is kept, but for its first steps where nothing else is enough, and an interjection is read before
+   * compaction begins again. Without it an interjection ends the compaction with nothing changed.
    */
   readonly run: (reason: Reason, readSteering?: () => void) => Effect.Effect<void>
   /**

@@ -1,10 +1,9 @@
 /** Leaving a chat at a question, which stays open. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type { Service as Screen, Submitted } from "../../channel/ConsoleScreen.js"
+import type { Service as Screen } from "../../channel/ConsoleScreen.js"
 import type * as Agent from "../../runtime/Agent.js"
 import * as Display from "../../terminal/Display.js"
-
 import * as Signs from "../../terminal/Signs.js"
 import * as ExitCode from "../ExitCode.js"
 import type * as AgentOutline from "../view/AgentOutline.js"
@@ -28,10 +27,7 @@ export const atRest = ({ agent, left, outline }: Options): Effect.Effect<string>
 
 /** Waits for tools that run, and not where the person leaves once more. The session is left as it stands. */
 export const leave = ({ agent, screen }: Options, detail: string): Effect.Effect<number> =>
-  Effect.raceFirst<Submitted | undefined, never, never, Submitted | undefined, never, never>(
-    Effect.as(agent.awaitTools, undefined),
-    screen.next
-  ).pipe(
+  Effect.raceFirst(agent.awaitTools, Effect.asVoid(screen.next)).pipe(
     Effect.zipRight(screen.printLine(Display.style(screen.color).red(Signs.of(screen).edge(`halted: ${detail}`)))),
     Effect.as(ExitCode.halted)
   )
