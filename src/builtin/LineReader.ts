@@ -2,6 +2,7 @@
 import type { PlatformError } from "@effect/platform/Error"
 import type * as FileSystem from "@effect/platform/FileSystem"
 import * as Effect from "effect/Effect"
+import type * as ResolvedPath from "../core/ResolvedPath.js"
 import * as OpenedFile from "./OpenedFile.js"
 
 export interface Line {
@@ -27,11 +28,13 @@ export const forEachLine = (
     /** Characters of a line that are kept. */
     readonly maxLength: number
     readonly onLine: (line: Line) => boolean
+    /** The file has to be this one. */
+    readonly decided?: ResolvedPath.FileIdentity | undefined
   }
 ): Effect.Effect<Outcome, PlatformError> => {
   const lines = splitter(options.maxLength, options.onLine)
   return Effect.map(
-    forEachPiece(fileSystem, path, (text) => Effect.sync(() => lines.push(text))),
+    forEachPiece(fileSystem, path, (text) => Effect.sync(() => lines.push(text)), options.decided),
     (outcome) => {
       if (outcome === "end") lines.end()
       return outcome
@@ -46,11 +49,12 @@ export const forEachLine = (
 export const forEachPiece = (
   fileSystem: FileSystem.FileSystem,
   path: string,
-  onPiece: (text: string) => Effect.Effect<number | undefined>
+  onPiece: (text: string) => Effect.Effect<number | undefined>,
+  decided?: ResolvedPath.FileIdentity
 ): Effect.Effect<Outcome, PlatformError> =>
   Effect.scoped(
     Effect.gen(function* () {
-      const { file } = yield* OpenedFile.open(fileSystem, path)
+      const { file } = yield* OpenedFile.open(fileSystem, path, decided)
       const buffer = new Uint8Array(pieceSize)
       const decoder = new TextDecoder("utf-8")
       for (let first = true; ; first = false) {

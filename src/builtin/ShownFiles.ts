@@ -8,21 +8,31 @@ import * as Digest from "../core/Digest.js"
 import * as Origin from "../core/Origin.js"
 import type { Service, Target } from "./WorkspaceRoot.js"
 
-/** What a file held, as of `Change`. */
-type Content = Option.Option<string | undefined>
+/** A change of a file that a call plans. */
+export interface Planned {
+  readonly target: Target
+  /** The current text; none for a new file, `undefined` for a file that is not text or is too long to show. */
+  readonly before: Option.Option<string | undefined>
+  readonly after: string
+  /** Where the text is replaced: how long each part is, and where the first parts begin. Absent for a whole file. */
+  readonly parts?: { readonly length: number; readonly starts: ReadonlyArray<number> }
+}
 
-/** Somebody is asked about the current call, which would replace this file; it holds that now. */
-export const show = (workspace: Service, target: Target, before: Content): Effect.Effect<void> =>
+/** A person is asked about the current call, and sees this change. */
+export const show = (workspace: Service, { before, parts, target }: Planned): Effect.Effect<void> =>
   Effect.map(Origin.current, (origin) => {
     const shown = shownIn(workspace)
     const call = callOf(origin)
     shown.delete(call)
-    shown.set(call, { path: target.absolute, shown: keyOf(target, before), written: undefined })
+    shown.set(call, { path: target.absolute, shown: { key: keyOf(target, before), parts }, written: undefined })
     for (const oldest of shown.keys()) if (shown.size > most) shown.delete(oldest)
   })
 
-/** Whether the current call is to replace what somebody saw, or what a tool wrote last since. True where nobody was asked. */
-export const take = (workspace: Service, target: Target, before: Content): Effect.Effect<boolean> =>
+/**
+ * Whether the current call makes the change that a person saw: of the same file, in the same places. What tools wrote
+ * since was decided, too. True if nobody was asked.
+ */
+export const take = (workspace: Service, { before, parts, target }: Planned): Effect.Effect<boolean> =>
   Effect.map(Origin.current, (origin) => {
     const shown = shownIn(workspace)
     const call = callOf(origin)
@@ -30,13 +40,20 @@ export const take = (workspace: Service, target: Target, before: Content): Effec
     shown.delete(call)
     if (asked === undefined) return true
     const now = keyOf(target, before)
-    return asked.path === target.absolute && (now === asked.shown || now === asked.written)
+    const decided = [asked.shown, asked.written].find((one) => one?.key === now)
+    if (asked.path !== target.absolute || decided === undefined) return false
+    const starts = decided.parts?.starts ?? []
+    return (parts?.starts ?? []).every((start, at) => start === starts[at])
   })
 
-/** A tool has written a file, which other calls may be to replace. */
-export const wrote = (workspace: Service, target: Target, after: string): void => {
+/** A tool has made this change. The places that other calls showed move with the text around them. */
+export const wrote = (workspace: Service, { after, before, target }: Planned): void => {
   for (const asked of shownIn(workspace).values()) {
-    if (asked.path === target.absolute) asked.written = Digest.sha256(after)
+    if (asked.path !== target.absolute) continue
+    const last = asked.written ?? asked.shown
+    if (keyOf(target, before) !== last.key) continue
+    const parts = last.parts && moved(last.parts, Option.getOrUndefined(before) ?? "", after)
+    asked.written = { key: Digest.sha256(after), parts }
   }
 }
 
@@ -46,9 +63,30 @@ export const wrote = (workspace: Service, target: Target, after: string): void =
 
 interface Asked {
   readonly path: string
-  readonly shown: string
+  readonly shown: Version
   /** What a tool has written there last. */
-  written: string | undefined
+  written: Version | undefined
+}
+
+interface Version {
+  readonly key: string
+  readonly parts: Planned["parts"]
+}
+
+/** Parts behind the text that changed move; one that overlaps with it is nowhere. */
+const moved = (
+  { length, starts }: Exclude<Planned["parts"], undefined>,
+  before: string,
+  after: string
+): Planned["parts"] => {
+  const shorter = Math.min(before.length, after.length)
+  let start = 0
+  while (start < shorter && before.charCodeAt(start) === after.charCodeAt(start)) start++
+  let end = 0
+  while (end < shorter - start && before.at(-1 - end) === after.at(-1 - end)) end++
+  const place = (at: number) =>
+    at + length <= start ? at : at >= before.length - end ? at + after.length - before.length : -1
+  return { length, starts: starts.map(place) }
 }
 
 /** Calls of one workspace that are remembered. Those that were denied never run, and are pushed out by others. */
@@ -65,7 +103,7 @@ const shownIn = (workspace: Service): Map<string, Asked> => {
 /** Models number their calls as they like: the same id may be of two agents. */
 const callOf = ({ sessionId, toolCallId }: Origin.Origin): string => `${sessionId} ${toolCallId ?? ""}`
 
-const keyOf = ({ info }: Target, before: Content): string =>
+const keyOf = ({ info }: Target, before: Planned["before"]): string =>
   Option.match(before, {
     onNone: () => "none",
     onSome: (text) =>

@@ -14,6 +14,7 @@ import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import * as Digest from "../core/Digest.js"
+import * as ResolvedPath from "../core/ResolvedPath.js"
 import { IdGenerator, type CorrelationId } from "../core/Id.js"
 import type { JournalEntry, Written } from "../journal/JournalEntry.js"
 import * as SessionFork from "../journal/SessionFork.js"
@@ -144,22 +145,23 @@ const undone = (
       Effect.forEach(plans, (plan) => staged(workspace, plan)),
       reason
     )
-    for (const plan of plans) {
-      const now = yield* look(workspace, plan.path)
+    for (const { name, plan } of steps) {
+      const now = yield* look(workspace, plan.path, name)
       if (!isSame(now, plan.current)) {
         return yield* Effect.fail(`${plan.shown} was changed just now, and nothing was put back. Try again.`)
       }
     }
     if (plans.length > 0) {
       yield* Effect.mapError(record(outcome), ({ message }) => message)
-      const asides = yield* asidesOf(workspace, plans)
-      const beside = [...steps.flatMap(({ beside }) => beside), ...asides.map(({ aside }) => aside)]
+      // Directories that were made for the files, the innermost first.
+      const made = plans.flatMap(({ made }) => [...made].reverse())
+      const beside = [...steps.flatMap(({ beside }) => beside), ...made]
       yield* Effect.mapError(
         checkpoints.save(root, { ...kept, beside }),
         (why) => `What is kept for an undo cannot be written: ${why}.`
       )
       yield* exchanged(steps)
-      yield* Effect.forEach(asides, (one) => emptied(workspace, one), { discard: true })
+      yield* Effect.forEach(made, (directory) => emptied(workspace, directory), { discard: true })
     }
     // A conflict may be resolved, and undone then.
     const isOpen = new Set(files.flatMap((file) => (file._tag === "Conflict" ? [file.path] : [])))
@@ -262,17 +264,19 @@ type File =
   | { readonly _tag: "Conflict"; readonly path: string; readonly remark: Remark }
   | { readonly _tag: "Uncovered"; readonly remark: Remark }
 
-const look = (workspace: Workspace, path: string): Effect.Effect<Found> =>
+/** `name`: the path by a handle of its directory. */
+const look = (workspace: Workspace, path: string, name = path): Effect.Effect<Found> =>
   Effect.gen(function* () {
     const { fileSystem } = workspace
-    const { absolute, info } = yield* workspace.locate(path)
+    const { absolute } = yield* workspace.locate(path)
     if (absolute !== path) return yield* Effect.fail("a symbolic link leads elsewhere now")
+    const info = yield* Effect.option(fileSystem.stat(name))
     if (Option.isNone(info)) return { _tag: "Nothing" } as const
     const { mode, size, type } = info.value
     if (type !== "File") return yield* Effect.fail("it is no regular file any more")
     if (Number(size) > Checkpoints.defaults.file * 2)
       return { _tag: "File", digest: "", size: Number(size), mode: mode & 0o7777 } as const
-    const bytes = yield* OpenedFile.bytes(fileSystem, path)
+    const bytes = yield* OpenedFile.bytes(fileSystem, path, ResolvedPath.identityOf(info.value))
     return { _tag: "File", digest: Digest.sha256(bytes), size: bytes.length, mode: mode & 0o7777 } as const
   }).pipe(
     Effect.catchAll((error) =>
@@ -327,6 +331,8 @@ const planned = (
 
 /** One file that is ready to be exchanged. */
 interface Step {
+  /** The file, by a handle of its directory. */
+  readonly name: string
   readonly exchange: Effect.Effect<void, PlatformError>
   readonly takeBack: Effect.Effect<void, PlatformError>
   /** The files beside it, by names that a later process knows them by. */
@@ -353,13 +359,20 @@ const staged = (workspace: Workspace, plan: Plan): Effect.Effect<Step, PlatformE
         : yield* ReplacedFile.prepared(workspace, directory, plan.content, Option.some(plan.mode))
     const beside = [former, ...(next === undefined ? [] : [next])].map((file) => path.join(above, path.basename(file)))
     if (next === undefined) {
-      return { plan, beside, exchange: fileSystem.rename(name, former), takeBack: fileSystem.rename(former, name) }
+      return {
+        plan,
+        name,
+        beside,
+        exchange: fileSystem.rename(name, former),
+        takeBack: fileSystem.rename(former, name)
+      }
     }
     if (plan.current._tag === "Nothing") {
-      return { plan, beside, exchange: fileSystem.rename(next, name), takeBack: fileSystem.remove(name) }
+      return { plan, name, beside, exchange: fileSystem.rename(next, name), takeBack: fileSystem.remove(name) }
     }
     return {
       plan,
+      name,
       beside,
       // The path always leads to one of the two.
       exchange: Effect.zipRight(
@@ -384,57 +397,32 @@ const exchanged = (steps: ReadonlyArray<Step>): Effect.Effect<void, string> =>
     }
   })
 
-/** The directories that were made for the files, the innermost first, with names for them that nobody has. */
-const asidesOf = ({ path }: Workspace, plans: ReadonlyArray<Plan>): Effect.Effect<ReadonlyArray<Aside>> =>
-  Effect.map(IdGenerator, (ids) =>
-    plans
-      .flatMap(({ made }) => [...made].reverse())
-      .map((directory) => ({
-        directory,
-        aside: path.join(path.dirname(directory), `.${ids.unsafeNext("call")}.tmp`)
-      }))
-  )
-
-interface Aside {
-  readonly directory: string
-  readonly aside: string
-}
-
-/** Removes a directory that was made for a file, if nothing else is in it. */
-const emptied = (workspace: Workspace, { aside, directory }: Aside): Effect.Effect<void> =>
-  Effect.ignore(
-    Effect.gen(function* () {
-      const { fileSystem, locate } = workspace
-      if ((yield* locate(directory)).absolute !== directory || !(yield* isOver(workspace, directory))) return
-      // Under another name nobody puts a file into it between the look and the removal.
-      yield* fileSystem.rename(directory, aside)
-      yield* (yield* isOver(workspace, aside))
-        ? fileSystem.remove(aside, { recursive: true })
-        : fileSystem.rename(aside, directory)
-    })
-  )
-
-/** Whether a directory holds only what an undo puts beside files. */
-const isOver = ({ fileSystem }: Workspace, directory: string): Effect.Effect<boolean> =>
-  Effect.match(fileSystem.readDirectory(directory), {
-    onFailure: () => false,
-    onSuccess: (names) => names.every(isBeside)
-  })
+/**
+ * Removes a directory that was made for a file, if nothing else is in it. It acts by handles, and the directory goes only
+ * while it is empty: a job that puts a link in its place loses nothing but that link's name.
+ */
+const emptied = ({ direct, fileSystem, path }: Workspace, directory: string): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    const { handle, names } = yield* OpenedFile.entries(fileSystem, directory)
+    if (!names.every(isBeside)) return
+    for (const name of names) yield* fileSystem.remove(`${handle}/${name}`, { force: true })
+    const above = yield* OpenedFile.open(fileSystem, path.dirname(directory))
+    direct?.removeDirectory(`${above.handle}/${path.basename(directory)}`)
+  }).pipe(Effect.scoped, Effect.ignore)
 
 const isBeside = (name: string): boolean => /^\.call_[\w-]+\.tmp$/.test(name)
 
-/** Removes what an undo left that was cut off. */
+/** Removes what an undo left that was cut off: a file beside another, or a directory that is empty. */
 const tidied = (workspace: Workspace, file: string): Effect.Effect<void> =>
-  Effect.ignore(
-    Effect.gen(function* () {
-      const { fileSystem, locate, path } = workspace
-      const { absolute, info } = yield* locate(file)
-      if (absolute !== file || !isBeside(path.basename(file)) || Option.isNone(info)) return
-      if (info.value.type === "File" || (info.value.type === "Directory" && (yield* isOver(workspace, file)))) {
-        yield* fileSystem.remove(file, { recursive: true })
-      }
-    })
-  )
+  Effect.gen(function* () {
+    const { fileSystem, locate, path } = workspace
+    const { absolute, info } = yield* locate(file)
+    if (absolute !== file || Option.isNone(info)) return
+    if (info.value.type === "Directory") return yield* emptied(workspace, file)
+    if (info.value.type !== "File" || !isBeside(path.basename(file))) return
+    const { handle } = yield* OpenedFile.open(fileSystem, path.dirname(file))
+    yield* fileSystem.remove(`${handle}/${path.basename(file)}`)
+  }).pipe(Effect.scoped, Effect.ignore)
 
 const reason = (error: PlatformError | string): string =>
   typeof error === "string" ? error : sentence(error, "A file")

@@ -349,7 +349,7 @@ export const EditFile = Tool.make("edit_file", {
     ),
     ToolTrait.preview((params) =>
       Effect.flatMap(work(), ({ ChangePreview, WorkspaceFile }) =>
-        Effect.map(WorkspaceFile.planEdit(params), (change) => ChangePreview.ofChange(change, "edit"))
+        Effect.map(WorkspaceFile.showEdit(params), (change) => ChangePreview.ofChange(change, "edit"))
       )
     )
   )

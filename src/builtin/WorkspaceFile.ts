@@ -10,6 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Digest from "../core/Digest.js"
 import * as Origin from "../core/Origin.js"
+import * as ResolvedPath from "../core/ResolvedPath.js"
 import * as Checkpoints from "./Checkpoints.js"
 import * as LineReader from "./LineReader.js"
 import * as MaskedText from "./MaskedText.js"
@@ -19,11 +20,7 @@ import * as ShownFiles from "./ShownFiles.js"
 import { sentence, WorkspaceRoot, type Service, type Target } from "./WorkspaceRoot.js"
 
 /** What a call would do to a file. */
-export interface Change {
-  readonly target: Target
-  /** The current text; none for a new file, `undefined` for a file that is not text or is too long to show. */
-  readonly before: Option.Option<string | undefined>
-  readonly after: string
+export interface Change extends ShownFiles.Planned {
   /** The number of replaced places; 1 for a whole file. */
   readonly places: number
 }
@@ -61,6 +58,7 @@ export const read = (params: ReadParams): Effect.Effect<string, string, Workspac
     const outcome = yield* Effect.mapError(
       LineReader.forEachLine(workspace.fileSystem, target.absolute, {
         maxLength: Math.min(maxLine, workspace.maxOutput - numberWidth),
+        decided: identityOf(target),
         onLine: (line) => {
           last = line.number
           if (line.number < first) return true
@@ -101,7 +99,13 @@ export const planWrite = (params: WriteParams): Effect.Effect<Change, string, Wo
 /** As {@link planWrite}, for somebody who is asked about it: what they see is what is replaced, or nothing is. */
 export const showWrite = (params: WriteParams): Effect.Effect<Change, string, WorkspaceRoot> =>
   Effect.flatMap(WorkspaceRoot, (workspace) =>
-    Effect.tap(planWrite(params), ({ before, target }) => ShownFiles.show(workspace, target, before))
+    Effect.tap(planWrite(params), (change) => ShownFiles.show(workspace, change))
+  )
+
+/** As {@link planEdit}, for a person who is asked: the call edits the places that were shown, or nothing. */
+export const showEdit = (params: EditParams): Effect.Effect<Change, string, WorkspaceRoot> =>
+  Effect.flatMap(WorkspaceRoot, (workspace) =>
+    Effect.tap(planEdit(params), (change) => ShownFiles.show(workspace, change))
   )
 
 /**
@@ -132,7 +136,8 @@ export const planEdit = (params: EditParams): Effect.Effect<Change, string, Work
     // Joining, unlike a replacement pattern, takes `$&` and its like literally.
     const after = before.split(part.old).join(part.new)
     yield* MaskedText.refuse(target.shown, before, after)
-    return { target, before: Option.some(before), after, places: places.count }
+    const parts = { length: part.old.length, starts: places.first }
+    return { target, before: Option.some(before), after, places: places.count, parts }
   })
 
 export const write = (params: WriteParams): Effect.Effect<string, string, WorkspaceRoot> =>
@@ -143,7 +148,7 @@ export const write = (params: WriteParams): Effect.Effect<string, string, Worksp
   )
 
 export const edit = (params: EditParams): Effect.Effect<string, string, WorkspaceRoot> =>
-  changing(planEdit(params), ({ target, places }) =>
+  changing(Effect.tap(planEdit(params), unlessChanged), ({ target, places }) =>
     places === 1 ? `Edited ${target.shown}.` : `Edited ${target.shown} in ${places} places.`
   )
 
@@ -168,6 +173,9 @@ const maxText = 10_000_000
 /** Longer texts are not searched for a near match. */
 const maxSqueezed = 500_000
 
+const identityOf = ({ info }: Pick<Target, "info">): ResolvedPath.FileIdentity | undefined =>
+  Option.getOrUndefined(Option.map(info, ResolvedPath.identityOf))
+
 const locateForWriting = (workspace: Service, path: string): Effect.Effect<Target, string> =>
   Effect.flatMap(workspace.locate(path), (target) => {
     if (Option.isNone(target.info)) {
@@ -185,7 +193,7 @@ const textOf = (workspace: Service, target: Target, info: FileSystem.File.Info):
       return yield* Effect.fail(`${target.shown} is too large to be edited as text (${info.size} bytes).`)
     }
     const { fileSystem } = workspace
-    const bytes = yield* Effect.mapError(OpenedFile.bytes(fileSystem, target.absolute), (error) =>
+    const bytes = yield* Effect.mapError(OpenedFile.bytes(fileSystem, target.absolute, identityOf(target)), (error) =>
       sentence(error, target.shown)
     )
     if (bytes.subarray(0, 65_536).includes(0)) return yield* Effect.fail(`${target.shown} is a binary file.`)
@@ -235,13 +243,13 @@ const notFound = (shown: string, text: string, part: string): string => {
     : `old_text does not occur in ${shown}. Read the file again; it must match exactly.`
 }
 
-const unlessChanged = ({ before, target }: Change): Effect.Effect<void, string, WorkspaceRoot> =>
+const unlessChanged = (change: Change): Effect.Effect<void, string, WorkspaceRoot> =>
   Effect.filterOrFail(
-    Effect.flatMap(WorkspaceRoot, (workspace) => ShownFiles.take(workspace, target, before)),
+    Effect.flatMap(WorkspaceRoot, (workspace) => ShownFiles.take(workspace, change)),
     (isAsShown) => isAsShown,
     () =>
-      `${target.shown} was changed after a person was shown what would be replaced. Nothing was written. ` +
-      "Read it, and propose what is to be written now."
+      `${change.target.shown} was changed after a person was shown this change. Nothing was written. ` +
+      "Read it, and propose the change again."
   ).pipe(Effect.asVoid)
 
 /** Plans and makes a change under the semaphore, so that the plan is still true when it is made. */
@@ -253,7 +261,7 @@ const changing = (
     workspace.changing.withPermits(1)(
       Effect.flatMap(plan, (change) =>
         Effect.map(replace(workspace, change.target, change.after), () => {
-          ShownFiles.wrote(workspace, change.target, change.after)
+          ShownFiles.wrote(workspace, change)
           return describe(change)
         })
       )
@@ -262,7 +270,7 @@ const changing = (
 
 const replace = (workspace: Service, target: Target, content: string): Effect.Effect<void, string> => {
   const bytes = new TextEncoder().encode(content)
-  const written = ReplacedFile.write(workspace, target, bytes, target.info)
+  const written = ReplacedFile.write(workspace, target, bytes)
   return workspace.checkpoints === undefined
     ? written
     : Effect.zipRight(remember(workspace, workspace.checkpoints, target, bytes), written)
@@ -282,7 +290,7 @@ const remember = (
     const found =
       Option.isNone(info) || size > Checkpoints.defaults.file
         ? undefined
-        : yield* OpenedFile.bytes(fileSystem, absolute)
+        : yield* OpenedFile.bytes(fileSystem, absolute, identityOf({ info }))
     const made: Array<string> = []
     for (let at = path.dirname(absolute); !(yield* fileSystem.exists(at)); at = path.dirname(at)) made.unshift(at)
     const before = Option.map(info, ({ mode }) => ({

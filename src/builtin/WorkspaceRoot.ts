@@ -14,6 +14,8 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as FoldedName from "../core/FoldedName.js"
+import * as Origin from "../core/Origin.js"
+import * as ResolvedPath from "../core/ResolvedPath.js"
 import * as RealPath from "../permission/RealPath.js"
 import * as Checkpoints from "./Checkpoints.js"
 import * as DirectFiles from "./DirectFiles.js"
@@ -51,6 +53,12 @@ export interface Target {
   readonly shown: string
   /** None when there is no such file yet. */
   readonly info: Option.Option<FileSystem.File.Info>
+  /**
+   * The nearest directory that existed when the call was decided.
+   *
+   * @internal
+   */
+  readonly above?: ResolvedPath.ResolvedPath["above"]
 }
 
 /**
@@ -91,8 +99,21 @@ export interface Service {
   readonly allowReading: (absolute: string) => void
   /** The shown form of an absolute path without links. */
   readonly shown: (absolute: string) => string
+  /**
+   * The files and directories that tools wrote, by their path: a call that was decided before may find them.
+   *
+   * @internal
+   */
+  readonly written: Written
   /** Held while a call changes files, one call at a time, so that no edit of a file is lost to a concurrent one. */
   readonly changing: Effect.Semaphore
+}
+
+/** @internal */
+export interface Written {
+  readonly note: (absolute: string, file: ResolvedPath.FileIdentity) => void
+  /** Whether this file is what a tool wrote there last. */
+  readonly has: (absolute: string, file: ResolvedPath.FileIdentity) => boolean
 }
 
 /**
@@ -125,6 +146,7 @@ export const make = (options: Options): Effect.Effect<Service, never, FileSystem
     ]
     const isInside = (absolute: string) => roots.some((directory) => within(path, directory, absolute))
     const readable = new Set<string>()
+    const written = makeWritten()
 
     const shown = (absolute: string): string => {
       if (!within(path, root, absolute)) return absolute
@@ -204,7 +226,24 @@ export const make = (options: Options): Effect.Effect<Service, never, FileSystem
       })
     }
 
-    const locate = (text: string): Effect.Effect<Target, string> =>
+    const locate = (text: string): Effect.Effect<Target, string> => Effect.flatMap(found(text), asDecided(text))
+
+    /** Fails if the current call was decided about another place or another file. */
+    const asDecided =
+      (text: string) =>
+      (target: Target): Effect.Effect<Target, string> =>
+        Effect.flatMap(Origin.current, ({ paths }) => {
+          const decided = paths?.get(text)
+          if (decided === undefined) return Effect.succeed(target)
+          const { absolute, info } = target
+          if (absolute !== decided.absolute) return Effect.fail(moved(text))
+          const now = Option.getOrUndefined(Option.map(info, ResolvedPath.identityOf))
+          const isSame = ResolvedPath.isSameFile(now, decided.file)
+          if (!isSame && (now === undefined || !written.has(absolute, now))) return Effect.fail(replaced(text))
+          return Effect.succeed({ ...target, above: decided.above })
+        })
+
+    const found = (text: string): Effect.Effect<Target, string> =>
       Effect.matchEffect(inside(text), {
         onFailure: (reason) => Effect.zipRight(isThere(text), Effect.fail(reason)),
         onSuccess: (target) => {
@@ -241,7 +280,7 @@ export const make = (options: Options): Effect.Effect<Service, never, FileSystem
     const locateFile = (text: string): Effect.Effect<Target, string> =>
       Effect.gen(function* () {
         const target = readable.has(text)
-          ? { absolute: yield* reachable(text), shown: text, info: yield* stat(text, text) }
+          ? yield* asDecided(text)({ absolute: yield* reachable(text), shown: text, info: yield* stat(text, text) })
           : yield* locate(text)
         if (Option.isNone(target.info)) return yield* Effect.fail(`${text} does not exist.`)
         const type = target.info.value.type
@@ -273,6 +312,7 @@ export const make = (options: Options): Effect.Effect<Service, never, FileSystem
       protection,
       allowReading: (absolute) => void readable.add(absolute),
       shown,
+      written,
       changing: Effect.unsafeMakeSemaphore(1)
     }
   })
@@ -329,6 +369,32 @@ export const isNotFound = (error: PlatformError): boolean => error._tag === "Sys
 // -----------------------------------------------------------------------------------------------------------------
 
 const minOutput = 200
+
+/** Files and directories of tools that are remembered. */
+const maxWritten = 1_000
+
+const makeWritten = (): Written => {
+  const files = new Map<string, ResolvedPath.FileIdentity>()
+  return {
+    note: (absolute, file) => {
+      files.delete(absolute)
+      files.set(absolute, file)
+      for (const oldest of files.keys()) if (files.size > maxWritten) files.delete(oldest)
+    },
+    has: (absolute, file) => ResolvedPath.isSameFile(files.get(absolute), file)
+  }
+}
+
+const moved = (text: string): string =>
+  `${text} leads to another place than when the call was decided. Nothing was done. Propose the call again.`
+
+/**
+ * What a call says that finds another file than the one that was decided.
+ *
+ * @internal
+ */
+export const replaced = (text: string): string =>
+  `${text} is another file than when the call was decided. Nothing was done. Read it, and propose the call again.`
 
 /** What a project shares with its team, whichever project in a workspace it is. */
 const own = [".assent", ".jaato"]

@@ -11,14 +11,17 @@ import type * as FileSystem from "@effect/platform/FileSystem"
 import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as Option from "effect/Option"
+import * as ResolvedPath from "../core/ResolvedPath.js"
 import * as EventLoop from "../internal/EventLoop.js"
 import type * as DirectFiles from "./DirectFiles.js"
 import * as IgnoreFiles from "./IgnoreFiles.js"
 import * as LinePattern from "./LinePattern.js"
 import * as LineReader from "./LineReader.js"
 import * as LineSearch from "./LineSearch.js"
+import * as OpenedFile from "./OpenedFile.js"
 import * as PathPattern from "./PathPattern.js"
-import { sentence, WorkspaceRoot, type Service } from "./WorkspaceRoot.js"
+import { sentence, WorkspaceRoot, type Service, type Target } from "./WorkspaceRoot.js"
 
 export interface ListParams {
   readonly path?: string | undefined
@@ -48,7 +51,7 @@ export const list = (params: ListParams): Effect.Effect<string, string, Workspac
     const results = collector(workspace.maxOutput, maxEntries)
     const ended = yield* walk(
       workspace,
-      start.absolute,
+      start,
       depth,
       yield* paceNow,
       (entry) => !matches(entry.relative) || results.add(entry.shown + suffixes[entry.kind])
@@ -66,10 +69,16 @@ export const paths = (most: number): Effect.Effect<ReadonlyArray<string>, string
   Effect.gen(function* () {
     const workspace = yield* WorkspaceRoot
     const found: Array<string> = []
-    yield* walk(workspace, workspace.root, Infinity, yield* paceNow, ({ kind, shown }) => {
-      if (kind !== "other") found.push(kind === "directory" ? `${shown}/` : shown)
-      return found.length < most
-    })
+    yield* walk(
+      workspace,
+      { absolute: workspace.root, info: Option.none() },
+      Infinity,
+      yield* paceNow,
+      ({ kind, shown }) => {
+        if (kind !== "other") found.push(kind === "directory" ? `${shown}/` : shown)
+        return found.length < most
+      }
+    )
     return found
   })
 
@@ -107,7 +116,7 @@ export const search = (params: SearchParams): Effect.Effect<string, string, Work
       progress.steps += steps - budget.left
       return done
     }
-    const searchFile = (absolute: string, shown: string) =>
+    const searchFile = (absolute: string, shown: string, decided?: ResolvedPath.FileIdentity) =>
       Effect.suspend(() => {
         const lines = LineSearch.make(pattern, shownLength, ({ number, text, before, isCut }) => {
           const from = before > 0 ? `[from character ${before + 1}] ` : ""
@@ -125,7 +134,7 @@ export const search = (params: SearchParams): Effect.Effect<string, string, Work
               if (done !== "more") return done === "read" ? undefined : unread
             }
           })
-        return Effect.map(LineReader.forEachPiece(workspace.fileSystem, absolute, onPiece), (outcome) => {
+        return Effect.map(LineReader.forEachPiece(workspace.fileSystem, absolute, onPiece, decided), (outcome) => {
           if (outcome === "end") lines.end(budget)
           if (!progress.isLate) {
             progress.at = shown
@@ -159,13 +168,14 @@ export const search = (params: SearchParams): Effect.Effect<string, string, Work
     }
 
     if (start.kind === "file") {
-      const outcome = yield* Effect.mapError(searchFile(start.absolute, start.shown), (error) =>
+      const identity = Option.getOrUndefined(Option.map(start.info, ResolvedPath.identityOf))
+      const outcome = yield* Effect.mapError(searchFile(start.absolute, start.shown, identity), (error) =>
         sentence(error, start.shown)
       )
       if (outcome === "binary") return `[${start.shown} is a binary file; only text is searched.]`
       return told(progress.isLate ? "late" : "end", "the pattern")
     }
-    const ended = yield* walk(workspace, start.absolute, Infinity, pace, (entry) => {
+    const ended = yield* walk(workspace, start, Infinity, pace, (entry) => {
       if (entry.kind !== "file" || !matches(entry.relative)) return true
       progress.at = entry.shown
       // Only what is found has to be certain, so nearly all files are done with after the first look.
@@ -271,13 +281,14 @@ const startOf = (workspace: Service, params: SearchParams) => {
  */
 const walk = (
   workspace: Service,
-  start: string,
+  { absolute: start, info }: Pick<Target, "absolute" | "info">,
   depth: number,
   { breath, clock, isLate }: Pace,
   visit: (entry: Entry) => boolean | Effect.Effect<boolean>
 ): Effect.Effect<Ended, string> =>
   Effect.gen(function* () {
     const { direct, fileSystem, path } = workspace
+    const decided = Option.getOrUndefined(Option.map(info, ResolvedPath.identityOf))
     const isProtected = yield* workspace.protection
     const prefixOf = (directory: string) => (directory.endsWith(path.sep) ? directory : directory + path.sep)
 
@@ -298,13 +309,18 @@ const walk = (
       return found
     })
 
-    /** What is in a directory, sorted; without its kind where that has to be looked up. */
-    const within = (directory: string): Effect.Effect<ReadonlyArray<Named>, PlatformError> =>
-      Effect.suspend((): Effect.Effect<ReadonlyArray<Named>, PlatformError> => {
-        const found = direct?.entries(directory)
+    /** What is in a directory, sorted. The directory is held open, so that a link in its place is not followed. */
+    const within = (
+      directory: string,
+      decided?: ResolvedPath.FileIdentity
+    ): Effect.Effect<ReadonlyArray<Classified>, PlatformError> =>
+      Effect.suspend((): Effect.Effect<ReadonlyArray<Classified>, PlatformError> => {
+        const found = direct?.entries(directory, decided)
         if (found !== undefined) return Effect.succeed(found)
-        return Effect.map(fileSystem.readDirectory(directory), (names) =>
-          names.sort().map((name): Named => [name, undefined])
+        return Effect.scoped(
+          Effect.flatMap(OpenedFile.entries(fileSystem, directory, decided), ({ handle, names }) =>
+            Effect.forEach([...names].sort(), (name) => classify(prefixOf(handle), name), { concurrency: 8 })
+          )
         )
       })
 
@@ -327,7 +343,7 @@ const walk = (
     const enter = (
       directory: string,
       relativePrefix: string,
-      inside: ReadonlyArray<Named>,
+      inside: ReadonlyArray<Classified>,
       level: number,
       inherited: ReadonlyArray<IgnoreFiles.Ignoring>
     ): Effect.Effect<Ended> =>
@@ -338,41 +354,31 @@ const walk = (
         const prefix = prefixOf(directory)
         const shownPrefix = shownPrefixOf(directory)
         const wanted = inside.filter(([name]) => !leftOut.has(name) && !isProtected(prefix + name))
-        for (let from = 0; from < wanted.length; from += batch) {
-          const slice = wanted.slice(from, from + batch)
-          const entries = slice.every(isClassified)
-            ? slice
-            : yield* Effect.forEach(slice, ([name]) => classify(prefix, name), { concurrency: 8 })
-          for (const [name, kind] of entries) {
-            if (EventLoop.isDue(breath, clock)) yield* EventLoop.give
-            const absolute = prefix + name
-            if (ignoreFiles.leaveOut(ignoring, absolute, kind === "directory")) continue
-            if (isLate()) return "late"
-            const shown = absolute === workspace.root ? "." : shownPrefix + name
-            const relative = relativePrefix + name
-            const visited = visit({ absolute, shown, relative, kind })
-            const goesOn = typeof visited === "boolean" ? visited : yield* visited
-            if (!goesOn) return isLate() ? "late" : "stopped"
-            if (kind !== "directory" || level >= depth) continue
-            const below = yield* Effect.orElseSucceed(within(absolute), () => [])
-            const ended = yield* enter(absolute, `${relative}/`, below, level + 1, ignoring)
-            if (ended !== "end") return ended
-          }
+        for (const [name, kind] of wanted) {
+          if (EventLoop.isDue(breath, clock)) yield* EventLoop.give
+          const absolute = prefix + name
+          if (ignoreFiles.leaveOut(ignoring, absolute, kind === "directory")) continue
+          if (isLate()) return "late"
+          const shown = absolute === workspace.root ? "." : shownPrefix + name
+          const relative = relativePrefix + name
+          const visited = visit({ absolute, shown, relative, kind })
+          const goesOn = typeof visited === "boolean" ? visited : yield* visited
+          if (!goesOn) return isLate() ? "late" : "stopped"
+          if (kind !== "directory" || level >= depth) continue
+          const below = yield* Effect.orElseSucceed(within(absolute), () => [])
+          const ended = yield* enter(absolute, `${relative}/`, below, level + 1, ignoring)
+          if (ended !== "end") return ended
         }
         return "end"
       })
 
-    const inside = yield* Effect.mapError(within(start), (error) => sentence(error, workspace.shown(start)))
+    const inside = yield* Effect.mapError(within(start, decided), (error) => sentence(error, workspace.shown(start)))
     return yield* enter(start, "", inside, 1, yield* above)
   })
 
-type Named = readonly [name: string, kind: DirectFiles.Kind | undefined]
 type Classified = readonly [name: string, kind: DirectFiles.Kind]
 
-const isClassified = (named: Named): named is Classified => named[1] !== undefined
-
 const leftOut: ReadonlySet<string> = new Set([".git", "node_modules"])
-const batch = 64
 
 const kindOf = (info: FileSystem.File.Info): Entry["kind"] =>
   info.type === "File" ? "file" : info.type === "Directory" ? "directory" : "other"

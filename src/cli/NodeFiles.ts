@@ -3,6 +3,7 @@ import * as FileSystem from "@effect/platform/FileSystem"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as fs from "node:fs"
+import * as ResolvedPath from "../core/ResolvedPath.js"
 import * as DirectFiles from "../builtin/DirectFiles.js"
 import * as DirectLinks from "../internal/DirectLinks.js"
 
@@ -18,14 +19,22 @@ export const layer: Layer.Layer<DirectFiles.DirectFiles> = Layer.sync(DirectFile
     bytes: []
   }
   return {
-    entries: (directory) => {
+    entries: (directory, decided) => {
+      let held: number | undefined
       try {
-        const found = fs.readdirSync(directory, { withFileTypes: true })
+        held = fs.openSync(directory, fs.constants.O_RDONLY | fs.constants.O_NOFOLLOW | fs.constants.O_DIRECTORY)
+        const handle = isLinux ? `/proc/self/fd/${held}` : directory
+        if (decided !== undefined && !ResolvedPath.isSameFile(fs.fstatSync(held), decided)) return undefined
+        const found = fs.readdirSync(handle, { withFileTypes: true })
+        // On its way to the directory a link may have been put.
+        if ((isLinux ? fs.readlinkSync(handle) : fs.realpathSync(directory)) !== directory) return undefined
         return found
           .map((entry) => [entry.name, kindOf(entry)] as const)
           .sort(([one], [other]) => (one < other ? -1 : one > other ? 1 : 0))
       } catch {
         return undefined
+      } finally {
+        if (held !== undefined) fs.closeSync(held)
       }
     },
     mayHold: (path, needles, isIn) => {
@@ -45,6 +54,13 @@ export const layer: Layer.Layer<DirectFiles.DirectFiles> = Layer.sync(DirectFile
       } finally {
         if (file !== undefined) fs.closeSync(file)
       }
+    },
+    removeDirectory: (path) => {
+      try {
+        fs.rmdirSync(path)
+      } catch {
+        // It is not empty, or it is gone.
+      }
     }
   }
 })
@@ -58,6 +74,9 @@ export const directLinks: Effect.Effect<void, never, FileSystem.FileSystem> = Ef
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** The system names open files by `/proc/self/fd`. */
+const isLinux = process.platform === "linux"
 
 const kindOf = (entry: fs.Dirent): DirectFiles.Kind =>
   entry.isSymbolicLink() ? "link" : entry.isFile() ? "file" : entry.isDirectory() ? "directory" : "other"

@@ -14,6 +14,7 @@ import * as FiberRefs from "effect/FiberRefs"
 import { globalValue } from "effect/GlobalValue"
 import * as World from "./World.js"
 import { SessionId, type CorrelationId, type ToolCallId } from "./Id.js"
+import type { ResolvedPaths } from "./ResolvedPath.js"
 
 /**
  * Who acts: an agent, its session, and the call that is running.
@@ -37,6 +38,12 @@ export interface Origin {
   readonly correlationId?: CorrelationId
   /** Present inside a tool call. */
   readonly toolCallId?: ToolCallId
+  /**
+   * Where the paths of the call led when it was decided. Present inside a call that names paths.
+   *
+   * @internal
+   */
+  readonly paths?: ResolvedPaths
 }
 
 /**
@@ -152,6 +159,16 @@ export const local = (origin: Origin, id: FiberId.Single) => [currentRef, [[id, 
  */
 export const inCall = (toolCallId: ToolCallId, id: FiberId.Single, refs: FiberRefs.FiberRefs) =>
   local(ofCall(FiberRefs.getOrDefault(refs, currentRef), toolCallId), id)
+
+/**
+ * Runs an effect, and everything it forks, with the paths of its call as they were decided.
+ *
+ * @internal
+ */
+export const withPaths =
+  (paths: ResolvedPaths) =>
+  <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    Effect.locallyWith(self, currentRef, (origin) => ({ ...origin, paths }))
 
 /**
  * How an origin is shown to a person: `[subagent:code_reviewer]` for a child, nothing for a root.

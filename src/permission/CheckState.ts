@@ -1,5 +1,6 @@
 /** One call on its way through the gate: what is known of it so far, and its resolution. */
 import * as Option from "effect/Option"
+import type { ResolvedPaths } from "../core/ResolvedPath.js"
 import type * as Ballot from "../interaction/Ballot.js"
 import type { Authority, Proposal } from "./Authority.js"
 import type * as PermissionCheck from "./PermissionCheck.js"
@@ -18,10 +19,23 @@ export interface CheckState extends Proposal {
   readonly edits: number
   /** Votes on exactly these arguments, which those people wanted in place of others. */
   readonly votes?: ReadonlyArray<Ballot.Cast> | undefined
+  /** Where the paths of the call led when it was decided. */
+  readonly paths?: ResolvedPaths | undefined
   /** The call has to wait before it runs; the guards look at it once more after that. */
   readonly held: boolean
   /** Shared by all rounds of a call. */
   readonly check: PermissionCheck.PermissionCheck
+}
+
+/** The part of a call at which guards look just before it runs. */
+export interface LookedAt extends Pick<CheckState, "entry" | "own"> {
+  readonly call: Pick<CheckState["call"], "params">
+}
+
+/** What that look found: where the paths lead now, and the reason to refuse the call. */
+export interface LastLook {
+  readonly paths: ResolvedPaths | undefined
+  readonly reason: string | undefined
 }
 
 export const noWarnings: ReadonlyArray<string> = []
@@ -37,7 +51,7 @@ export const decides = (now: CheckState, known: Option.Option<Resolution>): know
   Option.isSome(known) && (now.own === undefined || !known.value.granted)
 
 /** Members are added one by one: behind a spread, they would give every verdict a shape of its own. */
-export const allowedOf = ({ call, edited, own, params }: CheckState, pending?: Allowed["pending"]): Allowed => {
+export const allowedOf = ({ call, edited, own, params, paths }: CheckState, pending?: Allowed["pending"]): Allowed => {
   const allowed: { -readonly [K in keyof Allowed]: Allowed[K] } = {
     _tag: "Allowed",
     params,
@@ -45,6 +59,7 @@ export const allowedOf = ({ call, edited, own, params }: CheckState, pending?: A
     edited
   }
   if (own !== undefined) allowed.answered = own
+  if (paths !== undefined) allowed.paths = paths
   if (pending !== undefined) allowed.pending = pending
   return allowed
 }

@@ -9,10 +9,11 @@ import * as Path from "@effect/platform/Path"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Glob from "../core/Glob.js"
+import * as ResolvedPath from "../core/ResolvedPath.js"
 import * as Haystack from "../shell/Haystack.js"
 import * as Location from "../shell/Location.js"
 import type * as CompiledPolicy from "./CompiledPolicy.js"
-import { FileSurvey, run, type Steps } from "./FileSurvey.js"
+import { FileSurvey, run, type Place, type Places, type Steps } from "./FileSurvey.js"
 import type * as PermissionRule from "./PermissionRule.js"
 import * as Signature from "./Signature.js"
 import * as Subject from "./Subject.js"
@@ -25,27 +26,33 @@ export interface Surroundings {
 }
 
 /**
- * Finds where the paths of a call lead, where a rule looks at its arguments. What cannot be told is a doubt, so that a person is
- * asked.
+ * Finds where the paths of a call lead. Rules, guards and the effect of the call get the same places. If a rule looks at
+ * the arguments and a place cannot be found, a person is asked.
  */
 export const make =
   ({ platform, workspace }: Surroundings): CompiledPolicy.Destinations =>
   (subject, policy, state) => {
     const { params, pathFields = [] } = subject.call
-    if (!concerns(subject.tool, policy, state)) return undefined
-    if (!Signature.isRecord(params)) return Effect.succeed(leading(subject, [], nothingElse))
+    if (!Signature.isRecord(params)) return Effect.succeed(leading(subject, new Map(), [], nothingElse))
     const fields = pathFields.filter((field) => Object.hasOwn(params, field))
-    return Effect.flatMap(Effect.clock, (clock) => {
+    return Effect.gen(function* () {
       const path = Context.get(platform, Path.Path)
-      const survey = new FileSurvey(Context.get(platform, FileSystem.FileSystem), path, { workspace, clock })
+      const fileSystem = Context.get(platform, FileSystem.FileSystem)
+      const survey = new FileSurvey(fileSystem, path, { workspace, clock: yield* Effect.clock })
+      const places = new Map<string, Place>()
+      for (const text of fields.flatMap((field) => textsIn(params[field]))) {
+        if (places.has(text)) continue
+        const readings = yield* run(survey.targets(workspace, text))
+        const resolved = yield* ResolvedPath.look(fileSystem, path.dirname, readings[0] ?? text)
+        places.set(text, { ...resolved, readings })
+      }
+      if (!concerns(subject.tool, policy, state)) return leading(subject, places, [], nothingElse)
+      const there = yield* run(placed(survey, places, workspace, params, fields))
       const real = (text: string) => survey.real(path.resolve(workspace, text))
-      return Effect.flatMap(run(placed(survey, workspace, params, fields)), (places) =>
-        Effect.map(run(meant(real, workspace, denying(policy, state), fields)), (also) =>
-          survey.isSpent || places === undefined || also === undefined
-            ? Subject.make({ ...subject.call, doubt: lost })
-            : leading(subject, places, also)
-        )
-      )
+      const also = yield* run(meant(real, workspace, denying(policy, state), fields))
+      return survey.isSpent || there === undefined || also === undefined
+        ? Subject.make({ ...subject.call, doubt: lost, places })
+        : leading(subject, places, there, also)
     })
   }
 
@@ -74,13 +81,20 @@ const concerns = (
   )
 }
 
+/** The texts of a path parameter that can be looked up. */
+const textsIn = (value: unknown): ReadonlyArray<string> =>
+  (Array.isArray(value) ? value : [value]).filter(
+    (text): text is string => typeof text === "string" && !text.includes("\0")
+  )
+
 const leading = (
   { call }: PermissionRule.Subject,
-  places: ReadonlyArray<Arguments>,
+  places: Places,
+  readings: ReadonlyArray<Arguments>,
   also: Also
 ): PermissionRule.Subject => {
-  const known = { ...call, linked: false }
-  const there = places.map((params) => Subject.make({ ...known, params }).evidence)
+  const known = { ...call, linked: false, places }
+  const there = readings.map((params) => Subject.make({ ...known, params }).evidence)
   return there.length === 0 && also.patterns.size === 0 && also.words.size === 0
     ? Subject.make(known)
     : Subject.make(known, (self) => new Both(self, known, there, also))
@@ -183,6 +197,7 @@ type Arguments = { readonly [key: string]: unknown }
 /** Both readings of the arguments, as far as they differ from what is written. */
 function* placed(
   survey: FileSurvey,
+  known: Places,
   workspace: string,
   params: Arguments,
   fields: ReadonlyArray<string>
@@ -203,7 +218,7 @@ function* placed(
         continue
       }
       if (text.includes("\0")) return undefined
-      const [textual = text, walked = textual] = yield* survey.targets(workspace, text)
+      const [textual = text, walked = textual] = known.get(text)?.readings ?? [text]
       // A loop of links leads nowhere.
       if (textual.includes("\0") || walked.includes("\0")) return undefined
       both[0].push(Location.normal(textual, root) || ".")

@@ -15,6 +15,7 @@ import type * as Path from "@effect/platform/Path"
 import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as FoldedName from "../core/FoldedName.js"
+import type * as ResolvedPath from "../core/ResolvedPath.js"
 import * as DirectLinks from "../internal/DirectLinks.js"
 import * as EventLoop from "../internal/EventLoop.js"
 
@@ -29,7 +30,17 @@ export interface Options {
   readonly workspace?: string | undefined
   /** Without it the work does not give way. */
   readonly clock?: Clock.Clock | undefined
+  /** Paths that were looked at before: all who judge one call judge the same places. */
+  readonly places?: Places | undefined
 }
+
+/** Where a path parameter leads: as a text, and, if that differs, as the system walks it. */
+export interface Place extends ResolvedPath.ResolvedPath {
+  readonly readings: ReadonlyArray<string>
+}
+
+/** By the text of the parameter. */
+export type Places = ReadonlyMap<string, Place>
 
 export class FileSurvey {
   private readonly resolved = new Map<string, string>()
@@ -119,6 +130,9 @@ export class FileSurvey {
 
   /** Both readings of a path, which may differ: `link/../x` as a text, as programs simplify it, and as {@link walk}. */
   *targets(base: string, text: string): Steps<ReadonlyArray<string>> {
+    const { places, workspace } = this.options
+    const known = base === workspace ? places?.get(text) : undefined
+    if (known !== undefined) return known.readings
     yield* this.goOn()
     const textual = yield* this.real(this.path.resolve(base, text))
     return text.includes("..") && text.split("/").includes("..") ? [textual, yield* this.walk(base, text)] : [textual]

@@ -22,7 +22,7 @@ import * as Effect from "effect/Effect"
 import * as FoldedName from "../core/FoldedName.js"
 import type { CommandLine, Reading, SimpleCommand } from "../shell/CommandLine.js"
 import * as FileGlob from "./FileGlob.js"
-import { FileSurvey, run, type Steps } from "./FileSurvey.js"
+import { FileSurvey, run, type Places, type Steps } from "./FileSurvey.js"
 import * as GitSearch from "./GitSearch.js"
 import * as GitSetting from "../shell/GitSetting.js"
 import * as Guard from "./Guard.js"
@@ -46,7 +46,7 @@ export const make =
     const { entry, subject } = call
     if (entry.readonly || !Sanitizer.concerns(subject, entry.paths)) return Effect.void
     return Effect.flatMap(Effect.clock, (clock) => {
-      const look = new Look(surroundings, clock)
+      const look = new Look(surroundings, clock, subject.call.places)
       return Effect.map(run(look.found(call)), (found) =>
         found === undefined ? undefined : Guard.ask({ reason: found })
       )
@@ -77,9 +77,10 @@ class Look {
 
   constructor(
     private readonly at: Surroundings,
-    clock: Clock.Clock
+    clock: Clock.Clock,
+    places: Places | undefined
   ) {
-    this.survey = new FileSurvey(at.fileSystem, at.path, { workspace: at.workspace, clock })
+    this.survey = new FileSurvey(at.fileSystem, at.path, { workspace: at.workspace, clock, places })
   }
 
   /** What to ask about the call, if anything. */
@@ -227,26 +228,41 @@ class Look {
   private *isInside(base: string, text: string): Steps<boolean> {
     for (const target of yield* this.survey.targets(base, text)) {
       if (isGit(target)) return true
+      let below = ""
       for (let at = target; ; at = this.at.path.dirname(at)) {
-        if (at === this.at.workspace || at === this.at.path.dirname(at)) break
-        if (yield* this.hasShape(at)) return true
+        const isTop = at === this.at.workspace || at === this.at.path.dirname(at)
+        if (yield* this.hasShape(at, below, isTop)) return true
+        if (isTop) break
+        below = FoldedName.of(this.at.path.basename(at))
       }
     }
     return false
   }
 
-  /** The directory has the entries by which git recognizes its own directories. */
-  private *hasShape(directory: string): Steps<boolean> {
-    const known = this.shapes.get(directory)
+  /**
+   * The directory has the entries by which git recognizes its own directories. Or it has them when `below` is written,
+   * the name of one of its entries: a repository can be made of files that are written one by one. The workspace
+   * itself may have the shape: then only what completes it is a question.
+   */
+  private *hasShape(directory: string, below: string, isTop: boolean): Steps<boolean> {
+    if (isTop && !shape.has(below)) return false
+    const key = shape.has(below) ? `${directory}\0${below}` : directory
+    const known = this.shapes.get(key)
     if (known !== undefined) return known
     const { survey } = this
     const found =
-      (yield* survey.isThere(`${directory}/HEAD`)) &&
-      ((yield* survey.isThere(`${directory}/objects`)) || (yield* survey.isThere(`${directory}/commondir`)))
-    this.shapes.set(directory, found)
+      (below === "head" || (yield* survey.isThere(`${directory}/HEAD`))) &&
+      (below === "objects" ||
+        below === "commondir" ||
+        (yield* survey.isThere(`${directory}/objects`)) ||
+        (yield* survey.isThere(`${directory}/commondir`)))
+    this.shapes.set(key, found)
     return found
   }
 }
+
+/** The folded names of the entries by which git recognizes its own directories. */
+const shape: ReadonlySet<string> = new Set(["head", "objects", "commondir"])
 
 /** The limit of directories and files searched below one; more would make a noticeable delay. */
 const maxLooks = 2_000
@@ -258,7 +274,7 @@ const longestPath = 4_096
 const isGit = (path: string): boolean =>
   path.split(/[\\/]/).some((part) => {
     const name = FoldedName.of(part)
-    return name === ".git" || /^git~\d+$/.test(name)
+    return name === ".git" || name === ".hg" || /^(?:git|hg)~\d+$/.test(name)
   })
 
 const mentions = (text: string): boolean =>

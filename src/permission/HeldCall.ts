@@ -5,6 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Region from "../core/Region.js"
+import * as ResolvedPath from "../core/ResolvedPath.js"
 import * as Ballot from "../interaction/Ballot.js"
 import * as Approvals from "./Approvals.js"
 import { allowedOf, type CheckState } from "./CheckState.js"
@@ -37,7 +38,7 @@ export type AllowedBy = "rule" | "answer" | "authority"
 export const allow = (gate: Gate, now: CheckState, resolution: Resolution, by: AllowedBy): Effect.Effect<Verdict> => {
   if (now.held) return Effect.succeed(make(gate, now, resolution, by))
   return by === "answer" || resolution.requestId !== undefined
-    ? unlessTakenBack(gate, now, resolution, by, () => gate.run(now, resolution))
+    ? unlessTakenBack(gate, now, resolution, by, (now) => gate.run(now, resolution))
     : gate.run(now, resolution)
 }
 
@@ -46,7 +47,7 @@ const make = (gate: Gate, now: CheckState, resolution: Resolution, by: AllowedBy
   const settle = Effect.withFiberRuntime<Verdict>((fiber, status) => {
     check.moveTo(fiber, status.runtimeFlags)
     const again = { ...now, held: false }
-    const run = () => gate.run(again, resolution)
+    const run = (now: CheckState) => gate.run(now, resolution)
     return Effect.uninterruptible(Region.once(check.step(() => unlessTakenBack(gate, again, resolution, by, run))))
   })
   const breakOff = Effect.suspend(() =>
@@ -55,18 +56,21 @@ const make = (gate: Gate, now: CheckState, resolution: Resolution, by: AllowedBy
   return allowedOf(now, { settle, breakOff, leave: () => check.leave(), writeLeft: check.writeLeft })
 }
 
-/** Asks the rules once more about a call that was allowed, and goes on where it may run. */
+/**
+ * Asks the rules once more about a call that was allowed, and continues if it may run. A person answered for the places
+ * that were shown. A rule or an authority answers for the places of this look.
+ */
 export const unlessTakenBack = (
   gate: Gate,
   now: CheckState,
   resolution: Omit<Resolution, "granted" | "method" | "reason">,
   by: AllowedBy,
-  next: () => Effect.Effect<Verdict>
+  next: (now: CheckState) => Effect.Effect<Verdict>
 ): Effect.Effect<Verdict> => {
   const { policy, state } = gate.options
   const judged = (subject: PermissionRule.Subject) =>
     holds(gate.options, now, subject, by, resolution.voters)
-      ? next()
+      ? next(subject.call.places === undefined ? now : { ...now, paths: subject.call.places })
       : gate.deny(now, { ...resolution, granted: false, method: "guard", reason: elsewhere })
   const subject = CompiledPolicy.subject(policy, now.entry, now.call.params)
   const led = CompiledPolicy.led(policy, state, subject)
@@ -84,6 +88,8 @@ const holds = (
   by: AllowedBy,
   voters: ReadonlyArray<Ballot.Voter> = []
 ): boolean => {
+  if (by === "answer" && now.paths !== undefined && !ResolvedPath.areSamePlaces(now.paths, subject.call.places))
+    return false
   const needs = policy.approvals && Approvals.needsOf(policy.approvals, subject)
   if (needs !== undefined && !Ballot.suffices(needs, voters)) return false
   if (by === "authority") return true
@@ -92,4 +98,5 @@ const holds = (
   return decision !== "deny" || state.denial(policy, subject) === undefined
 }
 
-const elsewhere = "what allowed it does not hold any more, now that it would run; propose the call again"
+/** Why a call that was allowed does not run. */
+export const elsewhere = "what allowed it does not hold any more, now that it would run; propose the call again"

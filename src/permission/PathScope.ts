@@ -15,7 +15,7 @@ import type { CommandLine, Reading } from "../shell/CommandLine.js"
 import * as FoldedName from "../core/FoldedName.js"
 import * as Glob from "../core/Glob.js"
 import * as FileGlob from "./FileGlob.js"
-import { FileSurvey, run, type Steps } from "./FileSurvey.js"
+import { FileSurvey, run, type Places, type Steps } from "./FileSurvey.js"
 import * as Program from "../shell/Program.js"
 import * as ShellPath from "../shell/ShellPath.js"
 import * as ShellVariables from "../shell/ShellVariables.js"
@@ -60,6 +60,8 @@ export interface Bounds {
   readonly scope: Options | undefined
   readonly temporary?: ReadonlyArray<string> | undefined
   readonly home?: string | undefined
+  /** Where the call's path parameters lead. Without it, links are followed anew. */
+  readonly places?: Places | undefined
 }
 
 /** Problems of the file system never fail it: a path that cannot be resolved counts as written. */
@@ -70,7 +72,13 @@ export const violations = (
   bounds.scope === undefined && bounds.protectedPaths.length === 0
     ? Effect.succeed([])
     : Effect.flatMap(Effect.all([FileSystem.FileSystem, Path.Path, Effect.clock]), ([fs, path, clock]) =>
-        run(new Judge(new FileSurvey(fs, path, { workspace: bounds.workspace, clock }), path, bounds).judge(named))
+        run(
+          new Judge(
+            new FileSurvey(fs, path, { workspace: bounds.workspace, clock, places: bounds.places }),
+            path,
+            bounds
+          ).judge(named)
+        )
       )
 
 // -----------------------------------------------------------------------------------------------------------------

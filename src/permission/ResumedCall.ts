@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as DelegatingTool from "../tool/DelegatingTool.js"
 import type { Authority } from "./Authority.js"
-import { noWarnings, type CheckState } from "./CheckState.js"
+import { noWarnings, type CheckState, type LastLook, type LookedAt } from "./CheckState.js"
 import type * as HeldCall from "./HeldCall.js"
 import type * as ReservedCall from "./ReservedCall.js"
 import * as Interactor from "../interaction/Interactor.js"
@@ -30,9 +30,9 @@ export interface Gate extends Pick<ReservedCall.Gate, "deny" | "options"> {
     now: CheckState,
     given: Pick<Resolution, "voters">,
     by: HeldCall.AllowedBy,
-    next: () => Effect.Effect<Verdict>
+    next: (now: CheckState) => Effect.Effect<Verdict>
   ) => Effect.Effect<Verdict>
-  readonly guard: (entry: CheckState["entry"], encoded: unknown) => Effect.Effect<string | undefined>
+  readonly lastLook: (now: LookedAt) => Effect.Effect<LastLook>
 }
 
 /** The same arguments as before, or a denial. */
@@ -56,11 +56,13 @@ export const settle = (
     held: false,
     check
   }
-  const looked = check.after(gate.guard(entry, encoded), (reason) => {
+  const allow = ({ paths }: CheckState) => Effect.succeed(paths === undefined ? allowed : { ...allowed, paths })
+  const looked = check.after(gate.lastLook(again), ({ paths, reason }) => {
     if (reason !== undefined) return gate.deny(again, { granted: false, method: "guard", reason })
-    if (decided === undefined) return Effect.succeed(allowed)
+    const now = paths === undefined ? again : { ...again, paths }
+    if (decided === undefined) return allow(now)
     const given = givenIn(decided)
-    const run = (by: HeldCall.AllowedBy) => gate.unlessTakenBack(again, given, by, () => Effect.succeed(allowed))
+    const run = (by: HeldCall.AllowedBy) => gate.unlessTakenBack(now, given, by, allow)
     const otherwise = () => run(isAnswered(decided) || isEnvelope(decided, call.name) ? "answer" : "rule")
     if (authority === undefined) return otherwise()
     return check.after(authority(again, gate.options), (known) => {

@@ -55,7 +55,11 @@ export const violations = (
       line: self.line,
       readings: self.readings
     },
-    { ...surroundings, scope: pathScope === true ? {} : pathScope === false ? undefined : pathScope }
+    {
+      ...surroundings,
+      places: self.call.places,
+      scope: pathScope === true ? {} : pathScope === false ? undefined : pathScope
+    }
   )
   return shell.length === 0 ? scope : Effect.map(scope, (paths) => [...shell, ...paths])
 }

@@ -9,6 +9,7 @@ import type { CommandField, CommandReader } from "../shell/CommandField.js"
 import type * as CommandLine from "../shell/CommandLine.js"
 import type * as CommandPattern from "../shell/CommandPattern.js"
 import * as CallPattern from "./CallPattern.js"
+import type * as FileSurvey from "./FileSurvey.js"
 import * as Glob from "../core/Glob.js"
 import * as Haystack from "../shell/Haystack.js"
 import * as Location from "../shell/Location.js"
@@ -37,6 +38,8 @@ export interface Call {
   readonly takes?: Pick<Tool.Any, "parametersSchema"> | undefined
   /** Links can be followed: until that is done, it is not known where the paths lead. */
   readonly linked?: boolean | undefined
+  /** Where the paths lead, once links were followed. */
+  readonly places?: FileSurvey.Places | undefined
   /** Why it cannot be told where the paths lead, though a rule may be about that. */
   readonly doubt?: string | undefined
 }

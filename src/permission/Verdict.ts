@@ -1,6 +1,7 @@
 /** How a call was decided, for the record, and the result for the caller. */
 import type * as Effect from "effect/Effect"
 import type { RequestId } from "../core/Id.js"
+import type { ResolvedPaths } from "../core/ResolvedPath.js"
 import type * as Spans from "../core/Spans.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
 import type * as Ballot from "../interaction/Ballot.js"
@@ -25,6 +26,12 @@ export interface Allowed {
   readonly edited: boolean
   /** The guards' question about exactly these arguments that was answered, if there was one. */
   readonly answered?: Guard.Ask
+  /**
+   * Where its paths led when it was decided.
+   *
+   * @internal
+   */
+  readonly paths?: ResolvedPaths
   /** Present for a call that has to wait before it runs: nothing is decided until it is settled. */
   readonly pending?: Pending
 }

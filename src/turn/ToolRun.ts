@@ -6,6 +6,7 @@ import type * as FiberId from "effect/FiberId"
 import * as FiberRef from "effect/FiberRef"
 import * as FiberRefs from "effect/FiberRefs"
 import * as Defect from "../core/Defect.js"
+import * as Origin from "../core/Origin.js"
 import * as Spans from "../core/Spans.js"
 import type { ToolOutcome } from "../core/ToolOutcome.js"
 import type { Allowed } from "../permission/PermissionGate.js"
@@ -93,18 +94,17 @@ const begin = (host: Host, { call, entry, index }: Subject, allowed: Allowed): E
 const handled = (
   host: Host,
   { call, entry, index }: Subject,
-  { encoded, params }: Allowed
+  { encoded, params, paths }: Allowed
 ): Effect.Effect<unknown, unknown> => {
   const { handler, timeout } = entry
   const { session } = host
   if (handler === undefined) return Effect.dieMessage(`${entry.name} has no handler`)
+  const handle = () =>
+    paths === undefined ? handler(params) : Origin.withPaths(paths)(Effect.suspend(() => handler(params)))
   const work = () =>
     timeout === undefined
-      ? handler(params)
-      : Effect.timeoutFail(
-          Effect.suspend(() => handler(params)),
-          { duration: timeout, onTimeout: () => tookTooLong }
-        )
+      ? handle()
+      : Effect.timeoutFail(Effect.suspend(handle), { duration: timeout, onTimeout: () => tookTooLong })
   const open = (place: Spans.Place) => {
     const span = session.spans.open(() => SessionSpan.tool(session, call, encoded), place)
     if (span !== undefined) host.opened(index, span)

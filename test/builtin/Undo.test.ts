@@ -18,6 +18,7 @@ import * as Undo from "../../src/builtin/Undo.js"
 import * as Workspace from "../../src/builtin/Workspace.js"
 import * as WorkspaceFile from "../../src/builtin/WorkspaceFile.js"
 import * as WorkspaceRoot from "../../src/builtin/WorkspaceRoot.js"
+import * as NodeFiles from "../../src/cli/NodeFiles.js"
 import * as Digest from "../../src/core/Digest.js"
 import type { CorrelationId, SessionId, ToolCallId } from "../../src/core/Id.js"
 import * as Origin from "../../src/core/Origin.js"
@@ -90,7 +91,8 @@ class Story {
       this.checkpoints ??= yield* Checkpoints.make(path.join(this.base, "state"), { file: 1_000, session: 3_000 })
       const made = WorkspaceRoot.make({ root: this.root }).pipe(
         Effect.provideService(Checkpoints.Checkpoints, this.checkpoints),
-        Effect.provideService(FileSystem.FileSystem, wrap(yield* FileSystem.FileSystem))
+        Effect.provideService(FileSystem.FileSystem, wrap(yield* FileSystem.FileSystem)),
+        Effect.provide(NodeFiles.layer)
       )
       return yield* made
     })
