@@ -1,3 +1,4 @@
+import { NodeContext } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -7,7 +8,11 @@ import { gzipSync } from "node:zlib"
 import * as FetchUrl from "../../src/builtin/FetchUrl.js"
 import * as NodeWeb from "../../src/cli/NodeWeb.js"
 import * as fc from "effect/FastCheck"
+import * as ScriptedModel from "../../src/model/ScriptedModel.js"
+import * as PermissionFile from "../../src/permission/PermissionFile.js"
 import * as PermissionRule from "../../src/permission/PermissionRule.js"
+import * as Agent from "../../src/runtime/Agent.js"
+import * as AgentRuntime from "../../src/runtime/AgentRuntime.js"
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void
 
@@ -16,7 +21,11 @@ const serving = (
   answer: Answer,
   options: NodeWeb.Options = {}
 ): Effect.Effect<
-  { readonly port: number; readonly read: (url: string) => Effect.Effect<string> },
+  {
+    readonly port: number
+    readonly web: Layer.Layer<FetchUrl.WebAccess>
+    readonly read: (url: string) => Effect.Effect<string>
+  },
   never,
   Scope.Scope
 > =>
@@ -39,7 +48,7 @@ const serving = (
     const kit = yield* Effect.provide(FetchUrl.toolkit, Layer.provide(FetchUrl.layer, web))
     const read = (url: string) =>
       Effect.map(Effect.orDie(kit.handle("fetch_url", { url })), ({ result }) => String(result))
-    return { port, read }
+    return { port, web, read }
   })
 
 const page =
@@ -160,31 +169,73 @@ describe("fetch_url", () => {
     })
   )
 
-  it.scopedLive("follows redirects within an origin, and tells of others", () =>
+  it.scopedLive("follows no redirect: it returns the address, which a call of its own decides", () =>
     Effect.gen(function* () {
+      const seen: Array<string | undefined> = []
       const { port, read } = yield* serving((request, response) => {
         const to: Readonly<Record<string, string>> = {
           "/near": "/there",
           "/old": "/gr\xfc\xdfe",
           "/byte": Buffer.from("/grüße").toString("latin1"),
+          "/slash": "/slash/",
+          "/query": "?a=1",
+          "/dots": "/public/../private/x",
+          "/relative": "//other.example/x",
           "/far": "http://other.example/x",
           "/up": `https://web.example:${port}/`,
-          "/loop": "/loop",
+          "/loop": "/loop#again",
           "/file": "file:///etc/passwd",
           "/me": "http://user:word@web.example/"
         }
+        seen.push(request.url)
         const location = to[request.url ?? ""]
         if (location === undefined) return page("text/plain", `arrived at ${request.url}`)(request, response)
         response.writeHead(302, { location }).end()
       })
-      const at = (path: string) => read(`http://web.example:${port}${path}`)
-      assert.include(yield* at("/near"), "arrived at /there")
-      for (const path of ["/byte", "/old"]) assert.include(yield* at(path), "arrived at /gr%C3%BC%C3%9Fe")
-      assert.include(yield* at("/far"), "It redirects to http://other.example/x\nCall fetch_url")
-      assert.include(yield* at("/up"), "It redirects to https://web.example")
-      assert.include(yield* at("/loop"), "redirects again and again")
-      assert.include(yield* at("/file"), "is not an http or https address")
-      assert.include(yield* at("/me"), "holds a user name")
+      const own = `http://web.example:${port}`
+      const cases = {
+        "/near": `It redirects to ${own}/there\nCall fetch_url with that address to read it.`,
+        "/byte": `It redirects to ${own}/gr%C3%BC%C3%9Fe\n`,
+        "/old": `It redirects to ${own}/gr%C3%BC%C3%9Fe\n`,
+        "/slash": `It redirects to ${own}/slash/\n`,
+        "/query": `It redirects to ${own}/query?a=1\n`,
+        "/dots": `It redirects to ${own}/private/x\n`,
+        "/relative": "It redirects to http://other.example/x\n",
+        "/far": "It redirects to http://other.example/x\n",
+        "/up": `It redirects to https://web.example:${port}/\n`,
+        "/loop": "redirects this address to itself",
+        "/file": "is not an http or https address",
+        "/me": "holds a user name"
+      }
+      for (const [path, said] of Object.entries(cases)) assert.include(yield* read(`${own}${path}`), said)
+      assert.deepStrictEqual(seen, Object.keys(cases))
+    })
+  )
+
+  it.scopedLive("keeps a rule that denies a path, whatever redirects there", () =>
+    Effect.gen(function* () {
+      const seen: Array<string | undefined> = []
+      const { port, web } = yield* serving((request, response) => {
+        seen.push(request.url)
+        if (request.url === "/x") response.writeHead(302, { location: "/private/y" }).end()
+        else page("text/plain", "secret")(request, response)
+      })
+      const fetch = (path: string) => ({
+        tools: [{ name: "fetch_url", params: { url: `http://web.example:${port}${path}` } }]
+      })
+      const script = { agents: { main: [fetch("/x"), fetch("/private/y"), { text: "ok" }] } }
+      const policy = PermissionFile.policy({
+        defaultPolicy: "allow",
+        blacklist: { patterns: [`fetch_url(url=http://web.example:${port}/private/*)`] }
+      })
+      const runtime = AgentRuntime.layer({ toolkit: FetchUrl.toolkit, policy }).pipe(
+        Layer.provide(
+          Layer.mergeAll(Layer.provide(FetchUrl.layer, web), ScriptedModel.layer(script), NodeContext.layer)
+        )
+      )
+      const agent = yield* Effect.provide(Agent.startWith([]), runtime)
+      yield* agent.run("go")
+      assert.deepStrictEqual(seen, ["/x"])
     })
   )
 
