@@ -365,6 +365,14 @@ describe("the house", () => {
     assert.deepStrictEqual(shared, [])
   })
 
+  it("compares names of people in one place, which knows their spellings", () => {
+    const compared =
+      /[=!]== (?:\w+\.)*(?:by|principal)\b|\b(?:by|principal) [=!]== (?!undefined|")|includes\((?:\w+\.)*(?:by|principal|role)\)/
+    const rooms = new Set(["interaction", "broker", "people", "channel", "journal"])
+    const wrong = files.filter((file) => rooms.has(folderOf(file)) && compared.test(codeOf(file))).map(shown)
+    assert.deepStrictEqual(wrong, [])
+  })
+
   it("stamps events in one place", () => {
     /** It tells what happened before, at the time at which it happened. */
     const retold = new Set(["journal/EventProjection.ts"])

@@ -29,6 +29,7 @@ import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import type * as Interactor from "../interaction/Interactor.js"
 import * as Needs from "../interaction/Needs.js"
 import * as NeedWords from "../interaction/NeedWords.js"
+import * as Principal from "../interaction/Principal.js"
 
 /** What this needs of a broker. */
 export interface Host {
@@ -75,7 +76,7 @@ export class BallotBox {
 
   /** Why this person is not asked; `voted` when they have their vote in already. */
   refuses(principal: string, roles?: ReadonlyArray<string>): string | undefined {
-    if (this.votes.some(({ by }) => by === principal)) return "voted"
+    if (this.votes.some(({ by }) => Principal.isSame(by, principal))) return "voted"
     return Tally.refusal(this.reserved.needs, { by: principal, roles })
   }
 

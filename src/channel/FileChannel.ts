@@ -30,6 +30,7 @@ import * as ForeignJson from "../core/ForeignJson.js"
 import * as Redaction from "../core/Redaction.js"
 import * as Ballot from "../interaction/Ballot.js"
 import * as Tally from "../interaction/Tally.js"
+import type * as Principal from "../interaction/Principal.js"
 import type { Interaction } from "../interaction/Interaction.js"
 import {
   type AnswerRejected,
@@ -395,7 +396,7 @@ const look = <I extends Interaction>(
   const path = exchange.files(requestId).response
   const meant = (text: string): Found<I> => {
     const json = ForeignJson.parse(text, { size: maxBytes })
-    const known = (said: string | undefined) => RemoteInteractor.authorOf(id, who, said)
+    const known = (said: Principal.Principal | undefined) => RemoteInteractor.authorOf(id, who, said)
     if (Either.isRight(json)) return understand(interaction, requestId, json.right, known)
     return json.left.reason === "syntax"
       ? { _tag: "Half", text: text.trim() }
@@ -421,7 +422,7 @@ const understand = <I extends Interaction>(
   interaction: I,
   requestId: string,
   json: unknown,
-  known: (said: string | undefined) => string
+  known: (said: Principal.Principal | undefined) => string
 ): Found<I> => {
   const response = decodeResponse(json, { onExcessProperty: "error" })
   if (Either.isLeft(response)) return { _tag: "Rejected", reason: 'it is not {"requestId": …, "answer": …}' }

@@ -7,6 +7,7 @@ import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Form from "../interaction/Form.js"
@@ -14,14 +15,16 @@ import type { Answer, Interaction, Kind } from "../interaction/Interaction.js"
 import { InteractionCancelled, type InteractionError } from "../interaction/InteractionError.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import * as Interactor from "../interaction/Interactor.js"
+import * as Principal from "../interaction/Principal.js"
 import * as TypedAnswer from "../interaction/TypedAnswer.js"
 
-/** The name of a person, in events and in the audit. */
-export const Name = Schema.String.pipe(
-  Schema.filter((name) => name.trim() !== "" && name.length <= 200 && !/[\p{Cc}\p{Cf}]/u.test(name), {
-    identifier: "a name of at most 200 characters"
-  })
-)
+/** The name of a person, in events and in the audit. A text of a wire becomes a person's name only here. */
+export const Name = Schema.transformOrFail(Schema.String, Schema.String.pipe(Schema.brand("Principal")), {
+  strict: true,
+  decode: (text, _, ast) =>
+    Either.mapLeft(Principal.of(text), (reason) => new ParseResult.Type(ast, text, `the name ${reason}`)),
+  encode: (name) => ParseResult.succeed(name)
+}).annotations({ identifier: "a name of at most 200 characters" })
 
 /** How long a request waits when no timeouts are given: 30 seconds for permission, 60 for each question. */
 export const defaultTimeouts: Interactor.Timeouts = {
@@ -57,9 +60,11 @@ export interface Vouching {
 }
 
 /** What is known of the author of a response that says this. */
-export const authorOf = (id: string, { principal = id, vouches }: Vouching, said: string | undefined): string =>
-  // However a name is spelt, it is one person's.
-  vouches === true && said !== undefined ? said.trim().normalize("NFC") : principal
+export const authorOf = (
+  id: string,
+  { principal = id, vouches }: Vouching,
+  said: Principal.Principal | undefined
+): string => (vouches === true && said !== undefined ? said : principal)
 
 /** What a response says about the request. */
 export type Understood<I extends Interaction> = Data.TaggedEnum<{

@@ -39,6 +39,7 @@ import * as ForeignJson from "../core/ForeignJson.js"
 import * as Redaction from "../core/Redaction.js"
 import * as WebAddress from "../core/WebAddress.js"
 import * as Tally from "../interaction/Tally.js"
+import type * as Principal from "../interaction/Principal.js"
 import type { Interaction } from "../interaction/Interaction.js"
 import { InteractionCancelled, type InteractionError, InteractorUnavailable } from "../interaction/InteractionError.js"
 import * as InteractionRequest from "../interaction/InteractionRequest.js"
@@ -106,7 +107,7 @@ export const make = (
         const limit = Interactor.timeoutOf(request.interaction, timeouts)
         const unavailable = ({ reason }: Failure) =>
           new InteractorUnavailable({ requestId: request.requestId, by: id, reason })
-        const known = (said: string | undefined) => RemoteInteractor.authorOf(id, options, said)
+        const known = (said: Principal.Principal | undefined) => RemoteInteractor.authorOf(id, options, said)
         const asked = (shown: typeof request, key: string) =>
           post(silent, { ...options, url }, redactor, shown, key).pipe(
             Effect.tapError((failure) => Effect.sync(() => failures.set(request, unavailable(failure)))),
@@ -279,7 +280,7 @@ const understand = <I extends Interaction>(
   id: string,
   { interaction, requestId }: InteractionRequest.InteractionRequest<I>,
   text: string,
-  known: (said: string | undefined) => string
+  known: (said: Principal.Principal | undefined) => string
 ): Effect.Effect<Interactor.Reply<I>, InteractionError> => {
   const unavailable = (reason: string) => new InteractorUnavailable({ requestId, by: id, reason })
   const json = ForeignJson.parse(text, { size: maxBytes })

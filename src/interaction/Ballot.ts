@@ -4,7 +4,8 @@
  */
 import type { Approve, Interaction } from "./Interaction.js"
 import type { Vote } from "./InteractorPort.js"
-import * as Needs from "./Needs.js"
+import type * as Needs from "./Needs.js"
+import * as Principal from "./Principal.js"
 
 /** One vote on a call. */
 export type Cast = Vote<Approve>
@@ -28,11 +29,13 @@ export const isReserved = (interaction: Interaction): interaction is Approve & R
 
 /** Whether these people, who all allow it, are enough for all rules. */
 export const suffices = (all: ReadonlyArray<Needs.Need>, voters: ReadonlyArray<Voter>): boolean =>
-  all.every((need) => count(need, Needs.onceEach(voters)) >= need.quorum)
+  all.every((need) => count(need, Principal.lastOfEach(voters)) >= need.quorum)
 
 /** Whether a rule asks for this vote. */
 export const isEntitled = ({ members, roles }: Needs.Need, voter: Voter): boolean =>
-  roles.length === 0 || members.includes(voter.by) || voter.roles?.some((role) => roles.includes(role)) === true
+  roles.length === 0 ||
+  Principal.isAmong(members, voter.by) ||
+  voter.roles?.some((role) => Principal.isAmong(roles, role)) === true
 
 /** How many of these people a rule asks for. */
 export const count = (need: Needs.Need, votes: ReadonlyArray<Voter>): number =>

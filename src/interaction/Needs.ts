@@ -3,6 +3,7 @@
  * with the request, so that everybody who is asked sees it and nobody answers alone by mistake.
  */
 import * as Schema from "effect/Schema"
+import * as Principal from "./Principal.js"
 
 /**
  * What one rule demands.
@@ -52,12 +53,7 @@ export type Needs = typeof Needs.Type
 // getters
 // -----------------------------------------------------------------------------------------------------------------
 
-/** The last vote of each person. */
-export const onceEach = <Cast extends { readonly by: string }>(votes: ReadonlyArray<Cast>): ReadonlyArray<Cast> => [
-  ...new Map(votes.map((vote) => [vote.by, vote])).values()
-]
-
 /** What each person said, in the order of their votes. */
 export const votedOf = (
   votes: ReadonlyArray<{ readonly by: string; readonly answer: { readonly decision: Voted["vote"] } }>
-): ReadonlyArray<Voted> => onceEach(votes).map(({ answer, by }) => ({ by, vote: answer.decision }))
+): ReadonlyArray<Voted> => Principal.lastOfEach(votes).map(({ answer, by }) => ({ by, vote: answer.decision }))

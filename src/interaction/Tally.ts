@@ -1,17 +1,20 @@
 /**
  * The votes on a call that a rule reserves, counted. Pure: the same votes always come to the same.
  *
- * A vote belongs to a person and counts once, whichever way it came; a later vote of theirs replaces it. Those who allow the
+ * A vote belongs to a person and counts once, whichever way it came and however the name is spelt; a later vote of theirs
+ * replaces it. Those who allow the
  * call as it is are counted together, and so are those who want exactly the same other arguments. A denial goes before an
  * allowance that the same vote completes.
  */
+import * as Either from "effect/Either"
 import { canonicalJson } from "../core/CanonicalJson.js"
 import { count, isEntitled, isReserved, suffices, type Cast, type Reserved, type Voter } from "./Ballot.js"
 import type { Approve, ApproveAnswer, Interaction } from "./Interaction.js"
 import type { InteractionRequest } from "./InteractionRequest.js"
 import type { Reply } from "./InteractorPort.js"
-import * as Needs from "./Needs.js"
+import type * as Needs from "./Needs.js"
 import * as NeedWords from "./NeedWords.js"
+import * as Principal from "./Principal.js"
 
 /** What votes come to. */
 export type Standing =
@@ -24,17 +27,20 @@ export type Standing =
 
 /** Whether this person is known to have voted. */
 export const hasVoted = (interaction: Interaction, by: string): boolean =>
-  isReserved(interaction) && interaction.needs.votes.some((vote) => vote.by === by)
+  isReserved(interaction) && interaction.needs.votes.some((vote) => Principal.isSame(vote.by, by))
 
 // -----------------------------------------------------------------------------------------------------------------
 // getters
 // -----------------------------------------------------------------------------------------------------------------
 
 /** Why a person's vote does not count; nothing when it does for at least one of the rules. */
-export const refusal = ({ all }: Needs.Needs, voter: Voter): string | undefined =>
-  all.some((need) => isEntitled(need, voter))
+export const refusal = ({ all }: Needs.Needs, voter: Voter): string | undefined => {
+  const name = Principal.of(voter.by)
+  if (Either.isLeft(name)) return `${NeedWords.describeAll(all)}, and the name of its author ${name.left}`
+  return all.some((need) => isEntitled(need, voter))
     ? undefined
     : `${NeedWords.describeAll(all)}, and ${voter.by} is none of them`
+}
 
 /** Why a person is not asked about an interaction: `voted`, or that they have no say in it; nothing when they are. */
 export const refusedOf = (interaction: Interaction, by: string, roles?: ReadonlyArray<string>): string | undefined => {
@@ -44,15 +50,15 @@ export const refusedOf = (interaction: Interaction, by: string, roles?: Readonly
 
 /** The votes with this one, which replaces an earlier one of the same person; nothing when that one was the same. */
 export const having = (reserved: Reserved, votes: ReadonlyArray<Cast>, vote: Cast): ReadonlyArray<Cast> | undefined => {
-  const before = votes.find(({ by }) => by === vote.by)
+  const before = votes.find(({ by }) => Principal.isSame(by, vote.by))
   if (before !== undefined && keyOf(reserved, before.answer) === keyOf(reserved, vote.answer)) return undefined
-  return [...votes.filter(({ by }) => by !== vote.by), vote]
+  return [...Principal.others(votes, vote.by), vote]
 }
 
 /** What the votes come to. Votes of people whom no rule asks are not counted. */
 export const standing = (reserved: Reserved, cast: ReadonlyArray<Cast>): Standing => {
   const { all } = reserved.needs
-  const votes = Needs.onceEach(cast).filter((vote) => all.some((need) => isEntitled(need, vote)))
+  const votes = Principal.lastOfEach(cast).filter((vote) => all.some((need) => isEntitled(need, vote)))
   const by = namesOf(votes)
   const denials = votes.filter(({ answer }) => answer.decision === "deny")
   if (all.some((need) => count(need, denials) >= (need.deny === "one" ? 1 : need.quorum))) {
@@ -85,12 +91,12 @@ export const agreeing = (
   answer: ApproveAnswer
 ): ReadonlyArray<Cast> => {
   const key = keyOf(reserved, answer)
-  return Needs.onceEach(votes).filter((vote) => keyOf(reserved, vote.answer) === key)
+  return Principal.lastOfEach(votes).filter((vote) => keyOf(reserved, vote.answer) === key)
 }
 
 /** Names of all who voted. */
 const namesOf = (votes: ReadonlyArray<Cast>): string =>
-  Needs.onceEach(votes)
+  Principal.lastOfEach(votes)
     .map(({ by }) => by)
     .join(", ")
 
@@ -108,8 +114,8 @@ export const withVote = <I extends Interaction>(
   // The answer to an approval; the type of all answers cannot say so.
   const { decision: vote } = answer as ApproveAnswer
   const { votes } = interaction.needs
-  if (votes.some((known) => known.by === by && known.vote === vote)) return request
-  const voted = [...votes.filter((known) => known.by !== by), { by, vote }]
+  if (votes.some((known) => Principal.isSame(known.by, by) && known.vote === vote)) return request
+  const voted = [...Principal.others(votes, by), { by, vote }]
   return shownWith(request, interaction, voted)
 }
 

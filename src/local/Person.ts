@@ -1,23 +1,21 @@
 /** The person who runs a command, named as the operating system knows them. */
 import * as Effect from "effect/Effect"
-import * as Schema from "effect/Schema"
+import * as Either from "effect/Either"
 import * as os from "node:os"
-import * as RemoteInteractor from "../channel/RemoteInteractor.js"
+import * as Principal from "../interaction/Principal.js"
 
 /**
  * The account name of this process. It is never taken from the environment, where it could be set to any name. An
  * account without a name, as in containers, is named by its number.
  */
 export const name: Effect.Effect<string> = Effect.sync(() => {
-  const known = nameOfAccount()
-  return isName(known) ? known : `user ${process.getuid?.() ?? "without a name"}`
+  const nameless = () => `user ${process.getuid?.() ?? "without a name"}`
+  return Either.getOrElse(Principal.of(nameOfAccount() ?? ""), nameless)
 })
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
-
-const isName = Schema.is(RemoteInteractor.Name)
 
 const nameOfAccount = (): string | undefined => {
   try {

@@ -9,6 +9,7 @@ import { VoteRefused, type InteractionError } from "../interaction/InteractionEr
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import * as Interactor from "../interaction/Interactor.js"
 import * as NeedWords from "../interaction/NeedWords.js"
+import * as Principal from "../interaction/Principal.js"
 import * as Panel from "./Panel.js"
 
 /**
@@ -77,7 +78,7 @@ const collect = <I extends Interaction.Interaction>(
         const reason = refusal(need, vote)
         if (reason !== undefined) return refused(vote.by, reason)
       }
-      for (const vote of given) votes = [...votes.filter(({ by }) => by !== vote.by), vote]
+      for (const vote of given) votes = [...Principal.others(votes, vote.by), vote]
       return Effect.succeed(decided(interaction, need, votes))
     })
   const nobody = (last: InteractionError | undefined) => {

@@ -5,6 +5,7 @@ import type * as Interaction from "../interaction/Interaction.js"
 import { InteractorUnavailable, VoteRefused, type AnswerRejected } from "../interaction/InteractionError.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import * as Interactor from "../interaction/Interactor.js"
+import * as Principal from "../interaction/Principal.js"
 import * as Option from "effect/Option"
 import * as Panel from "./Panel.js"
 
@@ -26,7 +27,7 @@ export interface RolesOptions {
 export const make = ({ members, of, only }: RolesOptions): Interactor.Service => {
   const { id, principal, relay } = of
   const rolesOf = (by: string, more: ReadonlyArray<string> = []): ReadonlyArray<string> => [
-    ...new Set([...more, ...Object.keys(members).filter((role) => members[role]?.includes(by) === true)])
+    ...new Set([...more, ...Object.keys(members).filter((role) => Principal.isAmong(members[role] ?? [], by))])
   ]
   const withRoles = <I extends Interaction.Interaction>(reply: Interactor.Reply<I>): Interactor.Answered<I> => {
     const answered = Asking.answered(id, reply)
@@ -36,7 +37,7 @@ export const make = ({ members, of, only }: RolesOptions): Interactor.Service =>
   const objection = (answered: Interactor.Answered<Interaction.Interaction>): string | undefined => {
     if (only === undefined || answered.how !== "answered") return undefined
     const authors = answered.votes ?? [answered]
-    const other = authors.find(({ roles }) => roles?.some((role) => only.includes(role)) !== true)
+    const other = authors.find(({ roles }) => roles?.some((role) => Principal.isAmong(only, role)) !== true)
     return other === undefined ? undefined : `only ${only.join(" or ")} may answer it, and ${other.by} is not`
   }
   return {
@@ -47,7 +48,7 @@ export const make = ({ members, of, only }: RolesOptions): Interactor.Service =>
     request: <I extends Interaction.Interaction>(request: InteractionRequest<I>, asked?: Interactor.Options<I>) => {
       const { requestId } = request
       const own = principal === undefined ? undefined : rolesOf(principal, of.roles)
-      if (only !== undefined && own !== undefined && !own.some((role) => only.includes(role))) {
+      if (only !== undefined && own !== undefined && !own.some((role) => Principal.isAmong(only, role))) {
         const reason = `only ${only.join(" or ")} may answer it, and ${principal} is not`
         return Effect.fail(new InteractorUnavailable({ requestId, by: id, reason }))
       }

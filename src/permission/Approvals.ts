@@ -5,6 +5,7 @@
  * A rule is read as those that deny: what may be meant is enough, also where it cannot be told what a command runs.
  */
 import type * as Interaction from "../interaction/Interaction.js"
+import * as Principal from "../interaction/Principal.js"
 import * as PermissionRule from "./PermissionRule.js"
 import type { PolicySource } from "./PolicySource.js"
 
@@ -29,10 +30,19 @@ export function make({ approvals = [], roles = {} }: Pick<PolicySource, "approva
     need: {
       quorum,
       roles: wanted,
-      members: [...new Set(wanted.flatMap((role) => (Object.hasOwn(roles, role) ? (roles[role] ?? []) : [])))],
+      members: membersOf(roles, wanted),
       deny
     }
   }))
+}
+
+/** The people in these roles; each once. */
+export function membersOf(
+  roles: NonNullable<PolicySource["roles"]>,
+  wanted: ReadonlyArray<string>
+): ReadonlyArray<string> {
+  const named = Object.entries(roles).flatMap(([role, people]) => (Principal.isAmong(wanted, role) ? people : []))
+  return [...new Map(named.map((person) => [Principal.keyOf(person), person])).values()]
 }
 
 /** The rules of both. */

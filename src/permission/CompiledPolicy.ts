@@ -344,10 +344,9 @@ function contradictions({ guards, blacklist, whitelist }: PolicySource.PolicySou
 function unfilled({ approvals, roles }: PolicySource.PolicySource): ReadonlyArray<string> {
   return (approvals ?? []).flatMap(({ quorum = 1, roles: wanted }) => {
     if (wanted === undefined) return []
-    const named = roles ?? {}
-    const members = new Set(wanted.flatMap((role) => (Object.hasOwn(named, role) ? (named[role] ?? []) : [])))
-    const those = members.size === 0 ? "nobody" : `only ${[...members].join(", ")}`
-    return members.size >= quorum
+    const members = Approvals.membersOf(roles ?? {}, wanted)
+    const those = members.length === 0 ? "nobody" : `only ${members.join(", ")}`
+    return members.length >= quorum
       ? []
       : [`An approval needs ${quorum} of: ${wanted.join(", ")}, and "roles" names ${those} there.`]
   })

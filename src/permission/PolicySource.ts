@@ -7,6 +7,7 @@ import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import * as Lazy from "../core/Lazy.js"
+import * as Principal from "../interaction/Principal.js"
 import * as PermissionRule from "./PermissionRule.js"
 
 const oneOf = <const L extends readonly [string | number, ...ReadonlyArray<string | number>]>(...literals: L) =>
@@ -27,9 +28,10 @@ const Texts = Schema.optional(Schema.Array(Schema.String))
 
 /** A person as a channel names them, or a role. */
 const Name = Schema.String.pipe(
-  Schema.filter(
-    (text) => (text.trim() !== "" && text === text.trim()) || "a name is not empty and has no blanks around it"
-  )
+  Schema.filter((text) => {
+    if (text.trim() === "" || text !== text.trim()) return "a name is not empty and has no blanks around it"
+    return Either.match(Principal.of(text), { onLeft: (reason) => `this name ${reason}`, onRight: () => true })
+  })
 )
 const Names = Schema.Array(Name)
 
@@ -174,7 +176,7 @@ export interface Problem {
 export const merge = (user: PolicySource, workspace: PolicySource, trusted: boolean): PolicySource => {
   const channel = (trusted ? workspace.channel : undefined) ?? user.channel
   // Who decides is the person's own business: a workspace adds roles that the person has not filled, once it is trusted.
-  const roles = trusted ? { ...workspace.roles, ...user.roles } : user.roles
+  const roles = trusted ? { ...unfilled(workspace.roles, user.roles), ...user.roles } : user.roles
   const approvals = [...(user.approvals ?? []), ...(workspace.approvals ?? [])]
   const delegated = trusted ? rules(user.delegated, workspace.delegated) : user.delegated
   return {
@@ -310,6 +312,10 @@ const decodeApproval = Lazy.make(() => Schema.decodeUnknownEither(Approval, { on
 
 const said = (index: number, { message, path }: ParseResult.ArrayFormatterIssue): string =>
   `${["approvals", index, ...path].join(".")}: ${message}`
+
+/** A role is the same in every spelling. */
+const unfilled = (added: PolicySource["roles"] = {}, filled: PolicySource["roles"] = {}): PolicySource["roles"] =>
+  Object.fromEntries(Object.entries(added).filter(([role]) => !Principal.isAmong(Object.keys(filled), role)))
 
 type Default = NonNullable<PolicySource["defaultPolicy"]>
 type Rules = PolicySource["blacklist"]

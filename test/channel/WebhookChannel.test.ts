@@ -264,7 +264,7 @@ describe("WebhookChannel", () => {
     Effect.gen(function* () {
       const { interactor, receiver } = yield* open(who)
       for (const [by, named] of [
-        ["ada", ada],
+        [" ada\u00a0", ada],
         [undefined, who.principal ?? "webhook"]
       ]) {
         const request = yield* newRequest

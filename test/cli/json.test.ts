@@ -140,6 +140,28 @@ describe.concurrent("assent run --jsonl", () => {
     })
   )
 
+  it.scopedLive("counts one person once, however a peer that vouches spells the name", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      yield* at.write("config/permissions.json", { approvals: [{ patterns: ["touch *"], quorum: 2 }] })
+      const model = yield* at.script(run("touch made"), { text: "ok" })
+      const program = yield* at.start(["run", "--jsonl", "--vouch", "json", "--model", model, "go"])
+      const { request } = yield* program.json("InteractionRequest")
+      const { requestId } = request
+      const says = (answer: string, by: string) => program.tell({ _tag: "Answer", requestId, answer, by })
+      yield* says("y", "ada")
+      for (const by of [" ada ", "ADA", "\u00a0\uff41da"]) yield* says("y", by)
+      yield* says("y", "ad\u200ba")
+      assert.include((yield* program.json("AgentError")).message, '"by" of Answer must be a name')
+      assert.isFalse(yield* at.exists("workspace/made"))
+      yield* says("y", "grace")
+      const closed = yield* program.json("InteractionClosed", { requestId })
+      assert.deepInclude(closed, { status: "answered", by: "ada, grace" })
+      yield* program.json("TurnEnded", { reason: "completed" })
+      assert.isTrue(yield* at.exists("workspace/made"))
+    })
+  )
+
   it.scopedLive("shows in no question what it was given in secret", () =>
     Effect.gen(function* () {
       const at = yield* Program.place

@@ -15,8 +15,10 @@ import * as Mediator from "../../src/bridge/Mediator.js"
 import * as FileChannel from "../../src/channel/FileChannel.js"
 import * as FileExchange from "../../src/channel/FileExchange.js"
 import * as HaltChannel from "../../src/channel/HaltChannel.js"
+import * as QueueChannel from "../../src/channel/QueueChannel.js"
 import * as Id from "../../src/core/Id.js"
 import * as Interactor from "../../src/interaction/Interactor.js"
+import * as Principal from "../../src/interaction/Principal.js"
 import * as SessionSnapshot from "../../src/journal/SessionSnapshot.js"
 import * as SessionStore from "../../src/journal/SessionStore.js"
 import * as SessionVote from "../../src/journal/SessionVote.js"
@@ -177,6 +179,40 @@ describe("an approvals rule is not satisfied by", () => {
     })
   )
 
+  const spellings = [" ada ", "ADA", "ad\u200ba", "\uff41da"]
+
+  it.scopedLive("one person in several spellings, in the queue of a program that signs people in", () =>
+    Effect.gen(function* () {
+      const channel = yield* QueueChannel.make()
+      const deciding = yield* Effect.fork(resolvedBy([channel.interactor]))
+      const dialog = yield* channel.take
+      assert(dialog._tag === "Opened")
+      const { requestId } = dialog.request
+      yield* channel.answerText(requestId, "y", "ada")
+      for (const by of spellings) yield* Effect.ignore(channel.answerText(requestId, "y", by))
+      yield* channel.answerText(requestId, "y", "grace")
+      const [resolved] = yield* Fiber.join(deciding)
+      assert.deepInclude(resolved, { granted: true })
+      assert.deepStrictEqual(
+        resolved?.votes?.map(({ by }) => Principal.keyOf(by)),
+        ["ada", "grace"]
+      )
+    })
+  )
+
+  it.effect("one person in several spellings, at interactors of code", () =>
+    Effect.gen(function* () {
+      const answering = (principal: string): Interactor.Service => ({
+        id: `of ${principal}`,
+        relay: false,
+        principal,
+        request: () => Effect.succeed({ answer: { decision: "allow", scope: "once" }, by: principal } as never)
+      })
+      const [resolved] = yield* resolvedBy(["ada", ...spellings].map(answering))
+      assert.deepInclude(resolved, { granted: false, method: "unavailable" })
+    })
+  )
+
   it.scopedLive(
     "a file that names two authors, where nobody vouches for them; where somebody does, it takes both",
     () =>
@@ -210,7 +246,13 @@ describe("an approvals rule is not satisfied by", () => {
               assert(request?.interaction._tag === "Approve")
               assert.deepStrictEqual(request.interaction.needs?.votes, [{ by: "ada", vote: "allow" }])
             })
-            const saying = yield* Effect.fork(Effect.zipRight(Effect.zipRight(said("ada"), voted), said("grace")))
+            const saying = yield* Effect.fork(
+              said("ada").pipe(
+                Effect.zipRight(said("\u00a0ADA ")),
+                Effect.zipRight(voted),
+                Effect.zipRight(said("grace"))
+              )
+            )
             const [resolved] = yield* Fiber.join(deciding)
             if (vouches) yield* Fiber.join(saying)
             return resolved

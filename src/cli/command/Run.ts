@@ -6,6 +6,7 @@ import * as Stream from "effect/Stream"
 import type { Service as Screen } from "../../channel/ConsoleScreen.js"
 import * as Redaction from "../../core/Redaction.js"
 import type * as Interactor from "../../interaction/Interactor.js"
+import type { Principal } from "../../interaction/Principal.js"
 import * as Arguments from "../config/Arguments.js"
 import * as Piped from "../terminal/Piped.js"
 import { isForeground, isInteractive } from "../terminal/Tty.js"
@@ -95,7 +96,7 @@ export const run = (invocation: Arguments.Invocation) =>
           lines: InputLines.linesUpTo(JsonCommand.maxLine),
           alone: opened.interactors.length === 0,
           masking: Redaction.make(Settings.secretsOf(settings)).declared,
-          authorOf: (said: string | undefined) => (vouching.has("json") ? (said ?? "json") : person)
+          authorOf: (said: Principal | undefined) => (vouching.has("json") ? (said ?? "json") : person)
         }))
         return Effect.succeed(
           yield* JsonExecutor.run({ agent, writer, task, halted, peer: Option.getOrUndefined(peer) })

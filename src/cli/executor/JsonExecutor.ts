@@ -25,6 +25,7 @@ import type * as Field from "../../interaction/Field.js"
 import * as Form from "../../interaction/Form.js"
 import * as InteractionRequest from "../../interaction/InteractionRequest.js"
 import * as Interactor from "../../interaction/Interactor.js"
+import type { Principal } from "../../interaction/Principal.js"
 import type * as Agent from "../../runtime/Agent.js"
 import type { AgentUnknown } from "../../session/Interjection.js"
 import * as ExitCode from "../ExitCode.js"
@@ -50,7 +51,7 @@ export interface Peer {
   readonly interactor: Interactor.Service
   readonly lines: Stream.Stream<string>
   /** Who answers, as far as anybody knows: what an answer says of its author, or always the one who runs this. */
-  readonly authorOf: (said: string | undefined) => string | undefined
+  readonly authorOf: (said: Principal | undefined) => string | undefined
   /** True when nobody but the peer can answer: once it is gone, requests halt. */
   readonly alone: boolean
   /** Masks what the program was given in secret, in what is asked. */
