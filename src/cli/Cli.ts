@@ -19,7 +19,6 @@ import * as ExitCode from "./ExitCode.js"
 import * as NodeFiles from "./NodeFiles.js"
 import * as Output from "./terminal/Output.js"
 import * as Tty from "./terminal/Tty.js"
-import * as Settings from "./config/Settings.js"
 
 type Failure = Arguments.UsageError | ConfigurationInvalid
 
@@ -29,7 +28,7 @@ export const main = (argv: ReadonlyArray<string>): Effect.Effect<number> =>
     if (Either.isLeft(parsed)) return yield* reportFailure(parsed.left)
     const invocation = parsed.right
     if (invocation.flags.plain === true) Tty.keepPlain()
-    const level = yield* Effect.either(Settings.logLevelOf(invocation.flags["log-level"]))
+    const level = yield* Effect.either(Arguments.logLevelOf(invocation.flags["log-level"]))
     if (Either.isLeft(level)) return yield* reportFailure(level.left)
     const debug = invocation.flags["log-level"] === "debug"
     return yield* dispatch(invocation).pipe(

@@ -31,11 +31,13 @@ import type * as Channels from "./config/Channels.js"
 import * as AuditLocation from "../local/AuditLocation.js"
 import * as Brought from "../local/Brought.js"
 import * as ConfigurationInvalid from "../local/ConfigurationInvalid.js"
+import * as DecidingFile from "../local/DecidingFile.js"
 import * as OwnFile from "../local/OwnFile.js"
 import * as ProfileLocation from "./config/ProfileLocation.js"
 import * as Settings from "./config/Settings.js"
 import * as Tools from "./config/Tools.js"
 import * as Traces from "./config/Traces.js"
+import * as Output from "./terminal/Output.js"
 import * as UserLocation from "../local/UserLocation.js"
 
 export type Platform = FileSystem.FileSystem | Path.Path | CommandExecutor.CommandExecutor
@@ -74,13 +76,7 @@ export const unmetOf = ({ models }: Pick<Settings.Settings, "models">, model: st
 
 /** The same of all models that are chosen: the agent's, those of profiles, and the reviewer's. */
 export const unmet = (settings: Settings.Settings, profiles: Profiles): ReadonlyArray<string> => {
-  const { model, reviewer } = settings
-  const subagents = [...profiles.all.values()].map((profile) => SubagentProfile.modelRef(profile, model))
-  const chosen = [rootModel(settings, profiles), ...subagents, reviewer?.model]
-  return chosen.flatMap((ref, at) => {
-    const sentence = ref === undefined || chosen.indexOf(ref) < at ? undefined : unmetOf(settings, ref)
-    return sentence === undefined ? [] : [sentence]
-  })
+  return chosenModels(settings, profiles).flatMap((ref) => unmetOf(settings, ref) ?? [])
 }
 
 /** The person's own prices go before those of vendors, which do not count where the person's are in other money. */
@@ -203,7 +199,11 @@ export const start = (
       fileSystem.makeTempDirectoryScoped({ prefix: "assent-output-" }),
       (error) => ConfigurationInvalid.make(`No temporary directory can be made: ${error.message}`)
     )
-    const files = filesOf(settings, directories, path)
+    const scripts = DecidingFile.scripts(chosenModels(settings, { all, chosen }))
+    const deciding = [...settings.deciding, ...scripts]
+    const files = filesOf(settings, deciding, directories, path)
+    // Begun before the agent, so that it looks once more when the agent has ended.
+    const followed = yield* DecidingFile.follow(deciding, Output.logOnce)
     const redactor = Redaction.make(Settings.secretsOf(settings))
     // Opened before the agent, so that it closes after the agent and gets its last spans.
     const spans = yield* Traces.open(redactor)
@@ -226,7 +226,13 @@ export const start = (
       subagents: {
         profiles: all.values(),
         resolveModel: (named) =>
-          Effect.mapError(Effect.provide(resolveModel(settings, named), services), ({ message }) => message),
+          Effect.mapError(
+            Effect.zipRight(
+              DecidingFile.unchanged(scripts, named),
+              Effect.provide(resolveModel(settings, named), services)
+            ),
+            ({ message }) => message
+          ),
         inline: settings.inline,
         mediation: settings.mediator,
         timeouts: subagentTimeouts(settings.timeouts, attended),
@@ -264,6 +270,7 @@ export const start = (
     const agent = yield* Effect.mapError(Effect.provide(started, context), ({ message }) =>
       ConfigurationInvalid.make(message)
     )
+    yield* Effect.forkScoped(Effect.flatMap(agent.subscribe(), followed))
     const jobs = Context.get(context, Jobs.Jobs)
     return { agent, review: reviewed, trail: Context.get(context, AuditTrail.AuditTrail), jobs, files }
   })
@@ -277,7 +284,7 @@ export const judgement = (
   Platform | Scope.Scope
 > =>
   Effect.gen(function* () {
-    const files = filesOf(settings, [], yield* Path.Path)
+    const files = filesOf(settings, settings.deciding, [], yield* Path.Path)
     const runtime = AgentRuntime.make({
       toolkit: Tools.toolkit,
       policy: readable(settings.policy, files.added),
@@ -302,29 +309,58 @@ export const judgement = (
 const rootModel = ({ model }: Settings.Settings, { chosen }: Pick<Profiles, "chosen">): string =>
   (chosen === undefined ? undefined : SubagentProfile.modelRef(chosen, model)) ?? model
 
-/** What the tools of an agent may touch, and what is out of their reach: `directories` too. */
-const filesOf = (settings: Settings.Settings, directories: ReadonlyArray<string>, path: Path.Path) => {
+/** The models that settings and profiles name, each once. */
+const chosenModels = (
+  settings: Settings.Settings,
+  profiles: Pick<Profiles, "all" | "chosen">
+): ReadonlyArray<string> => {
+  const { model, reviewer } = settings
+  const subagents = [...profiles.all.values()].map((profile) => SubagentProfile.modelRef(profile, model))
+  const chosen = [rootModel(settings, profiles), ...subagents, reviewer?.model]
+  return [...new Set(chosen.flatMap((ref) => ref ?? []))]
+}
+
+/** What the tools of an agent may touch, and what is out of their reach: `directories` too, and what decides. */
+const filesOf = (
+  settings: Settings.Settings,
+  deciding: ReadonlyArray<DecidingFile.DecidingFile>,
+  directories: ReadonlyArray<string>,
+  path: Path.Path
+) => {
+  const roots = [settings.workspace, ...settings.sandbox.writable]
   const protectedPaths = [
-    ...[settings.workspace, ...settings.sandbox.writable].flatMap((directory) =>
-      [".assent", ".jaato"].map((name) => path.join(directory, name))
-    ),
+    ...roots.flatMap((directory) => [".assent", ".jaato"].map((name) => path.join(directory, name))),
     ...settings.brought.targets,
     ...directories,
-    ...(settings.auditKeyFile === undefined ? [] : [path.resolve(settings.auditKeyFile)]),
+    ...placesOf(deciding.filter(({ isSecret }) => isSecret)),
     // Always, also where the workspace (such as a home directory) contains it.
     settings.stateDirectory,
     // Not when the workspace lies inside of it: then the whole workspace would be out of reach.
     ...(within(path, settings.configDirectory, settings.workspace) ? [] : [settings.configDirectory])
   ]
+  // Elsewhere no tool comes to them, and their names mean nothing.
+  const readOnly = placesOf(deciding).filter(
+    (file) =>
+      roots.some((root) => within(path, root, file) && root !== file) &&
+      !protectedPaths.some((place) => within(path, place, file) && place !== file)
+  )
   return {
     root: settings.workspace,
     added: settings.sandbox.writable,
     // Looked up at each call: a person may make links while an agent works.
-    protectedPaths: [...protectedPaths, ...Brought.linkable.map((name) => path.join(settings.workspace, name))],
+    protectedPaths: [
+      ...protectedPaths,
+      ...readOnly,
+      ...Brought.linkable.map((name) => path.join(settings.workspace, name))
+    ],
     // Those would be mounted, and a mount stays where it was made.
-    sandbox: { ...settings.sandbox, hidden: protectedPaths }
+    sandbox: { ...settings.sandbox, hidden: protectedPaths, readOnly }
   }
 }
+
+const placesOf = (deciding: ReadonlyArray<DecidingFile.DecidingFile>): ReadonlyArray<string> => [
+  ...new Set(deciding.flatMap(({ file, places }) => [file, ...places]))
+]
 
 const loadRegistry = Effect.promise(async () => ({
   FetchHttpClient: await import("@effect/platform/FetchHttpClient"),

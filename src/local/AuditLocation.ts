@@ -35,6 +35,11 @@ export const readKey = (
         `The key ${file} is not yours alone to read or write. Run: chmod 600 ${file}`
       )
     }
+    if (fs.statSync(file).nlink > 1) {
+      return yield* ConfigurationInvalid.make(
+        `The key ${file} has another name, a hard link, by which it could be read. Make a copy of it, and remove both names.`
+      )
+    }
     const key = content.text.trim()
     return key.length >= shortest
       ? Redacted.make(key)

@@ -80,7 +80,7 @@ export const load = (workspace: string): Effect.Effect<Brought> =>
   })
 
 /** Names of files that hold profiles. */
-const isProfile = (name: string): boolean => /^[^.].*\.(json|ya?ml)$/i.test(name)
+export const isProfile = (name: string): boolean => /^[^.].*\.(json|ya?ml)$/i.test(name)
 
 /** A file's text; undefined for an absent or refused file. */
 export const textOf = ({ files }: Brought, name: string): string | undefined => {

@@ -38,6 +38,11 @@ export interface Options {
   readonly readable?: ReadonlyArray<string> | undefined
   /** Paths that commands never see, even inside a visible directory. */
   readonly hidden?: ReadonlyArray<string> | undefined
+  /**
+   * Files and directories that commands may read and never change, also where they may write, absolute. A link among them is
+   * put back when a command has replaced it.
+   */
+  readonly readOnly?: ReadonlyArray<string> | undefined
   /** Commands reach the network and the services of this machine. Default: no. */
   readonly network?: boolean | undefined
   /**
@@ -95,6 +100,7 @@ export const make = (
           directory,
           readable: yield* reals(options.readable),
           hidden: yield* reals(options.hidden),
+          readOnly: (options.readOnly ?? []).map((file) => path.resolve(file)),
           network: options.network ?? false
         }
         if (program === undefined) return { by: "sandbox-exec", roots, start: startSeatbelt(platform, layoutOptions) }

@@ -29,6 +29,8 @@ export interface Options {
   readonly readable: ReadonlyArray<string>
   /** Paths that are hidden inside visible directories. */
   readonly hidden: ReadonlyArray<string>
+  /** Paths, also of links, that are not changed inside writable directories. */
+  readonly readOnly: ReadonlyArray<string>
   readonly network: boolean
 }
 
@@ -138,6 +140,13 @@ export const make = (
           if (isItself) held.add(file)
         }
         const writable = mounts.filter(({ _tag }) => _tag === "Writable").map((mount) => mount.path)
+        for (const file of options.readOnly) {
+          const isSeen = writable.some((root) => View.isWithin(root, file)) && !options.roots.includes(file)
+          const isItself = Option.contains(yield* Effect.option(fileSystem.realPath(file)), file)
+          if (!isSeen || !isItself || held.has(file)) continue
+          mounts.push({ _tag: "ReadOnly", path: file })
+          barred.push({ file, deep: true })
+        }
         for (const file of new Set([...options.hidden, options.directory])) {
           const info = yield* Effect.option(fileSystem.stat(file))
           const isSeen = [...writable, ...options.readable].some((root) => View.isWithin(root, file))
@@ -151,7 +160,10 @@ export const make = (
           ...others.map((file): View.Mount => ({ _tag: "ReadOnly", path: file }))
         ])
         const networked = { ...view, network: true, mounts: [...view.mounts, ...files.ofNetwork] }
-        const links = yield* linksOf([...absent.keys()])
+        const links = yield* linksOf([
+          ...absent.keys(),
+          ...options.readOnly.filter((file) => options.roots.some((root) => View.isWithin(root, file)))
+        ])
         return { view, networked, guarded: { absent, nests }, barred, others, links, held, nodes: nodesOf(known) }
       })
 

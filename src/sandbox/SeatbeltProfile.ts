@@ -14,10 +14,11 @@ export interface Options {
   /** Visible paths beside the system. */
   readonly readable: ReadonlyArray<string>
   readonly hidden: ReadonlyArray<string>
+  readonly readOnly: ReadonlyArray<string>
   readonly network: boolean
 }
 
-export const make = ({ hidden, home, network, readable, roots, temp }: Options): string =>
+export const make = ({ hidden, home, network, readable, readOnly, roots, temp }: Options): string =>
   [
     "(version 1)",
     "(deny default)",
@@ -34,6 +35,7 @@ export const make = ({ hidden, home, network, readable, roots, temp }: Options):
     `(allow file-write* ${[...roots, home, temp].map(subpath).join(" ")})`,
     // Acting names are denied at any place, in any case, also before they exist.
     ...roots.flatMap((root) => acting.map((name) => `(deny file-write* (regex #"^${quoted(root)}(/.*)?/${name}"))`)),
+    ...readOnly.map((file) => `(deny file-write* ${subpath(file)})`),
     ...hidden.map((file) => `(deny file-read* file-write* ${subpath(file)})`),
     ...(network
       ? ["(allow network*)", '(allow mach-lookup (global-name "com.apple.trustd"))']

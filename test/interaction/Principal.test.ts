@@ -168,7 +168,7 @@ describe("a door for names", () => {
   it("is the same for a line of JSON", () => {
     const answer = (by: string) =>
       JsonCommand.parse(JSON.stringify({ _tag: "Answer", requestId: "a", answer: "y", by }))
-    assert.deepInclude(Either.getOrThrow(answer(" ada ")), { by: "ada" })
+    assert.include(JSON.stringify(Either.getOrThrow(answer(" ada "))), '"by":"ada"')
     for (const text of refused) {
       assert.deepStrictEqual(
         answer(text),

@@ -138,6 +138,7 @@ describe("SeatbeltProfile", () => {
       temp: "/private/tmp/t",
       readable: ["/Users/me/.cargo/bin"],
       hidden: ["/Users/me/my (own).project/secret"],
+      readOnly: ["/Users/me/my (own).project/policy.json"],
       network
     })
 
@@ -162,6 +163,7 @@ describe("SeatbeltProfile", () => {
 (deny file-write* (regex #"^/Users/me/my \\(own\\)\\.project(/.*)?/[.][gG][iI][tT]$"))
 (deny file-write* (regex #"^/Users/me/my \\(own\\)\\.project(/.*)?/[.][gG][iI][tT]/(.*/)?(config|config[.]worktree|commondir|gitdir)([.]lock)?$"))
 (deny file-write* (regex #"^/Users/me/my \\(own\\)\\.project(/.*)?/[.][gG][iI][tT]/(.*/)?(hooks|info)(/|$)"))
+(deny file-write* (subpath "/Users/me/my (own).project/policy.json"))
 (deny file-read* file-write* (subpath "/Users/me/my (own).project/secret"))
 (allow network* (local ip "localhost:*"))
 (allow network-outbound (remote ip "localhost:*"))

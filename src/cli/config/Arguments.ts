@@ -1,5 +1,6 @@
 /** The command line: what was asked for, and the values of flags that are more than words. */
 import * as Either from "effect/Either"
+import * as LogLevel from "effect/LogLevel"
 import * as Schema from "effect/Schema"
 import * as Invocation from "./Invocation.js"
 
@@ -64,9 +65,26 @@ export const parseSpeed = (text: string): Either.Either<number, UsageError> => {
       )
 }
 
+/** The level a flag names; warnings and worse when it names none. */
+export const logLevelOf = (name: string | undefined): Either.Either<LogLevel.LogLevel, UsageError> => {
+  if (name === undefined) return Either.right(LogLevel.Warning)
+  const level = Object.entries(levels).find(([known]) => known === name.toLowerCase())
+  return level === undefined
+    ? Either.left(new UsageError({ message: `--log-level takes ${Object.keys(levels).join(", ")}, not ${name}.` }))
+    : Either.right(level[1])
+}
+
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+const levels = {
+  debug: LogLevel.Debug,
+  info: LogLevel.Info,
+  warning: LogLevel.Warning,
+  error: LogLevel.Error,
+  none: LogLevel.None
+}
 
 const unitOf = (unit: string | undefined): number =>
   unit === "ms" ? 1 : unit === "m" ? 60_000 : unit === "h" ? 3_600_000 : 1_000

@@ -8,7 +8,7 @@ import * as Arr from "effect/Array"
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import * as LogLevel from "effect/LogLevel"
+import type * as LogLevel from "effect/LogLevel"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Struct from "effect/Struct"
@@ -27,6 +27,7 @@ import * as Arrangement from "./Arrangement.js"
 import * as AuditLocation from "../../local/AuditLocation.js"
 import * as Brought from "../../local/Brought.js"
 import * as ConfigFile from "../../local/ConfigFile.js"
+import * as DecidingFile from "../../local/DecidingFile.js"
 import * as HiddenVariables from "../../local/HiddenVariables.js"
 import { make as invalid, type ConfigurationInvalid } from "../../local/ConfigurationInvalid.js"
 import * as Instructions from "../../local/Instructions.js"
@@ -61,6 +62,8 @@ export interface Settings extends UserLocation.Folder {
   readonly stateDirectory: string
   /** The workspace's own files, as they were read. */
   readonly brought: Brought.Brought
+  /** The files that decide, as they were when these settings were read. */
+  readonly deciding: ReadonlyArray<DecidingFile.DecidingFile>
   readonly home: string | undefined
   /** Where the user's own files are. */
   readonly configDirectory: string
@@ -160,6 +163,10 @@ export const load = (
       ...place,
       stateDirectory,
       brought,
+      deciding: DecidingFile.atStart(
+        { configDirectory, key: flags.key, named: [flags.policy, yield* variable("NODE_EXTRA_CA_CERTS")] },
+        brought
+      ),
       home,
       model: ref,
       keys: yield* keys,
@@ -189,7 +196,7 @@ export const load = (
       commandVariables: config.command_environment ?? [],
       sandbox: yield* SandboxSettings.of(flags, ConfigFile.sandboxOf(config), home, folder),
       auditKeyFile: flags.key,
-      logLevel: yield* logLevelOf(flags["log-level"]),
+      logLevel: yield* Arguments.logLevelOf(flags["log-level"]),
       timeout: flags.timeout === undefined ? undefined : yield* Arguments.parseLimit(flags.timeout),
       store:
         flags.store === undefined
@@ -478,22 +485,3 @@ const seconds = (name: string) =>
 /** The policy file's own limit, in milliseconds. */
 const fileTimeout = ({ channel }: CompiledPolicy.Policy): number | undefined =>
   channel?.timeout === undefined ? undefined : Math.max(0, channel.timeout) * 1_000
-
-const levels = {
-  debug: LogLevel.Debug,
-  info: LogLevel.Info,
-  warning: LogLevel.Warning,
-  error: LogLevel.Error,
-  none: LogLevel.None
-}
-
-/** The level a flag names; warnings and worse when it names none. */
-export const logLevelOf = (name: string | undefined) => {
-  if (name === undefined) return Either.right(LogLevel.Warning)
-  const level = Object.entries(levels).find(([known]) => known === name.toLowerCase())
-  return level === undefined
-    ? Either.left(
-        new Arguments.UsageError({ message: `--log-level takes ${Object.keys(levels).join(", ")}, not ${name}.` })
-      )
-    : Either.right(level[1])
-}
