@@ -28,10 +28,10 @@ const Texts = Schema.optional(Schema.Array(Schema.String))
 
 /** A person as a channel names them, or a role. */
 const Name = Schema.String.pipe(
-  Schema.filter((text) => {
-    if (text.trim() === "" || text !== text.trim()) return "a name is not empty and has no blanks around it"
-    return Either.match(Principal.of(text), { onLeft: (reason) => `this name ${reason}`, onRight: () => true })
-  })
+  Schema.filter(
+    (text) =>
+      (Principal.keyOf(text) !== "" && text === text.trim()) || "a name is not empty and has no blanks around it"
+  )
 )
 const Names = Schema.Array(Name)
 
