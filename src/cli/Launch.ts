@@ -338,10 +338,11 @@ const filesOf = (
     // Not when the workspace lies inside of it: then the whole workspace would be out of reach.
     ...(within(path, settings.configDirectory, settings.workspace) ? [] : [settings.configDirectory])
   ]
-  // Elsewhere no tool comes to them, and their names mean nothing.
+  // Elsewhere no tool comes to them, and their names mean nothing. An added directory may be named by a link.
+  const reals = roots.flatMap((root) => [root, OwnFile.realDirectory(root) ?? root])
   const readOnly = placesOf(deciding).filter(
     (file) =>
-      roots.some((root) => within(path, root, file) && root !== file) &&
+      reals.some((root) => within(path, root, file) && root !== file) &&
       !protectedPaths.some((place) => within(path, place, file) && place !== file)
   )
   return {

@@ -48,6 +48,13 @@ const cases: ReadonlyArray<Case> = [
     flags: ["--policy", "../other/p.json", "--add-dir", "../other"]
   },
   {
+    what: "a policy in an added directory that is named by a link",
+    file: "other/p.json",
+    content: policy,
+    links: [["added", "other"]],
+    flags: ["--policy", "../other/p.json", "--add-dir", "../added"]
+  },
+  {
     what: "the person's policy, which is a link into the workspace",
     file: "workspace/rules.json",
     content: policy,
@@ -161,6 +168,49 @@ describe.each(cases)("$what", (one) => {
         if (line !== "") assert.strictEqual(stderr.split(line).length, 2, line)
       }
     })
+  )
+})
+
+describe("the configuration directory as the workspace", () => {
+  it.scopedLive("has the person's own files out of reach, also those that are not there yet", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      yield* at.write("config/permissions.json", policy)
+      const names = ["permissions.json", "config.json", "profiles/new.json", "notes.md"]
+      const tools = names.map((name) => call("write_file", { path: name, content: "{}" }))
+      const model = yield* at.script({ text: "So.", tools }, { text: "done" })
+      const { code, stderr } = yield* at.call(["run", "--json", "--model", model, "x"], { cwd: at.path("config") })
+      assert.strictEqual(code, 0, stderr)
+      assert.deepStrictEqual(JSON.parse(yield* at.read("config/permissions.json")), policy)
+      assert.deepStrictEqual(
+        names.filter((name) => fs.existsSync(at.path("config", name))),
+        ["permissions.json", "notes.md"]
+      )
+    })
+  )
+})
+
+describe("a link on the way to a policy", () => {
+  it.scopedLive.skipIf(!Confined.isWanted)(
+    "that a confined command replaces by a directory is told to the person",
+    () =>
+      Effect.gen(function* () {
+        const at = yield* Program.place
+        yield* at.write("workspace/real/p.json", policy)
+        yield* at.link("real", "workspace/dir")
+        yield* at.write("workspace/build.sh", "rm dir && mkdir dir && echo '{}' > dir/p.json\ntouch ran\n")
+        const model = yield* at.script(
+          { text: "So.", tools: [call("run_command", { command: "sh build.sh" })] },
+          { text: "k" }
+        )
+        const args = ["run", "--json", "--model", model, "--policy", "dir/p.json", "--sandbox", "require", "x"]
+        const { code, stderr } = yield* at.call(args)
+        assert.strictEqual(code, 0, stderr)
+        assert.isTrue(yield* at.exists("workspace/ran"))
+        assert.deepStrictEqual(JSON.parse(yield* at.read("workspace/real/p.json")), policy)
+        const isBack = fs.lstatSync(at.path("workspace/dir")).isSymbolicLink()
+        assert.strictEqual(stderr.includes("dir/p.json changed since the start"), !isBack)
+      })
   )
 })
 
