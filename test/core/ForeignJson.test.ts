@@ -69,11 +69,12 @@ describe("ForeignJson", () => {
 
     it("turns ten megabytes of brackets away at once", () => {
       const [open, closed, quoted] = ["[".repeat(10_000_000), arrays(5_000_000), `["${"\\".repeat(9_999_990)}`]
-      const computed = Computation.begin()
-      assert.strictEqual(reasonOf(ForeignJson.parse(open)), "depth")
-      assert.strictEqual(reasonOf(ForeignJson.parse(closed)), "depth")
-      assert.strictEqual(reasonOf(ForeignJson.parse(quoted)), "syntax")
-      assert.isBelow(computed(), 1_000)
+      const parse = () => {
+        assert.strictEqual(reasonOf(ForeignJson.parse(open)), "depth")
+        assert.strictEqual(reasonOf(ForeignJson.parse(closed)), "depth")
+        assert.strictEqual(reasonOf(ForeignJson.parse(quoted)), "syntax")
+      }
+      assert.isBelow(Computation.least(1_000, parse), 1_000)
     })
 
     it("is bounded in size", () => {

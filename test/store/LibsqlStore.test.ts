@@ -21,6 +21,7 @@ import * as LibsqlConnection from "../../src/store/LibsqlConnection.js"
 import * as LibsqlStore from "../../src/store/LibsqlStore.js"
 import * as Migrations from "../../src/store/Migrations.js"
 import * as SqlSessionStore from "../../src/store/SqlSessionStore.js"
+import * as Computation from "../kit/Computation.js"
 import * as JournalSample from "../kit/JournalSample.js"
 
 const { attached, content, draft, opened, raised, received, root, said, taken, turnEnded } = JournalSample
@@ -556,20 +557,18 @@ describe("a SQLite file", () => {
       ]).flat()
       const one = (lease: SessionStore.Lease) =>
         Effect.map(
-          Effect.timed(
-            Effect.forEach(Array.from({ length: 50 }), () => lease.append([draft(said("more"))]), { discard: true })
-          ),
-          ([duration]) => Duration.toMillis(duration) / 50
+          Effect.forEach(Array.from({ length: 50 }), () => Effect.timed(lease.append([draft(said("more"))]))),
+          // Others may want the processor or the disk meanwhile.
+          (appended) => Math.min(...appended.map(([duration]) => Duration.toMillis(duration)))
         )
       const lease = yield* store.lock(root)
       yield* lease.append([draft(opened())])
       const empty = yield* one(lease)
       yield* lease.append(drafts)
       const full = yield* one(lease)
-      const began = performance.now()
+      const computed = Computation.begin()
       const restored = SessionSnapshot.fold((yield* store.load(root)).entries)
-      // Generous: the machine may be busy with other tests.
-      assert.isBelow(performance.now() - began, 2_000)
+      assert.isBelow(computed(), 2_000)
       assert.isAbove(SessionSnapshot.get(restored, root)?.history.length ?? 0, 10_000)
       assert.isBelow(full, Math.max(empty * 4, 10))
     })
