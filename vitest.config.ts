@@ -49,7 +49,6 @@ const longest = [
   "cli/keys",
   "sandbox/escapes",
   "cli/hostile",
-  "permission/GuardGrowth",
   "channel/FileChannel",
   "cli/start",
   "sandbox/Watch",
