@@ -417,7 +417,7 @@ describe("ConsoleChannel", () => {
         })
         const asking = yield* ask(samples.Approve.interaction)
         yield* TestClock.adjust("10 seconds")
-        for (const away of ["10 minutes", "1 minute"] as const) {
+        for (const away of ["31 seconds", "2 seconds"] as const) {
           yield* terminal.press("z", { ctrl: true })
           yield* TestClock.adjust(away)
           yield* Queue.offer(back, undefined)
