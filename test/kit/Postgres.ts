@@ -5,8 +5,7 @@ import type * as Scope from "effect/Scope"
 import { randomBytes } from "node:crypto"
 import { mkdtempSync, rmSync } from "node:fs"
 import { createConnection, createServer, type Socket } from "node:net"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { dirname, join } from "node:path"
 import { inject } from "vitest"
 import * as PostgresConnection from "../../src/store/PostgresConnection.js"
 
@@ -51,7 +50,8 @@ export const proxy: Effect.Effect<Proxy, never, Scope.Scope> = Effect.acquireRel
   Effect.promise(
     () =>
       new Promise<Proxy & { readonly close: () => void }>((resolve) => {
-        const socket = mkdtempSync(join(tmpdir(), "assent-proxy-"))
+        // Beside the server, because the path of a socket has 107 bytes at most.
+        const socket = mkdtempSync(join(dirname(dirname(server?.socket ?? "")), "assent-proxy-"))
         const lines = new Set<Socket>()
         const listener = createServer((client) => {
           const upstream = createConnection(join(server?.socket ?? "", ".s.PGSQL.5432"))

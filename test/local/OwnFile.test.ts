@@ -1,14 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import { execFileSync } from "node:child_process"
+import { execFileSync, spawnSync } from "node:child_process"
 import * as fs from "node:fs"
-import * as net from "node:net"
 import * as os from "node:os"
 import * as path from "node:path"
 import * as Brought from "../../src/local/Brought.js"
 import * as Instructions from "../../src/local/Instructions.js"
 import * as OwnFile from "../../src/local/OwnFile.js"
+import * as Computation from "../kit/Computation.js"
 
 const canary = "out-of-reach-8f3a"
 
@@ -84,9 +84,9 @@ describe("a file that a workspace brings", () => {
       Effect.gen(function* () {
         const { at, workspace } = yield* place
         set(at, at("workspace/AGENTS.md"))
-        const began = performance.now()
+        const computed = Computation.begin()
         const content = OwnFile.readIn(workspace, "AGENTS.md", OwnFile.maxSettings)
-        assert.isBelow(performance.now() - began, 500)
+        assert.isBelow(computed(), 500)
         assert.strictEqual(content._tag, "Refused")
         assert.match(content._tag === "Refused" ? content.reason : "", words)
       })
@@ -96,12 +96,10 @@ describe("a file that a workspace brings", () => {
   live(
     "is refused when it is a socket",
     Effect.gen(function* () {
-      const { at, workspace } = yield* place
-      const server = net.createServer()
-      yield* Effect.acquireRelease(
-        Effect.async<void>((resume) => void server.listen(at("workspace/s"), () => resume(Effect.void))),
-        () => Effect.async<void>((resume) => void server.close(() => resume(Effect.void)))
-      )
+      const { workspace } = yield* place
+      // The path of a socket has 107 bytes at most, so it is made where it is. Its program is killed, and leaves it.
+      const listen = `require("node:net").createServer().listen("s", () => process.kill(process.pid, "SIGKILL"))`
+      spawnSync(process.execPath, ["-e", listen], { cwd: workspace })
       assert.deepStrictEqual(OwnFile.readIn(workspace, "s", 100), OwnFile.refused("is a socket and not a file"))
     })
   )

