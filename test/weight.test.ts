@@ -4,9 +4,10 @@
  * Packages beside the library are not counted, and neither is what `import()` loads later.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { execFileSync } from "node:child_process"
+import { execFile } from "node:child_process"
 import { isBuiltin } from "node:module"
 import { relative, resolve } from "node:path"
+import { promisify } from "node:util"
 import { rolldown, type OutputChunk, type RolldownOptions } from "rolldown"
 
 const bundled = async (options: RolldownOptions) => {
@@ -91,9 +92,9 @@ describe("what is loaded", () => {
     )
   })
 
-  it("is no module of Node's and no CommonJS, beyond what Effect and `@effect/ai` load", () => {
-    const told = execFileSync(process.execPath, ["--input-type=module", "-e", loadedByTheIndex], { encoding: "utf8" })
-    assert.deepStrictEqual(JSON.parse(told), [])
+  it("is no module of Node's and no CommonJS, beyond what Effect and `@effect/ai` load", async () => {
+    const told = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", loadedByTheIndex])
+    assert.deepStrictEqual(JSON.parse(told.stdout), [])
   })
 
   it("is loaded by a browser, with all packages it needs", async () => {

@@ -80,7 +80,7 @@ const explore = async (
   Error.stackTraceLimit = 0
   try {
     while ((counts.get("schedules") ?? 0) < schedules) {
-      fc.assert(property, { numRuns: 200 })
+      fc.assert(property, { numRuns: 50 })
       // Lets vitest speak to its worker.
       await new Promise(setImmediate)
     }

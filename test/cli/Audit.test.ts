@@ -8,7 +8,7 @@ import type * as Scope from "effect/Scope"
 import * as AuditLocation from "../../src/local/AuditLocation.js"
 import * as Audit from "../../src/cli/command/Audit.js"
 import * as UserLocation from "../../src/local/UserLocation.js"
-import { execFileSync, spawnSync } from "node:child_process"
+import { execFileSync } from "node:child_process"
 import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { resolve } from "node:path"
 import type { SessionId } from "../../src/core/Id.js"
@@ -235,11 +235,13 @@ describe("assent audit", () => {
           ASSENT_STATE_DIR: `${at.base}/state`
         }
         const args = ["--require", `${at.base}/watch.cjs`, resolve("dist/bin/assent.js"), "audit", verb]
-        const { status, stdout } = spawnSync(process.execPath, args, { cwd: at.workspace, env, encoding: "utf8" })
-        return { status, stdout, megabytes: Number(readFileSync(report, "utf8")) / 1_000 }
+        return Effect.map(Program.execute(process.execPath, args, { cwd: at.workspace, env }), (result) => ({
+          ...result,
+          megabytes: Number(readFileSync(report, "utf8")) / 1_000
+        }))
       }
-      const [list, verify] = [peak("list"), peak("verify")]
-      assert.deepStrictEqual([list.status, verify.status], [0, 0])
+      const [list, verify] = [yield* peak("list"), yield* peak("verify")]
+      assert.deepStrictEqual([list.code, verify.code], [0, 0])
       const { head, trail } = at.files("ses_a")
       let last = AuditChain.start
       const lines: Array<string> = []
@@ -264,7 +266,7 @@ describe("assent audit", () => {
         AuditChain.renderHead({ sessionId, directory, count: last.seq, hash: last.hash }, undefined)
       )
       assert.isAbove(Number((yield* at.fs.stat(trail)).size), 110_000_000)
-      const [longList, longVerify] = [peak("list"), peak("verify")]
+      const [longList, longVerify] = [yield* peak("list"), yield* peak("verify")]
       assert.include(longList.stdout, "ses_a  27000 records")
       assert.strictEqual(longVerify.stdout, "ses_a: 27000 records, whole and in order.\n")
       assert.isAbove(list.megabytes, 10)

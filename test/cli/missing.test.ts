@@ -1,7 +1,7 @@
 /** What every command says of a file, a directory, a store and a session that is not there, or is no such thing. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import { execFileSync, spawnSync } from "node:child_process"
+import { execFileSync } from "node:child_process"
 import * as fs from "node:fs"
 import * as Program from "../kit/Program.js"
 
@@ -126,16 +126,13 @@ describe("what is not there", () => {
         const binary = fs.realpathSync("dist/bin/assent.js")
         for (const words of ["run list", "doctor", "sessions", "answer x"]) {
           const gone = yield* place.makeDirectory("gone")
-          const { status, stderr } = spawnSync(
+          const { code, stderr } = yield* Program.execute(
             "sh",
-            ["-c", `cd ${gone} && rmdir ${gone} && exec ${process.execPath} ${binary} ${words}`],
-            {
-              encoding: "utf8",
-              env: place.environment
-            }
+            ["-c", `cd "$0" && rmdir "$0" && exec "$@"`, gone, process.execPath, binary, ...words.split(" ")],
+            { env: place.environment }
           )
           assert.deepStrictEqual(
-            [status, stderr.replace(/\s+/g, " ")],
+            [code, stderr.replace(/\s+/g, " ")],
             [2, "assent: The current directory is gone. Go to one that is there, such as with cd ~, and start again. "],
             words
           )

@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import { spawn } from "node:child_process"
+import { execFile, spawn } from "node:child_process"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
@@ -178,6 +178,22 @@ export const place: Effect.Effect<Place, never, Scope.Scope> = Effect.gen(functi
   } satisfies Place
 })
 
+/**
+ * Runs some other program to its end. `spawnSync` would keep this process from answering vitest, which gives it up after a
+ * minute.
+ */
+export const execute = (
+  file: string,
+  args: ReadonlyArray<string>,
+  options: { readonly cwd?: string; readonly env?: Readonly<Record<string, string>> } = {}
+): Effect.Effect<Result> =>
+  Effect.async((resume) => {
+    const child = execFile(file, args, { ...options, maxBuffer: 100_000_000 }, (_, stdout, stderr) =>
+      resume(Effect.succeed({ code: child.exitCode, stdout, stderr }))
+    )
+    return Effect.sync(() => child.kill("SIGKILL"))
+  })
+
 /** Every line as an event, but for those with one of these other tags; a line that is neither is an error that shows it. */
 export const events = (stdout: string, others: ReadonlyArray<string> = []): ReadonlyArray<AgentEvent> =>
   linesOf(stdout).flatMap((line) => {
@@ -213,14 +229,39 @@ export const isAlive = (pid: number): boolean => {
   }
 }
 
+/** The living processes with this in their command line, whose words end with `\0`. None where there is no `/proc`. */
+export const processesWith = (text: string): ReadonlyArray<number> =>
+  !fs.existsSync("/proc/self")
+    ? []
+    : fs.readdirSync("/proc").flatMap((name) => {
+        if (!/^\d+$/.test(name)) return []
+        try {
+          return fs.readFileSync(`/proc/${name}/cmdline`, "utf8").includes(text) && isAlive(Number(name))
+            ? [Number(name)]
+            : []
+        } catch {
+          return []
+        }
+      })
+
+/** Waits for something that nothing tells of. */
+export const until = (holds: () => boolean, what: string): Effect.Effect<void> =>
+  inTime(
+    Effect.repeat(Effect.delay(Effect.sync(holds), "20 millis"), { until: (now) => now }),
+    () => `not in time: ${what}`
+  ).pipe(Effect.asVoid)
+
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
 const decodeEvent = Schema.decodeUnknownEither(AgentEvent, { onExcessProperty: "error" })
 
-/** Far more than anything here takes, and less than a test has: what is missing is told before the test is given up. */
-const patience = "20 seconds"
+/**
+ * Half of what a test has, so that a test that waits in vain says what is missing. It ends what hangs, and is no measure:
+ * a step that takes a second may take twenty beside other work.
+ */
+export const patience = "60 seconds"
 
 /** The first call in a process loads the program, module by module. */
 const loadingPatience = "90 seconds"
