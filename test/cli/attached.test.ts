@@ -370,7 +370,7 @@ describe("what is piped in beside words", () => {
         const { args, at, env, says, server } = yield* setting
         const shell = yield* Pseudo.startShell(at, { columns: 100, env })
         yield* shell.sees((text) => text === "$")
-        const line = `echo one | ${shell.program} run ${args.join(" ")} hello`
+        const line = `echo one | assent run ${args.join(" ")} hello`
         yield* shell.type(`clear; ${line}\r`)
         const seen = yield* shell.sees((text) => /\n\S thinking \d+\.\ds$/.test(text))
         assert.include(seen, "with standard input (4 bytes, 1 line)")
@@ -404,7 +404,7 @@ describe("what is piped in beside words", () => {
           })
           child.on("exit", (code) => resume(Effect.succeed(code)))
           return Effect.sync(() => child.kill("SIGKILL"))
-        }).pipe(Effect.timeout("15 seconds"))
+        }).pipe(Effect.timeout(Program.patience))
         assert.strictEqual(code, 0)
       })
     )

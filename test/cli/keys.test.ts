@@ -30,7 +30,7 @@ const typed = (screen: Pseudo.Pseudo, text: string, pause: number) =>
 const chatInShell = Effect.gen(function* () {
   const place = yield* Program.place
   const shell = yield* Pseudo.startShell(place)
-  yield* shell.type(`${shell.program} chat\r`)
+  yield* shell.type("assent chat\r")
   yield* shell.sees((text) => text.endsWith(".\n>"))
   return shell
 })
@@ -639,7 +639,7 @@ describe("without a screen", () => {
         const place = yield* Program.place
         yield* place.write("workspace/script.json", script({ text: words }))
         const shell = yield* Pseudo.startShell(place, { columns: 38 })
-        yield* shell.type(`${shell.program} chat --model script:script.json | tee out\r`)
+        yield* shell.type("assent chat --model script:script.json | tee out\r")
         yield* shell.sees((text) => text.includes("to quit"))
         yield* shell.type("go\r")
         yield* shell.sees((text) => text.includes("more than a row"))

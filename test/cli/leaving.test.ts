@@ -150,10 +150,9 @@ describe("whoever leaves at a terminal", () => {
     Effect.gen(function* () {
       const place = yield* Program.place
       const model = yield* place.script(command("touch made"), { text: "it was made" })
-      const shell = yield* Pseudo.startShell(place)
-      const line = `${shell.program} chat --model '${model}'`
+      const shell = yield* Pseudo.startShell(place, { env: { ASSENT_MODEL: model } })
       // Outlives the terminal, to say that the program has ended.
-      yield* shell.type(`(trap '' HUP; ${line}; echo $? > ended.new; mv ended.new ended)\r`)
+      yield* shell.type("(trap '' HUP; assent chat; echo $? > ended.new; mv ended.new ended)\r")
       yield* shell.sees((text) => /^>$/m.test(text))
       yield* shell.type("go\r")
       yield* shell.sees((text) => text.endsWith("answer>"))

@@ -99,11 +99,11 @@ describe("what commands do, at a terminal", () => {
       )
     )
 
-  const asksNobody: ReadonlyArray<{ readonly how: string; readonly line: (program: string) => string }> = [
-    { how: "allows all", line: (program) => `${program} run --yolo --model script:s.json go` },
-    { how: "leaves it to a policy", line: (program) => `${program} run --channel auto --model script:s.json go` },
-    { how: "is told more by a pipe", line: (program) => `echo more | ${program} run --yolo --model script:s.json go` },
-    { how: "runs in the background", line: (program) => `${program} run --yolo --model script:s.json go > answer &` }
+  const asksNobody: ReadonlyArray<{ readonly how: string; readonly line: string }> = [
+    { how: "allows all", line: "assent run --yolo --model script:s.json go" },
+    { how: "leaves it to a policy", line: "assent run --channel auto --model script:s.json go" },
+    { how: "is told more by a pipe", line: "echo more | assent run --yolo --model script:s.json go" },
+    { how: "runs in the background", line: "assent run --yolo --model script:s.json go > answer &" }
   ]
   for (const { how, line } of asksNobody)
     it.live(`is seen in a run that ${how} and asks nobody, while it goes on`, () =>
@@ -115,7 +115,7 @@ describe("what commands do, at a terminal", () => {
           yield* place.write("workspace/s.json", { version: 1, agents: { main: steps } })
           yield* place.write("config/permissions.json", policy)
           const shell = yield* Pseudo.startShell(place, { columns: 100 })
-          yield* shell.type(`${line(shell.program)}\r`)
+          yield* shell.type(`${line}\r`)
           yield* shell.sees((text) => /^(?:\$ )?● run_command seq 1 20/m.test(text))
           yield* place.appears("workspace/made")
           const second = yield* Pseudo.startShell(place)

@@ -6,8 +6,9 @@ import * as pty from "@lydell/node-pty"
 import xterm from "@xterm/headless"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+import * as fs from "node:fs"
 import { fileURLToPath } from "node:url"
-import type { Place } from "./Program.js"
+import { patience, type Place } from "./Program.js"
 
 const binary = fileURLToPath(new URL("../../dist/bin/assent.js", import.meta.url))
 
@@ -49,15 +50,22 @@ export const start = (
 ): Effect.Effect<Pseudo, never, Scope.Scope> =>
   spawn(place, process.execPath, [options.program ?? binary, ...args], options)
 
-/** Starts a shell with jobs there, whose prompt is `$`; `program` is what it calls the program. */
-export const startShell = (
-  place: Place,
-  options: Options = {}
-): Effect.Effect<Pseudo & { readonly program: string }, never, Scope.Scope> =>
-  Effect.map(
-    spawn(place, "bash", ["--norc", "--noprofile", "-i"], { ...options, env: { ...options.env, PS1: "$ " } }),
-    (shell) => ({ ...shell, program: `'${process.execPath}' '${binary}'` })
-  )
+/**
+ * Starts a shell with jobs there, whose prompt is `$`. It finds the program as `assent`: a line with the path of the
+ * program would take as many rows as that path is long.
+ */
+export const startShell = (place: Place, options: Options = {}): Effect.Effect<Pseudo, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const program = yield* place.write(
+      "bin/assent",
+      `#!/bin/sh\nexec ${quoted(process.execPath)} ${quoted(binary)} "$@"\n`
+    )
+    fs.chmodSync(program, 0o755)
+    return yield* spawn(place, "bash", ["--norc", "--noprofile", "-i"], {
+      ...options,
+      env: { PATH: `${place.path("bin")}:${place.environment["PATH"]}`, ...options.env, PS1: "$ " }
+    })
+  })
 
 /** Starts zsh there, with its completion and nothing of anybody's own; its prompt is `$`. */
 export const startZsh = (place: Place, options: Options = {}): Effect.Effect<Pseudo, never, Scope.Scope> =>
@@ -66,6 +74,9 @@ export const startZsh = (place: Place, options: Options = {}): Effect.Effect<Pse
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** A word of a shell that stands for this text. */
+const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`
 
 const spawn = (
   place: Place,
@@ -127,7 +138,7 @@ const spawn = (
           return Effect.sync(() => watching.delete(watch))
         }).pipe(
           Effect.timeoutTo({
-            duration: "20 seconds",
+            duration: patience,
             onSuccess: Effect.succeed<A>,
             onTimeout: () => Effect.dieMessage(`${problem}\n${rowsFrom(0)}\n--- exit: ${code() ?? "none"}`)
           }),
