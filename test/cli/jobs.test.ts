@@ -1,7 +1,7 @@
 /** Commands in the background, of whole programs: with a sandbox and without one. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import { readdirSync, readFileSync } from "node:fs"
+import { readFileSync } from "node:fs"
 import * as Confined from "../kit/Confined.js"
 import * as Program from "../kit/Program.js"
 import * as Pseudo from "../kit/Pseudo.js"
@@ -11,16 +11,7 @@ let sleeps = 0
 const aSleep = (): string => `${700_000_000 + process.pid * 100 + ++sleeps}`
 
 /** The processes that sleep so long. */
-const sleeping = (time: string): ReadonlyArray<number> =>
-  readdirSync("/proc").flatMap((name) => {
-    if (!/^\d+$/.test(name)) return []
-    try {
-      const words = readFileSync(`/proc/${name}/cmdline`, "utf8").split("\0")
-      return words.includes(time) && Program.isAlive(Number(name)) ? [Number(name)] : []
-    } catch {
-      return []
-    }
-  })
+const sleeping = (time: string) => Program.processesWith(`\0${time}\0`)
 
 /** The group of a process. */
 const groupOf = (pid: number): number | undefined => {
@@ -32,23 +23,9 @@ const groupOf = (pid: number): number | undefined => {
   }
 }
 
-/** The groups that are watched. */
-const watchers = (): ReadonlyArray<number> =>
-  readdirSync("/proc").flatMap((name) => {
-    if (!/^\d+$/.test(name)) return []
-    try {
-      const words = readFileSync(`/proc/${name}/cmdline`, "utf8").split("\0")
-      return words[3] === "watcher" ? [Number(words[4])] : []
-    } catch {
-      return []
-    }
-  })
-
-const until = (holds: () => boolean, what: string): Effect.Effect<void> =>
-  Effect.repeat(Effect.delay(Effect.sync(holds), "20 millis"), { until: (now) => now }).pipe(
-    Effect.timeoutFail({ duration: "20 seconds", onTimeout: () => new Error(`not in time: ${what}`) }),
-    Effect.orDie
-  )
+/** Whether one of these groups is watched. */
+const isWatched = (groups: Iterable<number | undefined>): boolean =>
+  Array.from(groups).some((group) => Program.processesWith(`\0watcher\0${group}\0`).length > 0)
 
 const background = (command: string, more: object = {}) => ({
   name: "run_command",
@@ -143,9 +120,9 @@ for (const { sandbox, skip } of modes) {
           // In any order.
           yield* program.json("JobStarted")
           yield* program.json("JobStarted")
-          yield* until(() => sleeping(time).length >= 6, "three of each command sleep")
+          yield* Program.until(() => sleeping(time).length >= 6, "three of each command sleep")
           yield* program.signal("SIGKILL")
-          yield* until(() => sleeping(time).length === 0, "none is left")
+          yield* Program.until(() => sleeping(time).length === 0, "none is left")
         })
       )
     )
@@ -188,12 +165,12 @@ describe("a command that its call waits for, outside of the sandbox", () => {
         const model = yield* at.script({ tools: [{ name: "run_command", params: { command } }] })
         const env = { ASSENT_SANDBOX: "off" }
         const program = yield* at.start(["run", "--json", "--model", model, "x"], { env })
-        yield* until(() => sleeping(time).length >= 3, "three sleep")
+        yield* Program.until(() => sleeping(time).length >= 3, "three sleep")
         const groups = new Set(sleeping(time).map(groupOf))
-        yield* until(() => watchers().some((group) => groups.has(group)), "a watcher")
+        yield* Program.until(() => isWatched(groups), "a watcher")
         yield* program.signal("SIGKILL")
-        yield* until(() => sleeping(time).length === 0, "none is left")
-        yield* until(() => !watchers().some((group) => groups.has(group)), "nor a watcher")
+        yield* Program.until(() => sleeping(time).length === 0, "none is left")
+        yield* Program.until(() => !isWatched(groups), "nor a watcher")
       })
     )
   )
@@ -225,14 +202,14 @@ describe("a background job, in a chat", () => {
         yield* screen.type("/rewind 0\r")
         const rewound = yield* screen.sees((text) => text.includes("Back at the beginning."))
         assert.include(rewound, stopped)
-        yield* until(() => sleeping(time).length === 0, "the job of the old session has ended")
+        yield* Program.until(() => sleeping(time).length === 0, "the job of the old session has ended")
         const [, first = ""] = /; (ses_\S+) stays/.exec(rewound.replace(/\s+/g, " ")) ?? []
         yield* screen.type("\u0015go\r")
         yield* started(2)
         assert.strictEqual(sleeping(time).length, 1)
         yield* screen.type(`/resume ${first}\r`)
         yield* screen.sees((text) => text.split(stopped).length > 2)
-        yield* until(() => sleeping(time).length === 0, "the job of the session that was left has ended")
+        yield* Program.until(() => sleeping(time).length === 0, "the job of the session that was left has ended")
         yield* screen.type("/quit\r")
         assert.strictEqual(yield* screen.exit, 0)
       })

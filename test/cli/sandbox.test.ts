@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as path from "node:path"
 import * as Confined from "../kit/Confined.js"
 import * as Program from "../kit/Program.js"
 
@@ -125,18 +126,18 @@ describe("the sandbox of the command line", () => {
       Effect.gen(function* () {
         const at = yield* Program.place
         yield* at.write("config/permissions.json", { whitelist: { sandboxed: true } })
+        const mark = path.basename(at.path("."))
         const model = yield* at.script(
-          calling({ command: "setsid sh -c 'while :; do echo alive >> alive; sleep 0.05; done' & wait" }),
+          calling({ command: `setsid sh -c 'while :; do echo ${mark} >> alive; sleep 0.05; done' & wait` }),
           { text: "done" }
         )
         const program = yield* at.start(["run", "--model", model, "x"], { env })
         yield* at.appears("workspace/alive")
+        const left = () => Program.processesWith(`echo ${mark} `)
+        assert.isNotEmpty(left())
         yield* program.signal("SIGKILL")
         yield* program.exit
-        yield* Effect.sleep("300 millis")
-        const before = (yield* at.read("workspace/alive")).length
-        yield* Effect.sleep("300 millis")
-        assert.strictEqual((yield* at.read("workspace/alive")).length, before)
+        yield* Program.until(() => left().length === 0, "none is left")
       })
     )
   })
