@@ -369,7 +369,7 @@ describe("FileChannel", () => {
       yield* FileExchange.respond(channel.directory, request.requestId, "perhaps")
       assert.strictEqual((yield* Fiber.join(asking)).answer, true)
       assert.isTrue(isSent)
-    }).pipe(Effect.provide(NodeContext.layer), Effect.timeout("20 seconds"))
+    }).pipe(Effect.provide(NodeContext.layer), Effect.timeout("60 seconds"))
   )
 
   it.scopedLive("waits for a response that is only half there", () =>

@@ -247,7 +247,11 @@ describe("WebhookChannel", () => {
   it.scopedLive("tells its last failure, not that nobody answered, also when there is no time to try again", () =>
     Effect.gen(function* () {
       const receiver = yield* WebhookReceiver.make
-      const interactor = yield* WebhookChannel.make({ url: receiver.url, timeouts: { clarification: "150 millis" } })
+      const interactor = yield* WebhookChannel.make({
+        url: receiver.url,
+        timeouts: { clarification: "3 seconds" },
+        retry: Schedule.spaced("1 minute")
+      })
       const asking = yield* Effect.fork(Effect.flip(interactor.request(yield* newRequest)))
       yield* (yield* receiver.arrival).reply({ status: 503, body: "" })
       const failed = yield* Fiber.join(asking)

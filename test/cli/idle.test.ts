@@ -25,7 +25,7 @@ describe.skipIf(!existsSync("/proc/self/status"))("an idle chat", () => {
           const resident = residentOf(screen.pid)
           const until = (passes: (megabytes: number) => boolean) =>
             Effect.repeat(resident, { until: passes, schedule: Schedule.spaced("200 millis") }).pipe(
-              Effect.timeoutFail({ duration: "40 seconds", onTimeout: () => "It never had so much or so little." })
+              Effect.timeoutFail({ duration: "80 seconds", onTimeout: () => "It never had so much or so little." })
             )
           yield* until((megabytes) => megabytes > 130)
           yield* screen.type("\u0003")
@@ -37,6 +37,6 @@ describe.skipIf(!existsSync("/proc/self/status"))("an idle chat", () => {
           assert.isAtMost(yield* resident, 125)
         })
       ),
-    90_000
+    180_000
   )
 })

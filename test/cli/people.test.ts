@@ -102,10 +102,10 @@ describe("an escalation", () => {
   it.scopedLive("asks at the terminal first, and after the time another process too, which answers", () =>
     Effect.gen(function* () {
       const { at, audit, channel, request } = yield* begin
-      const screen = yield* Pseudo.start(at, ["chat", "--escalate", "2s", "--channel", channel])
+      const screen = yield* Pseudo.start(at, ["chat", "--escalate", "6s", "--channel", channel])
       yield* screen.sees((text) => text.endsWith("\n>"))
       yield* screen.type("run touch made\r")
-      yield* screen.sees((text) => text.includes("file is asked too after 2s") && text.endsWith("answer>"))
+      yield* screen.sees((text) => text.includes("file is asked too after 6s") && text.endsWith("answer>"))
       assert.deepStrictEqual(yield* at.list("channel/requests"), [])
       yield* request
       const answering = yield* at.start(["answer", at.path("channel")])

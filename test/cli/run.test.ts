@@ -177,7 +177,7 @@ describe.concurrent("assent run", () => {
     Effect.gen(function* () {
       const at = yield* Program.place
       const model = yield* at.script({ tools: [{ name: "run_command", params: { command: endless } }] })
-      const program = yield* at.start(["run", "--yolo", "--timeout", "2s", "--model", model, "x"])
+      const program = yield* at.start(["run", "--yolo", "--timeout", "8s", "--model", model, "x"])
       const pids = pidsOf(yield* at.appears("workspace/pids"))
       assert.deepStrictEqual(pids.map(Program.isAlive), [true, true])
       const result = yield* program.exit

@@ -5,18 +5,21 @@ import * as Pseudo from "../kit/Pseudo.js"
 
 const steps = [{ tools: [{ name: "run_command", params: { command: "touch made" } }] }, { text: "The model went on." }]
 
+/** The seconds that a question shows. A busy machine may skip one. */
+const left = (text: string): number => Number(/0:0(\d) left to answer\nanswer>$/.exec(text)?.[1])
+
 const hushed = Effect.sleep("700 millis")
 
 describe("a question with a time limit at a terminal", () => {
   it.scopedLive("counts down, and is taken away in words when nobody has answered", () =>
     Effect.gen(function* () {
       const place = yield* Program.place
-      const env = { ASSENT_PERMISSION_TIMEOUT: "2" }
+      const env = { ASSENT_PERMISSION_TIMEOUT: "6" }
       const screen = yield* Pseudo.start(place, ["chat", "--model", yield* place.script(...steps)], { env })
       yield* screen.sees((text) => text.endsWith(">"))
       yield* screen.type("go\r")
-      yield* screen.sees((text) => text.endsWith("0:02 left to answer\nanswer>"))
-      yield* screen.sees((text) => text.endsWith("0:01 left to answer\nanswer>"))
+      const first = left(yield* screen.sees((text) => left(text) > 1))
+      yield* screen.sees((text) => left(text) < first)
       const shown = yield* screen.sees((text) => text.includes("The model went on."))
       assert.include(shown, "Allow run_command? (closed: nobody answered in time)")
       // Who did not answer is said once, and once more for the call.
@@ -31,7 +34,7 @@ describe("a question with a time limit at a terminal", () => {
       // It is open until the audit has the end of the question.
       const until = `until grep -rqs 'Nobody answered' '${place.path("state")}'; do sleep 0.1; done`
       const editor = yield* place.write("editor.sh", `${until}; echo "rather not" > "$1"`)
-      const env = { ASSENT_PERMISSION_TIMEOUT: "4", VISUAL: `sh ${editor}` }
+      const env = { ASSENT_PERMISSION_TIMEOUT: "10", VISUAL: `sh ${editor}` }
       const model = yield* place.script(...steps)
       const screen = yield* Pseudo.start(place, ["chat", "--model", model], { env })
       yield* screen.sees((text) => text.endsWith(">"))

@@ -316,7 +316,7 @@ describe("Telemetry", () => {
           ({ url }) => Effect.timed(exported({ url: `${url}/v1/traces` })),
           { concurrency: "unbounded" }
         )
-        for (const [duration] of took) assert.isBelow(Duration.toMillis(duration), 3_000)
+        for (const [duration] of took) assert.isBelow(Duration.toMillis(duration), 9_000)
         assert.isAtLeast(broken.posts().length, 1)
       })
   )
