@@ -69,6 +69,6 @@ describe("RequestLane", () => {
         await Effect.runPromise(Effect.withScheduler(program, new Shuffled.Shuffled(random)))
         assert.deepStrictEqual(read, sent)
       }),
-      { numRuns: 500, timeout: 2_000 }
+      { numRuns: 500, timeout: 30_000, endOnFailure: true }
     ))
 })

@@ -86,7 +86,7 @@ export const run = ({ calls, place, random, tell = () => undefined }: Options): 
           if (way === "process killed") kill(pick(marked(mark)), false)
           if (way === "search killed") kill(pick(searching(place)), true)
         }
-        const ended = yield* Effect.timeoutOption(Fiber.await(running), "20 seconds")
+        const ended = yield* Effect.timeoutOption(Fiber.await(running), "40 seconds")
         if (ended._tag === "None") left.push(`call ${number} does not end: ${way}, ${command}`)
         ends[way] = (ends[way] ?? 0) + 1
       }).pipe(Effect.provide(context))
@@ -95,7 +95,7 @@ export const run = ({ calls, place, random, tell = () => undefined }: Options): 
     const remains = (look: () => ReadonlyArray<string>) =>
       Effect.map(
         Effect.repeat(Effect.delay(Effect.sync(look), "20 millis"), {
-          times: 250,
+          times: 1_500,
           until: (found: ReadonlyArray<string>) => found.length === 0
         }),
         () => void left.push(...look())

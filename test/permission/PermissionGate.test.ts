@@ -1144,7 +1144,7 @@ describe("one resolution for each call", () => {
           if (began) assert.strictEqual(resolved.length, 1)
         }
       }),
-      { numRuns: 300, timeout: 5_000 }
+      { numRuns: 300, timeout: 30_000, endOnFailure: true }
     ))
 
   it.effect("an interrupted question is recorded as cancelled", () =>

@@ -162,7 +162,7 @@ describe("shutting down", () => {
         ).pipe(Effect.provide(runtime(oneAdd, { policy: allowAll })), Effect.provide(QueueChannel.layer()))
         await Effect.runPromise(Effect.withScheduler(program, new Shuffled.Shuffled(Shuffled.random(seed))))
       }),
-      { numRuns: 150, timeout: 3_000, endOnFailure: true }
+      { numRuns: 150, timeout: 30_000, endOnFailure: true }
     ))
 
   it.scoped("cancels the running turn, ends the streams, and says how the last turn ended", () =>

@@ -58,7 +58,7 @@ const drive = (seed: number) => {
     Effect.gen(function* () {
       for (let i = 0; i < 60 && Option.isNone(yield* fiber.poll); i++) yield* time.advance(1_000)
       // What is loaded late comes from the disk, in real time.
-      for (let i = 0; i < 200 && Option.isNone(yield* fiber.poll); i++) {
+      for (let i = 0; i < 2_000 && Option.isNone(yield* fiber.poll); i++) {
         yield* Effect.promise(() => setTimeout(10))
         yield* time.advance(1_000)
       }

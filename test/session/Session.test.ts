@@ -332,6 +332,6 @@ describe("whatever happens when", () => {
       fc.asyncProperty(fc.integer(), async (seed) => {
         assert.strictEqual((await Effect.runPromise(drive(seed))).join("\n"), "")
       }),
-      { numRuns: Runs.of(800), timeout: 5_000, endOnFailure: true }
+      { numRuns: Runs.of(800), timeout: 30_000, endOnFailure: true }
     ))
 })
