@@ -27,12 +27,25 @@ const gitEnvironment = (home: string) => ({
 })
 
 const listening = (server: Server, where: number | string) =>
-  new Promise<number>((resolve) => {
+  new Promise<number>((resolve, reject) => {
+    server.once("error", reject)
     server.listen(typeof where === "number" ? { port: where, host: "127.0.0.1" } : { path: where }, () => {
       const address = server.address()
       resolve(typeof address === "object" && address !== null ? address.port : 0)
     })
   })
+
+/** Both on one port. Another program may have the port of one of them. */
+const listeningTogether = async (tcp: Server, udp: Socket): Promise<number> => {
+  const port = await listening(tcp, 0)
+  const isBound = await new Promise<boolean>((resolve) => {
+    udp.once("error", () => resolve(false))
+    udp.bind(port, "127.0.0.1", () => resolve(true))
+  })
+  if (isBound) return port
+  await new Promise((resolve) => tcp.close(resolve))
+  return listeningTogether(tcp, udp)
+}
 
 /** A repository with one commit, which every world beside this place has a copy of: git takes long to make one. */
 const repositoryFor = (place: string): string => {
@@ -87,12 +100,11 @@ export const make = async (place: string): Promise<World> => {
     socket.on("error", () => {})
     socket.end(`${secret}\n`)
   })
-  const port = await listening(tcp, 0)
-  await listening(local, join(outside, "run/agent.sock"))
   const over = "over"
   let isOver = () => {}
   const udp: Socket = createSocket("udp4", (message) => (message.toString() === over ? isOver() : hit()))
-  await new Promise<void>((resolve) => udp.bind(port, "127.0.0.1", resolve))
+  const port = await listeningTogether(tcp, udp)
+  await listening(local, join(outside, "run/agent.sock"))
   const other: ChildProcess = spawn("sleep", ["600"], {
     env: { CANARY: secret, PLACE: place },
     cwd: outside,
