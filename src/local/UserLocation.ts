@@ -154,7 +154,10 @@ const makePrivate = (directory: string): void => {
     // Another process may have made it first.
     if (fs.statSync(directory, { throwIfNoEntry: false })?.isDirectory() !== true) throw error
   }
-  const { mode, uid } = fs.statSync(directory)
+  const found = fs.statSync(directory)
+  // The mode of a device is everybody's.
+  if (!found.isDirectory()) throw new Error(`not a directory: ${directory}`)
+  const { mode, uid } = found
   if (process.getuid !== undefined && uid !== process.getuid()) throw new Error(`${directory} belongs to another user`)
   // An existing directory may be open to others; nobody else may read or write in it.
   if (process.platform !== "win32" && (mode & 0o077) !== 0) fs.chmodSync(directory, 0o700)

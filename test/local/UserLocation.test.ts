@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Effect from "effect/Effect"
 import * as FastCheck from "fast-check"
+import { execFileSync } from "node:child_process"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
@@ -69,6 +70,30 @@ describe("the person's directories", () => {
         assert.strictEqual(modeOf(directory), 0o700)
       assert.strictEqual(modeOf(path.join(folder, "workspace.json")), 0o600)
       assert.deepStrictEqual(yield* UserLocation.folders(state), [{ folder, workspace: "/w/shop" }])
+    })
+  )
+
+  it.scopedLive("leave the mode alone of what is no directory, wherever it stands", () =>
+    Effect.gen(function* () {
+      const root = yield* temporary
+      const at = (...names: ReadonlyArray<string>) => path.join(root, ...names)
+      fs.writeFileSync(at("file"), "", { mode: 0o644 })
+      execFileSync("mkfifo", ["-m", "666", at("pipe")])
+      fs.symlinkSync(at("file"), at("link"))
+      fs.mkdirSync(at("state"), { mode: 0o700 })
+      fs.writeFileSync(at("state", "workspaces"), "", { mode: 0o644 })
+      for (const [state, other] of [
+        [at("file"), at("file")],
+        [at("pipe"), at("pipe")],
+        [at("link"), at("file")],
+        [at("state"), at("state", "workspaces")]
+      ] as const) {
+        const before = modeOf(other)
+        const folder = UserLocation.folderOf(state, "/w")
+        const { message } = yield* Effect.flip(UserLocation.prepare({ folder, workspace: "/w" }))
+        assert.include(message, "not a directory")
+        assert.strictEqual(modeOf(other), before, other)
+      }
     })
   )
 
