@@ -186,9 +186,15 @@ const confined =
       Effect.flatMap(({ ended, process: child }) =>
         Effect.zipRight(Effect.ignore(Stream.runDrain(child.stdout)), ended)
       ),
+      Effect.map(({ exitCode }) => exitCode === 0),
       Effect.scoped,
-      Effect.ignore
+      Effect.interruptible,
+      Effect.timeoutTo({ duration: patience, onSuccess: (isDone) => isDone, onTimeout: () => false }),
+      Effect.orElseSucceed(() => false)
     )
+
+/** A command that still runs can make its files grow while ours copies them. */
+const patience = "1 minute"
 
 const startBubblewrap =
   (platform: Layout.Platform, options: BubblewrapSandbox.Ready, layout: Layout.Layout): Sandbox.Service["start"] =>

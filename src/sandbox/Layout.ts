@@ -6,6 +6,7 @@
  * the rest of the machine, so none is made: a command that starts beside others uses their layout. Files that act later
  * are set aside when a command ends, and no other command begins until that is done.
  */
+import * as Command from "@effect/platform/Command"
 import type * as FileSystem from "@effect/platform/FileSystem"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -61,7 +62,7 @@ export const make = (
   confined: Watch.Confined
 ): Effect.Effect<Layout, string, Scope.Scope> =>
   Effect.gen(function* () {
-    const { fileSystem, path } = platform
+    const { executor, fileSystem, path } = platform
     const search = yield* Search.make(platform, options.roots, options.directory)
     const watch = Watch.make(platform, search, confined)
     const turn = yield* Effect.makeSemaphore(1)
@@ -76,7 +77,14 @@ export const make = (
     let links = new Map<string, string>()
     let isStale = false
     const made = new Set<string>()
-    yield* Effect.addFinalizer(() => Effect.forEach(made, (directory) => removeEmpty(fileSystem, directory)))
+    // A directory that is not empty stays. Node's own call would remove what is in it.
+    yield* Effect.addFinalizer(() =>
+      Effect.forEach(made, (directory) =>
+        Effect.ignore(
+          executor.exitCode(Command.make("/bin/sh", "-c", 'PATH=/usr/bin:/bin rmdir -- "$1" 2>&-', "sh", directory))
+        )
+      )
+    )
 
     const viewOf = (files: OwnFiles.Made, mounts: ReadonlyArray<View.Mount>) => {
       const home = OwnFiles.homes.find((place) => !mounts.some(({ path: other }) => View.isWithin(other, place)))
@@ -253,13 +261,18 @@ export const make = (
             const root = rootOf(file)
             const stamp = new Date(yield* Clock.currentTimeMillis).toISOString().replace(/\W/g, "").slice(0, 15)
             const directory = path.join(options.directory, "set-aside")
-            const to = yield* SetAside.move(fileSystem, path, { file, root, directory, stamp })
+            const run: SetAside.Options["run"] = (script, words, copies) =>
+              confined({ ...laid.view, homeFrom: copies }, ["/bin/sh", "-c", script, "sh", ...words])
+            const within = laid.view.home
+            const moved = yield* SetAside.move(fileSystem, path, { file, root, directory, stamp, run, within })
             const happened = `${path.relative(root, file)} ${what}`
-            notices.push(
-              to === undefined
-                ? `[${happened}; it could not be moved away: look at it before you run anything there.]`
-                : `[${happened}; it was moved to ${to}.]`
-            )
+            if (moved?.isLeft === false) notices.push(`[${happened}; it was moved to ${moved.to}.]`)
+            else {
+              const copied = moved === undefined ? "" : ` (a copy is ${moved.to})`
+              notices.push(
+                `[${happened}; it could not be moved away${copied}: look at it before you run anything there.]`
+              )
+            }
           })
         if (Either.isLeft(everything))
           notices.push(`[${everything.left}; a .git that a command left there acts when git runs in it.]`)
@@ -341,11 +354,3 @@ const atOnce = { concurrency: 16 } as const
 
 const isThere = (fileSystem: FileSystem.FileSystem, file: string): Effect.Effect<boolean> =>
   Effect.orElseSucceed(fileSystem.exists(file), () => false)
-
-/** Leaves a directory into which somebody has put something meanwhile. */
-const removeEmpty = (fileSystem: FileSystem.FileSystem, directory: string): Effect.Effect<void> =>
-  Effect.ignore(
-    Effect.flatMap(fileSystem.readDirectory(directory), (names) =>
-      names.length === 0 ? fileSystem.remove(directory, { recursive: true }) : Effect.void
-    )
-  )

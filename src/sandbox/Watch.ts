@@ -11,8 +11,8 @@ import * as Either from "effect/Either"
 import type * as Search from "./Search.js"
 import type { View } from "./View.js"
 
-/** Runs a program of ours as confined as a command. */
-export type Confined = (view: View, command: readonly [string, ...ReadonlyArray<string>]) => Effect.Effect<void>
+/** Runs a program of ours as confined as a command. Whether it exits with 0. */
+export type Confined = (view: View, command: readonly [string, ...ReadonlyArray<string>]) => Effect.Effect<boolean>
 
 /** The parts of repositories that must not change. */
 export interface Guarded {

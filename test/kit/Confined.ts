@@ -1,11 +1,14 @@
 /** Runs command lines confined, for tests of the sandbox. */
 import * as NodeContext from "@effect/platform-node/NodeContext"
+import * as FileSystem from "@effect/platform/FileSystem"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import * as HostSandbox from "../../src/sandbox/HostSandbox.js"
 import type * as Sandbox from "../../src/sandbox/Sandbox.js"
+import { accessSync, constants, existsSync, statSync } from "node:fs"
 import * as Bubblewrap from "./Bubblewrap.js"
 
 /** With `ASSENT_REQUIRE` naming the sandbox, tests fail instead of being skipped. */
@@ -55,4 +58,32 @@ export const stopped = (sandbox: Sandbox.Service, directory: string, line: strin
     })
   )
 
-export const make = (options: HostSandbox.Options) => Effect.provide(HostSandbox.make(options), NodeContext.layer)
+export const make = (options: HostSandbox.Options) =>
+  Effect.flatMap(Effect.serviceOption(FileSystem.FileSystem), (given) => {
+    const made = Option.isSome(given)
+      ? Effect.provideService(HostSandbox.make(options), FileSystem.FileSystem, given.value)
+      : HostSandbox.make(options)
+    return Effect.provide(made, NodeContext.layer)
+  })
+
+/** Places for the state: beside the workspaces, which lie in `place`, and on another file system where there is one. */
+export const states = (place: string): ReadonlyArray<{ readonly name: string; readonly state: string }> => {
+  const device = statSync(place).dev
+  const other = ["/dev/shm", "/run/user", "/tmp"].find(
+    (directory) => existsSync(directory) && statSync(directory).dev !== device && isWritable(directory)
+  )
+  if (other === undefined) process.stderr.write("No other file system here: the state is tried on one only.\n")
+  return [
+    { name: "on the same file system", state: place },
+    ...(other === undefined ? [] : [{ name: "on another file system", state: other }])
+  ]
+}
+
+const isWritable = (directory: string): boolean => {
+  try {
+    accessSync(directory, constants.W_OK)
+    return true
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,165 @@
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import * as NodeContext from "@effect/platform-node/NodeContext"
+import * as FileSystem from "@effect/platform/FileSystem"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import { execFileSync } from "node:child_process"
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeFileSync
+} from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import * as Confined from "../kit/Confined.js"
+
+let base = ""
+let count = 0
+beforeAll(() => {
+  base = realpathSync(mkdtempSync(join(tmpdir(), "assent-aside-")))
+})
+afterAll(() => {
+  execFileSync("chmod", ["-R", "u+rwx", base])
+  rmSync(base, { recursive: true, force: true })
+})
+
+/** Where the state lies: beside the workspace, and on another file system where there is one. */
+const systems = Confined.states(tmpdir())
+
+const world = (state: string) =>
+  Effect.gen(function* () {
+    const place = join(base, `${count++}`)
+    const root = join(place, "workspace")
+    const outside = join(place, "outside")
+    mkdirSync(root, { recursive: true })
+    mkdirSync(outside)
+    for (let index = 0; index < 50; index++) writeFileSync(join(outside, `${index}`), "as it was")
+    const directory = yield* Effect.acquireRelease(
+      Effect.sync(() => realpathSync(mkdtempSync(join(state, "assent-state-")))),
+      (made) => Effect.sync(() => rmSync(made, { recursive: true, force: true }))
+    )
+    const fileSystem = yield* Effect.provide(FileSystem.FileSystem, NodeContext.layer)
+    /** What our own rights copied or removed as a whole, by a path in the workspace. */
+    const whole: Array<string> = []
+    const note = (file: string) => {
+      if (file.startsWith("/proc/self/fd/") || file.startsWith(root)) whole.push(file)
+    }
+    const watched: FileSystem.FileSystem = {
+      ...fileSystem,
+      copy: (from, to, options) =>
+        Effect.zipRight(
+          Effect.sync(() => note(from)),
+          fileSystem.copy(from, to, options)
+        ),
+      remove: (file, options) =>
+        Effect.zipRight(
+          Effect.sync(() => note(file)),
+          fileSystem.remove(file, options)
+        )
+    }
+    const sandbox = yield* Confined.make({ root, directory }).pipe(
+      Effect.provideService(FileSystem.FileSystem, watched)
+    )
+    const isUntouched = () =>
+      readdirSync(outside).length === 50 &&
+      readdirSync(outside).every((name) => readFileSync(join(outside, name), "utf8") === "as it was")
+    return { root, outside, directory, isUntouched, whole, run: (line: string) => Confined.run(sandbox, root, line) }
+  })
+
+/**
+ * A job that makes a `.git` again and again, with the names of the files outside. It waits until somebody removes the first
+ * file there, or some time, and exchanges the directories with links as fast as it can.
+ */
+const racer = `
+const fs = require("fs")
+const quietly = (f) => { try { return f() } catch {} }
+const names = Array.from({ length: 10 }, (_, index) => "x/.git/" + index)
+while (!fs.existsSync("stop")) {
+  quietly(() => fs.rmSync("x/.git", { recursive: true, force: true }))
+  quietly(() => fs.mkdirSync("x/.git.new"))
+  for (const name of names) {
+    const at = name.replace(".git", ".git.new")
+    quietly(() => fs.mkdirSync(at))
+    for (let i = 0; i < 20; i++) quietly(() => fs.writeFileSync(at + "/" + i, ""))
+    quietly(() => fs.symlinkSync("../../../outside", at + ".link"))
+  }
+  quietly(() => fs.renameSync("x/.git.new", "x/.git"))
+  const until = Date.now() + 50 + Math.random() * 500
+  while (fs.existsSync("x/.git/0/0") && Date.now() < until);
+  for (let round = 0; round < 60; round++)
+    for (const at of names) {
+      quietly(() => fs.renameSync(at, at + ".away"))
+      quietly(() => fs.renameSync(at + ".link", at))
+      if (round < 50) {
+        quietly(() => fs.renameSync(at, at + ".link"))
+        quietly(() => fs.renameSync(at + ".away", at))
+      }
+    }
+}
+`
+
+describe.skipIf(!Confined.isWanted).each(systems)("with the state $name, a file set aside", ({ state }) => {
+  it.scopedLive(
+    "leads out of the workspace by no directory that a job exchanges with a link",
+    () =>
+      Effect.gen(function* () {
+        const { isUntouched, root, run } = yield* world(state)
+        writeFileSync(join(root, "race.cjs"), racer)
+        const job = yield* Effect.fork(run("mkdir -p x; touch up; node race.cjs"))
+        yield* Effect.repeat(Effect.sleep("10 millis"), { until: () => existsSync(join(root, "up")) })
+        let moved = 0
+        for (let round = 0; round < 60 && moved < 5; round++) {
+          const { notices } = yield* run("true")
+          moved += notices.filter((notice) => notice.startsWith("[x/.git appeared")).length
+          assert.isTrue(isUntouched(), `after ${round} rounds`)
+        }
+        writeFileSync(join(root, "stop"), "")
+        yield* Fiber.join(job)
+        assert.isTrue(isUntouched())
+        assert.isAtLeast(moved, 1)
+        assert.isFalse(existsSync(join(root, "x/.git")))
+      }),
+    120_000
+  )
+
+  const shapes: ReadonlyArray<{ readonly name: string; readonly line: string; readonly file?: string }> = [
+    { name: "a directory with links", line: "mkdir x/.git; ln -s ../../../outside x/.git/l; echo 1 > x/.git/f" },
+    { name: "a link", line: "ln -s ../../outside x/.git" },
+    { name: "a pipe", line: "mkfifo x/.git" },
+    { name: "a tree that nobody may write", line: "mkdir -p x/.git/a/b; echo 1 > x/.git/a/b/f; chmod -R a-w x" },
+    {
+      name: "a tree that nobody may list",
+      line: "mkdir -p x/.git/a/b; echo 1 > x/.git/a/b/f; chmod 0 x/.git/a/b x/.git/a"
+    },
+    { name: "a name that looks like an option", line: "mkdir -- -rf; mkdir -- -rf/.git", file: "-rf/.git" },
+    { name: "a name of several lines", line: "mkdir 'a\nb'; mkdir 'a\nb/.git'", file: "a\nb/.git" }
+  ]
+  it.scopedLive.each(shapes)("arrives whole and is gone from its place: $name", ({ file = "x/.git", line }) =>
+    Effect.gen(function* () {
+      const { directory, isUntouched, root, run, whole } = yield* world(state)
+      mkdirSync(join(root, "x"))
+      const { notices } = yield* run(line)
+      const mode = statSync(join(root, "x")).mode
+      assert.isUndefined(lstatSync(join(root, file), { throwIfNoEntry: false }))
+      assert.lengthOf(notices, 1)
+      const to = /it was moved to (\S+)\.\]$/.exec(notices[0] ?? "")?.[1] ?? ""
+      assert.isDefined(lstatSync(to, { throwIfNoEntry: false }), notices[0])
+      if (line.includes("/a/b/f")) {
+        execFileSync("chmod", ["-R", "u+rwx", to])
+        assert.strictEqual(readFileSync(join(to, "a/b/f"), "utf8"), "1\n")
+      }
+      if (line.includes("ln -s ../../../")) assert.isTrue(lstatSync(join(to, "l")).isSymbolicLink())
+      assert.strictEqual(mode, line.includes("a-w") ? 0o40555 : 0o40755)
+      assert.lengthOf(readdirSync(join(directory, "set-aside")), 1)
+      assert.deepStrictEqual(whole, [])
+      assert.isTrue(isUntouched())
+    })
+  )
+})
