@@ -23,6 +23,8 @@ import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { IdGenerator } from "../core/Id.js"
 import type * as Sandbox from "../sandbox/Sandbox.js"
+import * as Origin from "../core/Origin.js"
+import * as Hold from "../session/Hold.js"
 import * as CommandEnvironment from "./CommandEnvironment.js"
 import * as StrayProcesses from "./StrayProcesses.js"
 import { sentence, WorkspaceRoot } from "./WorkspaceRoot.js"
@@ -120,6 +122,11 @@ export const starter = (executor: CommandExecutor.CommandExecutor, options: Opti
       const variables = CommandEnvironment.ofCall(yield* environment, token)
       const confined = yield* stateFor(wanted)
       if (confined !== undefined) {
+        const hold = yield* Effect.serviceOption(Hold.Hold)
+        const { toolCallId } = yield* Origin.current
+        /** What was set aside is said to the person, too, and recorded. */
+        const tell = (notices: ReadonlyArray<string>) =>
+          Option.isNone(hold) || notices.length === 0 ? Effect.void : hold.value.tellAside(notices, toolCallId)
         const started = Effect.map(
           sandbox.start({
             command: [options.shell ?? "/bin/sh", "-c", wanted.command],
@@ -130,11 +137,12 @@ export const starter = (executor: CommandExecutor.CommandExecutor, options: Opti
           (running): ShellProcess => ({
             ...running,
             stop: running.stop ?? stop(running.process, fileSystem),
+            settle: Effect.tap(running.settle, tell),
             confined
           })
         )
         // It is stopped before the executor's own finalizer runs, as that waits without limit.
-        return yield* Effect.acquireRelease(started, ({ stop }) => stop)
+        return yield* Effect.acquireRelease(started, ({ settle, stop }) => Effect.zipRight(stop, settle))
       }
       const begun = Effect.mapError(executor.start(commandOf(wanted, variables, token, options)), (error) =>
         sentence(error, "The command")

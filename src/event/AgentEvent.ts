@@ -227,6 +227,14 @@ export const AgentEvent = /* @__PURE__ */ Lazy.schema(() =>
     }),
     /** The whole list of what the agent has to do, whenever it writes it anew. */
     event("TodosChanged", { items: Schema.Array(Todo) }),
+    /**
+     * What the sandbox did when a command had ended, or could not do: files that would act later were set aside. The tool
+     * set publishes it.
+     */
+    event("FilesSetAside", {
+      /** Sentences, a few. */
+      notices: Schema.Array(Schema.String)
+    }),
     // job: a command that goes on beside the turns
     event("JobStarted", {
       jobId: Schema.String,

@@ -13,12 +13,14 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
+import * as Directory from "../core/Directory.js"
 import * as OwnFiles from "./OwnFiles.js"
 import * as Repository from "./Repository.js"
 import * as Search from "./Search.js"
 import * as SetAside from "./SetAside.js"
 import type { Surroundings } from "./Surroundings.js"
 import * as View from "./View.js"
+import * as Unfinished from "./Unfinished.js"
 import * as Watch from "./Watch.js"
 
 export interface Options {
@@ -76,6 +78,8 @@ export const make = (
     /** The links among them and in their repositories, each with its target. A command can remove and replace those. */
     let links = new Map<string, string>()
     let isStale = false
+    /** What is to be said of a command that ended with an earlier process of ours. */
+    let left: ReadonlyArray<string> = []
     const made = new Set<string>()
     // A directory that is not empty stays. Node's own call would remove what is in it.
     yield* Effect.addFinalizer(() =>
@@ -127,13 +131,16 @@ export const make = (
         const nests = new Map<string, ReadonlySet<string>>()
         const held = new Set<string>()
         const barred: Array<Barred> = []
+        const shaped = new Set(known.flatMap(({ file, head }) => (head === undefined ? [] : [file])))
+        const isRepository = (file: string) =>
+          shaped.has(file) || [".git", ".hg"].includes(path.basename(file).toLowerCase())
         for (const file of new Set([...known.map(({ file }) => file), agents])) {
           const real = Option.getOrUndefined(yield* Effect.option(fileSystem.realPath(file)))
           const isItself = real === file
           // A command can remove or replace a link; when it ends the link is put back. The link's target is guarded
           // where a command could reach it.
           if (real === undefined || !options.roots.some((root) => View.isWithin(root, real))) continue
-          if (path.basename(file).toLowerCase() === ".git") {
+          if (isRepository(file)) {
             const repository = yield* Repository.read(fileSystem, path, real, options.roots)
             if (repository === undefined) continue
             mounts.push(...repository.mounts)
@@ -247,52 +254,83 @@ export const make = (
       return laid
     })
 
-    const leave = (laid: LaidOut) =>
+    const aside = path.join(options.directory, "set-aside")
+    const rootOf = (file: string) => options.roots.find((place) => View.isWithin(place, file)) ?? path.dirname(file)
+    const shownAt = (file: string) => shown(path.relative(rootOf(file), file) || ".")
+
+    /** Sets aside what appeared since then, and yields sentences that say so: a few, and where all of them are listed. */
+    const settle = ({ before, guarded, held, links, view }: Since) =>
       Effect.gen(function* () {
-        const { appeared, everything, unseen } = yield* watch.look(Effect.succeed(laid.view), laid.guarded)
+        const { appeared, everything, unseen } = yield* watch.look(Effect.succeed(view), guarded)
         const lost = new Map(yield* Effect.filter(links, (link) => Effect.negate(isStill(link))))
         // A link is what it says, whichever file says it.
-        const isSame = (file: string) => laid.held.has(file) || (links.has(file) && !lost.has(file))
+        const isSame = (file: string) => held.has(file) || (links.has(file) && !lost.has(file))
         const isNew = ({ file, version }: Search.Found) => !isSame(file) && before.get(file) !== version
+        const stamp = new Date(yield* Clock.currentTimeMillis).toISOString().replace(/\W/g, "").slice(0, 15)
         const notices: Array<string> = []
-        const rootOf = (file: string) => options.roots.find((place) => View.isWithin(place, file)) ?? path.dirname(file)
-        const put = (file: string, what: string) =>
+        /** What still acts comes first. */
+        const urgent: Array<string> = []
+        const run: SetAside.Options["run"] = (script, words, copies) =>
+          confined({ ...view, homeFrom: copies }, ["/bin/sh", "-c", script, "sh", ...words])
+        const put = (file: string, what: string, advice = "") =>
           Effect.gen(function* () {
             const root = rootOf(file)
-            const stamp = new Date(yield* Clock.currentTimeMillis).toISOString().replace(/\W/g, "").slice(0, 15)
-            const directory = path.join(options.directory, "set-aside")
-            const run: SetAside.Options["run"] = (script, words, copies) =>
-              confined({ ...laid.view, homeFrom: copies }, ["/bin/sh", "-c", script, "sh", ...words])
-            const within = laid.view.home
-            const moved = yield* SetAside.move(fileSystem, path, { file, root, directory, stamp, run, within })
-            const happened = `${path.relative(root, file)} ${what}`
-            if (moved?.isLeft === false) notices.push(`[${happened}; it was moved to ${moved.to}.]`)
+            const moving = { file, root, directory: aside, stamp, run, within: view.home }
+            const moved = yield* SetAside.move(fileSystem, path, moving)
+            const happened = `${shownAt(file)} ${what}`
+            if (moved?.isLeft === false) notices.push(`[${happened}; it was moved to ${moved.to}.${advice}]`)
             else {
               const copied = moved === undefined ? "" : ` (a copy is ${moved.to})`
-              notices.push(
+              urgent.push(
                 `[${happened}; it could not be moved away${copied}: look at it before you run anything there.]`
               )
             }
           })
         if (Either.isLeft(everything))
-          notices.push(`[${everything.left}; a .git that a command left there acts when git runs in it.]`)
+          urgent.push(`[${everything.left}; a .git that a command left there acts when git runs in it.]`)
         else {
-          for (const { file } of everything.right.found.filter(isNew)) yield* put(file, "appeared, which acts later")
+          // A directory that became git's own may hold other things: it stays, without what makes it one.
+          for (const { file, head } of everything.right.found.filter(isNew))
+            yield* head === undefined
+              ? put(file, "appeared, which acts later")
+              : put(head, `makes ${shownAt(file)} a git directory, whose settings act when git runs there`, ofShape)
           for (const { file } of everything.right.closed.filter(isNew))
             yield* put(file, "cannot be listed, so that nobody can say what is in it")
         }
         for (const file of appeared) yield* put(file, "appeared, which acts later")
         for (const [file, target] of lost) {
           const isBack = yield* SetAside.putBack(fileSystem, path, { file, target })
-          const was = `${path.relative(rootOf(file), file)} was a link to ${target}, which is gone`
+          const was = `${shownAt(file)} was a link to ${shown(target)}, which is gone`
           notices.push(isBack ? `[${was}; it was put back.]` : `[${was}; make it again if it is to hold.]`)
           if (!isBack) links.delete(file)
         }
-        for (const directory of unseen) {
-          notices.push(`[${directory} cannot be looked at any more: look at it before you run anything there.]`)
-        }
+        for (const directory of unseen)
+          urgent.push(`[${shown(directory)} cannot be looked at any more: look at it before you run anything there.]`)
         if (Either.isRight(everything)) yield* everything.right.close
+        return yield* bounded([...urgent, ...notices], stamp)
+      })
+
+    /** Many sentences are listed in a file. */
+    const bounded = (notices: ReadonlyArray<string>, stamp: string) =>
+      Effect.gen(function* () {
+        if (notices.length <= mostSaid) return notices
+        const rest = `[and ${notices.length - mostSaid} more`
+        const listed = Effect.gen(function* () {
+          yield* Directory.ensure(fileSystem, path, aside, 0o700)
+          const { to } = yield* SetAside.firstFree(fileSystem, path, aside, (attempt) => `${stamp}-${attempt}-list.txt`)
+          yield* fileSystem.writeFileString(to, `${notices.join("\n")}\n`, { mode: 0o600 })
+          return `${rest}: ${to} lists all of them.]`
+        })
+        const last = yield* Effect.orElseSucceed(listed, () => `${rest}: look into ${aside}.]`)
+        return [...notices.slice(0, mostSaid), last]
+      })
+
+    const leave = (laid: LaidOut) =>
+      Effect.gen(function* () {
+        const notices = [...left, ...(yield* settle({ ...laid, before, links }))]
+        left = []
         active -= 1
+        if (active === 0) yield* unfinished.end
         return notices
       })
 
@@ -301,6 +339,7 @@ export const make = (
         Effect.gen(function* () {
           const laid = yield* current
           laidOut = laid
+          if (active === 0) yield* unfinished.begin({ ...laid, before, links })
           active += 1
           let left: Effect.Effect<ReadonlyArray<string>> | undefined = turn.withPermits(1)(leave(laid))
           // Only the first caller gets the sentences.
@@ -318,6 +357,12 @@ export const make = (
         })
       )
     )
+    const unfinished = yield* Unfinished.make(platform, options.directory)
+    for (const since of unfinished.earlier) {
+      left = [...left, ...(yield* settle({ ...since, view: yield* outlook }))]
+    }
+    yield* unfinished.settled
+    yield* Effect.forEach(left, (notice) => Effect.logWarning(`After a command that ended with Assent: ${notice}`))
     const forget = Effect.sync(() => {
       isStale = true
     })
@@ -333,6 +378,11 @@ interface Barred {
   readonly file: string
   /** Whether what is in its directories counts: what is hidden may hold all that we keep. */
   readonly deep: boolean
+}
+
+/** What was there before commands began. */
+interface Since extends Unfinished.Since {
+  readonly view: View.View
 }
 
 interface LaidOut {
@@ -351,6 +401,16 @@ interface LaidOut {
 }
 
 const atOnce = { concurrency: 16 } as const
+
+const mostSaid = 5
+const ofShape = " The person can move it back. A repository below $HOME or /tmp is not moved."
+
+/** A path in one line, not too long. A command chose it. */
+const shown = (file: string): string => {
+  const line = file.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (sign) => `\\u{${(sign.codePointAt(0) ?? 0).toString(16)}}`)
+  return line.length <= mostShown ? line : `${line.slice(0, mostShown / 2)}…${line.slice(-mostShown / 2)}`
+}
+const mostShown = 240
 
 const isThere = (fileSystem: FileSystem.FileSystem, file: string): Effect.Effect<boolean> =>
   Effect.orElseSucceed(fileSystem.exists(file), () => false)

@@ -1,5 +1,5 @@
 /**
- * What git keeps for a visible directory, and which part of it acts later, when somebody runs git outside.
+ * What git or Mercurial keeps for a visible directory, and which part of it acts later, when somebody runs it outside.
  *
  * A `.git` stays writable, so that commits can be made. Its configuration, hooks and `info` are read-only, also those
  * of submodules and other worktrees. Each such directory is a mount of its own, because a mount cannot be renamed away.
@@ -19,7 +19,10 @@ export interface Repository {
   readonly nests: ReadonlyMap<string, ReadonlySet<string>>
 }
 
-/** Reads what a `.git` leads to: a directory, or the file of a worktree or submodule. Commands write in `roots`. */
+/**
+ * Reads what a `.git` leads to: a directory, or the file of a worktree or submodule. A directory of another name is a
+ * `.hg`, or a git directory by its shape. Commands write in `roots`.
+ */
 export const read = (
   fileSystem: FileSystem.FileSystem,
   path: Path.Path,
@@ -120,6 +123,11 @@ export const read = (
       })
 
     const type = yield* typeOf(git)
+    if (type === "Directory" && path.basename(git).toLowerCase() === ".hg") {
+      mounts.push({ _tag: "Writable", path: git })
+      for (const name of ofMercurial) yield* guard(path.join(git, name))
+      return { mounts, absent, nests }
+    }
     if (type === "Directory") {
       yield* protect(git)
       return { mounts, absent, nests }
@@ -168,6 +176,8 @@ export const isAround = (target: string, directories: ReadonlyArray<string>): bo
 const directories = ["hooks", "info"]
 /** `commondir` would make git read another directory's configuration. */
 const files = ["config", "config.worktree", "commondir"]
+/** The settings, which name hooks, and what leads to those of another repository. */
+const ofMercurial = ["hgrc", "hgrc-not-shared", "requires", "sharedpath"]
 const pointers = ["commondir", "gitdir", "config.worktree"]
 
 /** Size limit, in bytes. */

@@ -1,5 +1,5 @@
 /**
- * Finds the names that act later in a workspace: a `.git` or an `.assent`, at any depth.
+ * Finds what acts later in a workspace, at any depth: names such as `.git`, and directories with the shape of git's own.
  *
  * The system's `find` does the walk: it is faster than our own code and follows no link. Starting a program takes
  * longer than `find` needs for a small workspace, so one shell waits for our word and starts `find` each time. The
@@ -24,8 +24,8 @@ import { isWithin } from "./View.js"
 // models
 // -----------------------------------------------------------------------------------------------------------------
 
-/** The acting names: git runs the contents of `.git`, and we heed the contents of the others. */
-export const names = [".git", ".assent", ".jaato"]
+/** The acting names: git and Mercurial run the contents of theirs, and we heed the contents of the others. */
+export const names = [".git", ".hg", ".assent", ".jaato"]
 
 export interface Found {
   readonly file: string
@@ -33,12 +33,22 @@ export interface Found {
   readonly node: string
   /** Changes when the file is changed, moved here or replaced. */
   readonly version: string
+  /**
+   * Present for a directory that git takes for its own by its shape, whatever its name. Without its `HEAD` it is none.
+   */
+  readonly head?: string
 }
 
 /** A directory that cannot be listed or entered: its contents are not known. */
 export interface Closed extends Found {
   /** Its permissions, in octal digits. */
   readonly mode: string
+}
+
+/** What `find` prints. */
+interface Entry extends Closed {
+  /** A letter: `d` for a directory. */
+  readonly type: string
 }
 
 export interface Result {
@@ -111,21 +121,30 @@ export const make = (
     const find = Effect.flatMap(look, (entries) =>
       Effect.map(
         isDated ? Effect.succeed(entries.flatMap(parse)) : Effect.forEach(entries, (file) => describe(platform, file)),
-        (all): Result => {
+        (entries): Result & { readonly heads: ReadonlyArray<string> } => {
+          const all = entries.filter(({ file }) => !isWithin(left, file))
           const exact = new Set(all.map(({ file }) => file))
           const found: Array<Found> = []
           const closed: Array<Closed> = []
+          const heads: Array<string> = []
           for (const one of all) {
-            if (isWithin(left, one.file)) continue
             const name = platform.path.basename(one.file)
             const lower = name.toLowerCase()
-            if (!names.includes(lower)) closed.push(one)
+            if (lower === "head" && one.type !== "d") heads.push(one.file)
+            else if (!names.includes(lower)) closed.push(one)
             // On a file system that ignores case, the same name in other letters acts too.
             else if (name === lower || !exact.has(platform.path.join(platform.path.dirname(one.file), lower)))
               found.push(one)
           }
-          return { found, closed }
+          return { found, closed, heads }
         }
+      )
+    ).pipe(
+      Effect.flatMap(({ closed, found, heads }) =>
+        Effect.map(
+          Effect.forEach(heads, (head) => shapeOf(platform, head), { concurrency: 16 }),
+          (shapes): Result => ({ found: [...found, ...shapes.flat()], closed })
+        )
       )
     )
     /** The paths that a search of its own prints. */
@@ -172,32 +191,57 @@ const failed = "the workspace could not be searched"
 const mostAtOnce = 200
 
 const named = names.flatMap((name, index) => [...(index === 0 ? [] : ["-o"]), "-iname", name])
-const shown = "%D:%i %C@ %m %p\\0"
+const shown = "%D:%i %C@ %m %y %p\\0"
+const head = ["!", "-type", "d", "-iname", "HEAD"]
 const dated = [
   ...["(", ...named, ")", "-printf", shown, "-prune"],
+  ...["-o", ...head, "-printf", shown],
   ...["-o", "-type", "d", "(", "!", "-readable", "-o", "!", "-executable", ")", "-printf", shown, "-prune"]
 ]
 const undated = [
   ...["(", ...named, ")", "-print0", "-prune"],
+  ...["-o", ...head, "-print0"],
   ...["-o", "-type", "d", "!", "-perm", "-500", "-print0", "-prune"]
 ]
 
-const parse = (entry: string): ReadonlyArray<Closed> => {
-  const [, node = "", version = "", mode = "", file] = /^(\S+) (\S+) (\d+) ([\s\S]*)$/.exec(entry) ?? []
-  return file === undefined ? [] : [{ file, node, version, mode }]
+const parse = (entry: string): ReadonlyArray<Entry> => {
+  const [, node = "", version = "", mode = "", type = "", file] = /^(\S+) (\S+) (\d+) (\S) ([\s\S]*)$/.exec(entry) ?? []
+  return file === undefined ? [] : [{ file, node, version, mode, type }]
 }
 
 /** What our own calls can learn about a file, without `find`. */
-const describe = ({ fileSystem }: Platform, file: string): Effect.Effect<Closed> =>
+const describe = ({ fileSystem }: Platform, file: string): Effect.Effect<Entry> =>
   Effect.gen(function* () {
     const link = yield* Effect.option(fileSystem.readLink(file))
     const info = yield* Effect.option(fileSystem.stat(file))
-    if (Option.isSome(link)) return { file, node: link.value, version: link.value, mode: "" }
-    if (Option.isNone(info)) return { file, node: "", version: "", mode: "" }
-    const { dev, ino, mode, mtime } = info.value
+    if (Option.isSome(link)) return { file, node: link.value, version: link.value, mode: "", type: "l" }
+    if (Option.isNone(info)) return { file, node: "", version: "", mode: "", type: "U" }
+    const { dev, ino, mode, mtime, type } = info.value
     const node = `${dev}:${Option.getOrElse(ino, () => 0)}`
     const version = `${node}:${Option.getOrElse(mtime, () => new Date(0)).getTime()}`
-    return { file, node, version, mode: (mode & 0o7777).toString(8) }
+    return { file, node, version, mode: (mode & 0o7777).toString(8), type: type === "Directory" ? "d" : "f" }
+  })
+
+/**
+ * The directory of a `HEAD`, if git takes it for its own: with `objects` and `refs`, or a `commondir` that names the
+ * directory of these.
+ */
+const shapeOf = (platform: Platform, head: string): Effect.Effect<ReadonlyArray<Found>> =>
+  Effect.gen(function* () {
+    const { fileSystem, path } = platform
+    const file = path.dirname(head)
+    /** A link counts although nothing is at its target yet. */
+    const has = (name: string) =>
+      Effect.zipWith(
+        Effect.isSuccess(fileSystem.readLink(path.join(file, name))),
+        Effect.orElseSucceed(fileSystem.exists(path.join(file, name)), () => true),
+        (isLink, isThere) => isLink || isThere
+      )
+    const isShaped =
+      (yield* has("HEAD")) && ((yield* has("commondir")) || ((yield* has("objects")) && (yield* has("refs"))))
+    if (!isShaped) return []
+    const { node, version } = yield* describe(platform, file)
+    return [{ file, node, version, head }]
   })
 
 /** A shell that runs `find` for each line it reads, and reports when it is done. */

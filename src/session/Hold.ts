@@ -27,6 +27,8 @@ export interface Service {
   readonly isRunning: (call: ToolCallId) => boolean
   /** Publishes as the session. */
   readonly tell: (body: AgentEvent.Body) => void
+  /** Publishes and records what the sandbox set aside after a command of this call. */
+  readonly tellAside: (notices: ReadonlyArray<string>, call: ToolCallId | undefined) => Effect.Effect<void>
   /**
    * Lays a sentence beside what the model reads next; it begins nothing. The result takes it back, where the model has not
    * read it yet.

@@ -225,6 +225,10 @@ class Session implements Service, Holding {
     TurnContext.emit(this.loop.session, body)
   }
 
+  tellAside(notices: ReadonlyArray<string>, call: ToolCallId | undefined): Effect.Effect<void> {
+    return this.loop.session.tellAside(notices, call)
+  }
+
   note(text: string): () => void {
     const { id } = this.submit({ text, source: "system" }, Along())
     return () => void this.inbox.withdraw(id)

@@ -110,6 +110,8 @@ export interface TurnContext extends Agenda.Service {
   readonly journal: SessionRecorder | undefined
   /** The context of a tool's handler, in the context around its call: see `ToolContexts`. */
   readonly contextOf: (entry: ToolRegistry.Entry, outer: Context.Context<never>) => Context.Context<never>
+  /** Publishes and records what the sandbox set aside after a command of this call. */
+  readonly tellAside: (notices: ReadonlyArray<string>, call: ToolCallId | undefined) => Effect.Effect<void>
   /** Whether its tree is in plan mode. */
   readonly isPlanning: () => boolean
   /** Lets go of the world of a caller. */
@@ -304,6 +306,26 @@ class SessionContext implements TurnContext {
     const items = todos.map(({ content, status }) => ({ content: this.redactor.text(content), status }))
     this.state.todos = items
     return tell(this, { _tag: "TodosChanged", items })
+  }
+
+  tellAside(given: ReadonlyArray<string>, toolCallId: ToolCallId | undefined): Effect.Effect<void> {
+    const notices = given.map((notice) => this.redactor.text(notice))
+    const { agent, rootSessionId, sessionId } = this.origin
+    const recorded = this.shared.audit?.record({
+      class: "session",
+      kind: "files_set_aside",
+      outcome: "done",
+      rootSessionId,
+      sessionId,
+      agent,
+      reason: notices.join("\n"),
+      answeredAt: this.now(),
+      ...(toolCallId === undefined ? {} : { toolCallId })
+    })
+    return Effect.zipRight(
+      tell(this, { _tag: "FilesSetAside", notices }),
+      Effect.catchAll(recorded ?? Effect.void, ({ message }) => tell(this, { _tag: "AgentError", message }))
+    )
   }
 
   isPlanning(): boolean {

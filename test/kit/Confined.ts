@@ -8,7 +8,7 @@ import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import * as HostSandbox from "../../src/sandbox/HostSandbox.js"
 import type * as Sandbox from "../../src/sandbox/Sandbox.js"
-import { accessSync, constants, existsSync, statSync } from "node:fs"
+import { accessSync, constants, existsSync, readFileSync, statSync } from "node:fs"
 import * as Bubblewrap from "./Bubblewrap.js"
 
 /** With `ASSENT_REQUIRE` naming the sandbox, tests fail instead of being skipped. */
@@ -19,6 +19,8 @@ export interface Told {
   readonly signal: string | undefined
   readonly output: string
   readonly notices: ReadonlyArray<string>
+  /** Also those that are only listed in a file. */
+  readonly all: ReadonlyArray<string>
 }
 
 /** One command line to its end. */
@@ -31,7 +33,10 @@ export const run = (sandbox: Sandbox.Service, directory: string, line: string): 
         Stream.runFold(Stream.decodeText(running.process.stdout), "", (all, text) => all + text)
       )
       const { exitCode, signal } = yield* running.ended
-      return { exitCode, signal, output, notices: yield* running.settle }
+      const notices = yield* running.settle
+      const [, list] = /: (\S+) lists all of them\.\]$/.exec(notices.at(-1) ?? "") ?? []
+      const all = list === undefined ? notices : readFileSync(list, "utf8").trim().split("\n")
+      return { exitCode, signal, output, notices, all }
     })
   )
 

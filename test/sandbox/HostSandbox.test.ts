@@ -117,7 +117,7 @@ describe.skipIf(!Confined.isWanted)("a confined command", () => {
       ]
       for (const [line, exitCode, signal, output] of table) {
         const told = yield* Confined.run(sandbox, root, line)
-        assert.deepStrictEqual({ line, ...told }, { line, exitCode, signal, output, notices: [] })
+        assert.deepStrictEqual({ line, ...told }, { line, exitCode, signal, output, notices: [], all: [] })
       }
     })
   )
@@ -296,10 +296,10 @@ describe.skipIf(!Confined.isWanted)("what appears and would act later", () => {
         "mkdir -p a/b/.git 'c d/.assent' && echo 'gitdir: /elsewhere' > a/.git; ln -s a/b/.git l; mkdir e && ln -s ../a/b/.git e/.git; touch .git/commondir; mkdir -p .git/modules/m"
       )
       assert.deepStrictEqual(
-        told.notices.map((line) => line.replace(/moved to .*set-aside/, "moved to")).toSorted(),
+        told.all.map((line) => line.replace(/moved to .*set-aside/, "moved to")).toSorted(),
         [".git/commondir", ".git/modules/m", "a/.git", "a/b/.git", "c d/.assent", "e/.git"]
           .map((file) => {
-            const to = told.notices.find((line) => line.startsWith(`[${file} `))?.split("set-aside")[1]
+            const to = told.all.find((line) => line.startsWith(`[${file} `))?.split("set-aside")[1]
             return `[${file} appeared, which acts later; it was moved to${to}`.replace("to/", "to/")
           })
           .map((line) => line.replace("moved to/", "moved to/"))
@@ -308,7 +308,10 @@ describe.skipIf(!Confined.isWanted)("what appears and would act later", () => {
       for (const file of ["a/.git", "a/b/.git", "c d/.assent", ".git/commondir", ".git/modules/m", "e/.git"])
         assert.isFalse(existsSync(join(root, file)), file)
       assert.isTrue(existsSync(join(root, "known/.git/HEAD")))
-      assert.strictEqual(readdirSync(join(state, "set-aside")).length, 6)
+      assert.lengthOf(
+        readdirSync(join(state, "set-aside")).filter((name) => !name.endsWith("-list.txt")),
+        6
+      )
       assert.isFalse(existsSync(join(root, ".assent/x")))
     })
   )
@@ -326,7 +329,8 @@ describe.skipIf(!Confined.isWanted)("what appears and would act later", () => {
         "echo x >> theirs/.git/config; mv theirs/.git x; mv theirs y; git -C theirs status"
       )
       assert.include(told.output, "On branch")
-      assert.deepStrictEqual(told.notices, [])
+      // A move of a mount copies it, and the copy has the shape of a git directory.
+      assert.match(told.notices.join(), /^\[x\/HEAD makes x a git directory, [^[]*\]$/)
       assert.notInclude(readFileSync(join(root, "theirs/.git/config"), "utf8"), "x\n")
     })
   )

@@ -91,7 +91,7 @@ describe.skipIf(!Confined.isWanted)("what a command makes of what acts", () => {
       }
       shell(tried.map(({ before, file }) => `rm -rf ${file}; ${making[before]?.(file)}`).join("\n"))
       const line = tried.map(({ after, file }) => `rm -rf ${file}; ${making[after]?.(file)}`).join("\n")
-      const { notices } = yield* run(`exec 2>/dev/null; ${line.replaceAll("> ", "2>/dev/null > ")}`)
+      const { all: notices } = yield* run(`exec 2>/dev/null; ${line.replaceAll("> ", "2>/dev/null > ")}`)
       const seen = tried.map(({ after, before, file }) => ({
         change: `${before} -> ${after} ${file}`,
         left: lookAt(join(root, file)),

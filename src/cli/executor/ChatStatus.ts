@@ -82,6 +82,7 @@ export const make = ({ agent, branch, jobs = () => 0, screen, shown, unasked }: 
         case "TodosChanged":
         case "JobStarted":
         case "JobEnded":
+        case "FilesSetAside":
           break
         default:
           return

@@ -136,8 +136,10 @@ const watch = (agent: Agent.Agent): Effect.Effect<ReadonlyArray<string>> =>
       if (Option.isNone(events)) return [...remarks]
       for (const event of events.value) {
         if (event._tag === "ModelCallEnded" && event.remark !== undefined) remarks.add(event.remark)
-        if (event._tag !== "ModelRetried") continue
         const who = event.sessionId === agent.id ? "" : `${event.agent}: `
+        if (event._tag === "FilesSetAside")
+          yield* Effect.forEach(event.notices, (notice) => Output.notice(`${who}${notice}`), { discard: true })
+        if (event._tag !== "ModelRetried") continue
         yield* Output.notice(`${who}${retries(event)}`)
       }
     }

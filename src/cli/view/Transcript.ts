@@ -269,6 +269,8 @@ export const make = ({ color, sign, ...options }: Options): Transcript => {
         todos.set(node.sessionId, event.items)
         return rows.forEach((row) => note(node, row))
       }
+      case "FilesSetAside":
+        return event.notices.forEach((notice) => note(node, clip(notice, 800)))
       case "JobEnded":
         return note(node, ...JobReport.ended(event, signs))
       case "ModelCallEnded":
