@@ -305,6 +305,7 @@ describe("the house", () => {
       "builtin/StrayProcesses.ts",
       "sandbox/BubblewrapSandbox.ts",
       "sandbox/OwnFiles.ts",
+      "sandbox/Unfinished.ts",
       "audit/AuditArchive.ts",
       "local/HiddenVariables.ts",
       "cli/NodeProcess.ts",

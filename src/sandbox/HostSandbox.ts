@@ -7,6 +7,7 @@ import * as Command from "@effect/platform/Command"
 import * as CommandExecutor from "@effect/platform/CommandExecutor"
 import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
+import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
@@ -90,6 +91,10 @@ export const make = (
         const roots = [...new Set(yield* reals([options.root, ...writable]))]
         const broad = roots.find((root) => tooBroad.includes(root))
         if (broad !== undefined) return yield* Effect.fail(`${broad} cannot be given to a sandbox as a whole.`)
+        const named = yield* Effect.option(Config.nonEmptyString("HOME"))
+        const home = Option.isNone(named) ? undefined : yield* real(named.value)
+        const around = roots.find((root) => home !== undefined && isWithin(root, home))
+        if (around !== undefined) return yield* Effect.fail(holdsHome(around))
         const directory = yield* options.directory === undefined
           ? Scope.extend(fileSystem.makeTempDirectoryScoped({ prefix: "assent-sandbox-" }), scope).pipe(
               Effect.mapError(({ message }) => `No directory can be made for the sandbox: ${message}`)
@@ -160,6 +165,9 @@ interface Host {
   readonly roots: ReadonlyArray<string>
   readonly start: Sandbox.Service["start"]
 }
+
+const holdsHome = (root: string): string =>
+  `${root} holds your home, and confined commands would read its keys and write its start files. Start in a project's directory.`
 
 const seatbeltProgram = "/usr/bin/sandbox-exec"
 

@@ -2,7 +2,7 @@
  * The profile of macOS's `sandbox-exec` for the commands of a workspace. A pure function; untried on a Mac by its authors.
  *
  * Seatbelt knows paths, not mounts: what the Linux sandbox does by a mount is a rule here, and the last rule that
- * matches a path decides.
+ * matches a path decides. The loopback is the machine's: commands reach the services that listen there.
  */
 
 export interface Options {
@@ -33,6 +33,9 @@ export const make = ({ hidden, home, network, readable, readOnly, roots, temp }:
     '(allow file-read* (literal "/") (literal "/dev/null") (literal "/dev/zero") (literal "/dev/random") (literal "/dev/urandom"))',
     '(allow file-write-data (literal "/dev/null") (literal "/dev/zero"))',
     `(allow file-write* ${[...roots, home, temp].map(subpath).join(" ")})`,
+    // Without a HEAD no directory is git's own by its shape.
+    ...roots.map((root) => `(deny file-write* (regex #"^${quoted(root)}(/.*)?/[hH][eE][aA][dD]$"))`),
+    ...roots.map((root) => `(allow file-write* (regex #"^${quoted(root)}(/.*)?/[.]git/(.*/)?HEAD$"))`),
     // Acting names are denied at any place, in any case, also before they exist.
     ...roots.flatMap((root) => acting.map((name) => `(deny file-write* (regex #"^${quoted(root)}(/.*)?/${name}"))`)),
     ...readOnly.map((file) => `(deny file-write* ${subpath(file)})`),
@@ -71,6 +74,8 @@ const acting = [
   "[.][aA][sS][sS][eE][nN][tT](/|$)",
   "[.][jJ][aA][aA][tT][oO](/|$)",
   "[.][gG][iI][tT]$",
+  "[.][hH][gG]$",
+  "[.][hH][gG]/(hgrc|hgrc-not-shared|requires|sharedpath)$",
   "[.][gG][iI][tT]/(.*/)?(config|config[.]worktree|commondir|gitdir)([.]lock)?$",
   "[.][gG][iI][tT]/(.*/)?(hooks|info)(/|$)"
 ]

@@ -1,5 +1,6 @@
 import * as NodeContext from "@effect/platform-node/NodeContext"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import * as ConfigProvider from "effect/ConfigProvider"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Fiber from "effect/Fiber"
@@ -332,6 +333,21 @@ describe.skipIf(!Confined.isWanted)("what appears and would act later", () => {
       // A move of a mount copies it, and the copy has the shape of a git directory.
       assert.match(told.notices.join(), /^\[x\/HEAD makes x a git directory, [^[]*\]$/)
       assert.notInclude(readFileSync(join(root, "theirs/.git/config"), "utf8"), "x\n")
+    })
+  )
+
+  const homes = ["", "user", "user/deep"]
+  it.scopedLive.each(homes)("is not made around a home, such as workspace/%s", (name) =>
+    Effect.gen(function* () {
+      const { place, root } = yield* world()
+      mkdirSync(join(root, name), { recursive: true })
+      symlinkSync(join(root, name), join(place, "linked"))
+      for (const home of [join(root, name), join(place, "linked")]) {
+        const variables = ConfigProvider.fromMap(new Map([["HOME", home]]))
+        const made = yield* Effect.withConfigProvider(Confined.make({ root, directory: join(place, "s") }), variables)
+        const state = yield* Effect.withConfigProvider(made.state, variables)
+        assert.include(state._tag === "Unconfined" ? state.reason : "", `${root} holds your home`)
+      }
     })
   )
 

@@ -58,25 +58,33 @@ describe("the servers of a world", () => {
   })
 })
 
-describe.skipIf(!Confined.isWanted)("from the sandbox, nothing comes of", () => {
-  for (const [index, attempt] of Escape.attempts.entries()) {
-    it.scopedLive(
-      attempt.name,
-      () =>
-        Effect.gen(function* () {
-          const world = yield* Effect.acquireRelease(
-            Effect.promise(() => Escape.make(join(base, `${index}`))),
-            (made) => Effect.sync(() => made.close())
-          )
-          const sandbox = yield* Confined.make({ root: world.workspace, directory: join(world.place, "state") })
-          const told = yield* Confined.run(sandbox, world.workspace, Escape.lineIn(world, attempt))
-          yield* Effect.promise(() => world.arrived())
-          assert.isFalse(attempt.harm(world, told.output), told.output)
-        }),
-      120_000
-    )
+const states = Confined.states(tmpdir())
+describe.skipIf(!Confined.isWanted).each(states)(
+  "from the sandbox, with its state $name, nothing comes of",
+  ({ state }) => {
+    for (const [index, attempt] of Escape.attempts.entries()) {
+      it.scopedLive(
+        attempt.name,
+        () =>
+          Effect.gen(function* () {
+            const world = yield* Effect.acquireRelease(
+              Effect.promise(() => Escape.make(join(base, `${index}`))),
+              (made) => Effect.sync(() => made.close())
+            )
+            const directory = yield* Effect.acquireRelease(
+              Effect.sync(() => mkdtempSync(join(state, "assent-state-"))),
+              (made) => Effect.sync(() => rmSync(made, { recursive: true, force: true }))
+            )
+            const sandbox = yield* Confined.make({ root: world.workspace, directory })
+            const told = yield* Confined.run(sandbox, world.workspace, Escape.lineIn(world, attempt))
+            yield* Effect.promise(() => world.arrived())
+            assert.isFalse(attempt.harm(world, told.output), told.output)
+          }),
+        120_000
+      )
+    }
   }
-})
+)
 
 // A table whose attempts would come to nothing anywhere proves nothing.
 const isAsked = (process.env["ASSENT_ESCAPES"] ?? "") !== ""
