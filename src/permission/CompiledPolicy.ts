@@ -208,10 +208,11 @@ export const subject = (
     name,
     outlives,
     paths,
+    runs,
     shellCommand,
     tool,
     webAddress
-  }: Pick<ToolRegistry.Entry, "name" | "outlives" | "paths" | "shellCommand" | "tool" | "webAddress">,
+  }: Pick<ToolRegistry.Entry, "name" | "outlives" | "paths" | "runs" | "shellCommand" | "tool" | "webAddress">,
   params: unknown
 ): PermissionRule.Subject =>
   PermissionRule.subject({
@@ -223,6 +224,7 @@ export const subject = (
     lastingField: outlives,
     workspace: policy.workspace,
     takes: tool,
+    confined: runs?.(params) === "confined",
     linked: policy.destinations !== undefined
   })
 

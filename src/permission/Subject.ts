@@ -36,6 +36,8 @@ export interface Call {
    * sees them.
    */
   readonly takes?: Pick<Tool.Any, "parametersSchema"> | undefined
+  /** It runs in a sandbox. */
+  readonly confined?: boolean | undefined
   /** Links can be followed: until that is done, it is not known where the paths lead. */
   readonly linked?: boolean | undefined
   /** Where the paths lead, once links were followed. */
@@ -248,7 +250,8 @@ export class Evidence {
     patterns: ReadonlyArray<CommandPattern.CommandPattern>
   ): ReadonlyArray<string> | undefined {
     const { line, cwd } = this.self
-    if (this.runsMemo === null) this.runsMemo = line === undefined ? undefined : reader.runsOf(line, cwd)
+    if (this.runsMemo === null)
+      this.runsMemo = line === undefined ? undefined : reader.runsOf(line, cwd, this.call.confined)
     return this.runsMemo === undefined ? undefined : reader.allowing(this.runsMemo, patterns)
   }
 

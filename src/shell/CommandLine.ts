@@ -53,11 +53,16 @@ export {
  * directory it runs in, by its shortest text; the workspace's is empty. Redirections to nowhere (`2>&1`, `>/dev/null`),
  * parentheses and `&` around it do not matter.
  */
-export const remembered = (text: string, cwd = "", line = Either.getOrUndefined(parse(text))): Remembered => {
+export const remembered = (
+  text: string,
+  cwd = "",
+  line = Either.getOrUndefined(parse(text)),
+  confined = false
+): Remembered => {
   const exact = Exact({ command: trim(text), cwd })
   const command = line?.commands[0]
   if (line === undefined || command === undefined || line.commands.length > 1) return exact
-  const run = ProgramRun.ofLine(line, Location.directory(cwd))?.[0]
+  const run = ProgramRun.ofLine(line, Location.directory(cwd), confined)?.[0]
   // A program that runs others is remembered with what it runs.
   if (run === undefined || run.inner?.length !== 0 || !programName.test(command.program)) return exact
   const isHarmless = CommandPattern.harmless("").covers(run) !== undefined

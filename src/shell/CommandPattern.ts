@@ -51,17 +51,18 @@ export const named = (text: string, program: string): CommandPattern => ({
   tails: [],
   covers: (run) => {
     if (run.words[0] !== program || !isPlain(run)) return undefined
-    if (run.words.length === 1 && !run.open && !Harmless.isListed(program))
+    if (run.words.length === 1 && run.open === undefined && !Harmless.isListed(program))
       return takesOrders(run) ? undefined : "whole"
-    return plainName.test(program) && Harmless.isHarmless(run.own, run.open) ? "itself" : undefined
+    return plainName.test(program) && onlyReads(run) ? "itself" : undefined
   }
 })
 
 /** What the harmless table lists for a program, and nothing of a program that is not in it. */
 export const reading = (text: string, program: string): CommandPattern => ({
-  ...harmless(text),
+  text,
   program,
-  covers: (run) => (run.words[0] === program ? harmless(text).covers(run) : undefined)
+  tails: [],
+  covers: (run) => (run.words[0] === program && onlyReads(run) ? "itself" : undefined)
 })
 
 /** Allows nothing. */
@@ -72,7 +73,7 @@ export const harmless = (text: string): CommandPattern => ({
   text,
   program: undefined,
   tails: [],
-  covers: (run) => (isPlain(run) && Harmless.isHarmless(run.own, run.open) ? "itself" : undefined)
+  covers: (run) => (onlyReads(run) ? "itself" : undefined)
 })
 
 /** Allows exactly this simple command. Where no word of it is quoted, blanks and quotes do not matter. */
@@ -111,6 +112,10 @@ const everything = Glob.compile("*")
 const nothing: CommandPattern["covers"] = () => undefined
 
 const isPlain = (run: ProgramRun): boolean => run.known && run.assignments.length === 0
+
+/** What a program does may rest on its variables, so it has to get them as they are. */
+const onlyReads = (run: ProgramRun): boolean =>
+  isPlain(run) && !run.changed && Harmless.isHarmless(run.own, { ...run, alone: run.inner?.length === 0 })
 
 const fromWords = (text: string, all: ReadonlyArray<string>): CommandPattern => {
   const quoted = /["'\\]/.test(text)
@@ -200,7 +205,7 @@ const spelled = (
     tails: tailsOf(all, (tail) => tailPattern(text, tail)),
     covers: (run) => {
       if (!isPlain(run) || takesOrders(run) || !(fits(run.words) || (quoted && fits(run.sources)))) return undefined
-      if (run.open && (Program.canEscape(program) || CommandOption.tells(program))) return undefined
+      if (run.open !== undefined && (Program.canEscape(program) || CommandOption.tells(program))) return undefined
       if (!Program.escapes(run.own).every((word) => parts.some((part) => spells(part, word)))) return undefined
       if (!CommandOption.isOwnWork(unspelled(run.own, parts))) return undefined
       if (bounds && !climbs && run.words.some((word, i) => i >= head.length && hasClimb(word))) return undefined

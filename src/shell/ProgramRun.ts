@@ -3,6 +3,7 @@
  * run in turn.
  */
 import * as Either from "effect/Either"
+import type { Open } from "./Harmless.js"
 import * as Location from "./Location.js"
 import * as Runner from "./Runner.js"
 import { parse, type CommandLine, type Redirect, type SimpleCommand } from "./ShellGrammar.js"
@@ -17,8 +18,12 @@ export interface ProgramRun {
   readonly assignments: ReadonlyArray<string>
   /** All words are known before it runs, and one of them is a program. */
   readonly known: boolean
-  /** Unknown words may follow. */
-  readonly open: boolean
+  /** Which unknown words follow. */
+  readonly open: Open | undefined
+  /** Something around it may change the variables with which it runs. */
+  readonly changed: boolean
+  /** It runs in a sandbox, which decides what it can reach. */
+  readonly confined: boolean
   /** Its input is the output of another command, or a file. */
   readonly fed: boolean
   /** The words it reads itself, without those of the program it would run. */
@@ -28,8 +33,11 @@ export interface ProgramRun {
 }
 
 /** Nothing when the line is more than programs with their words: then only its very text can be allowed. */
-export const ofLine = (line: CommandLine, cwd: Location.Directory): ReadonlyArray<ProgramRun> | undefined =>
-  inLine(line, cwd, 0)
+export const ofLine = (
+  line: CommandLine,
+  cwd: Location.Directory,
+  confined = false
+): ReadonlyArray<ProgramRun> | undefined => inLine(line, { cwd, confined, changed: false }, 0)
 
 /** Every redirection only reads a file, joins descriptors or goes to `/dev/null`. */
 export const writesNothing = (line: CommandLine): boolean => line.redirects.every(isHarmless)
@@ -45,29 +53,36 @@ const maxDepth = 8
 const maxTexts = 2
 const maxText = 20_000
 
-const inLine = (line: CommandLine, cwd: Location.Directory, depth: number): ReadonlyArray<ProgramRun> | undefined => {
-  if (!writesNothing(line)) return undefined
-  const commands = line.commands.filter((command) => !staysIn(command, cwd))
-  const out = commands.map((command) => inCommand(command, cwd, depth))
-  // A change of the shell (its directory, its path, the meaning of a name) holds for the commands behind it.
+/** Where a line runs. */
+interface Around extends Pick<ProgramRun, "changed" | "confined"> {
+  readonly cwd: Location.Directory
+}
+
+const inLine = (line: CommandLine, around: Around, depth: number): ReadonlyArray<ProgramRun> | undefined => {
+  if (!writesNothing(line) || namesDescriptor(line)) return undefined
+  const commands = line.commands.filter((command) => !staysIn(command, around.cwd))
+  const out = commands.map((command) => inCommand(command, around, depth))
+  // A change of the shell (its directory, its variables, the meaning of a name) holds for the commands behind it.
   return line.commands.length > 1 && out.some(changesShell) ? undefined : out
 }
 
-const inCommand = (command: SimpleCommand, cwd: Location.Directory, depth: number): ProgramRun => {
+const inCommand = (command: SimpleCommand, around: Around, depth: number): ProgramRun => {
   const { assignments, dynamic, fed, named, sources, text, words } = command
   const known = named && !dynamic && words.length > 0
-  return made({ words, sources, text, assignments, known, open: false, fed }, cwd, depth)
+  const { changed, confined } = around
+  return made({ words, sources, text, assignments, known, open: undefined, changed, confined, fed }, around, depth)
 }
 
-const made = (run: Omit<ProgramRun, "own" | "inner">, cwd: Location.Directory, depth: number): ProgramRun => {
-  const { words } = run
+const made = (run: Omit<ProgramRun, "own" | "inner">, around: Around, depth: number): ProgramRun => {
+  const { confined, words } = run
   const runs = depth < maxDepth ? Runner.runs(words) : Runner.isWrapper(words[0] ?? "") ? undefined : Runner.runs(words)
   switch (runs?._tag) {
     case "Nothing":
       return { ...run, own: words, inner: none }
     case "Programs": {
       // The unknown words that follow begin with a program's name.
-      if (run.open && runs.inner.length === 0) return { ...run, own: words, inner: undefined }
+      if (run.open !== undefined && runs.inner.length === 0) return { ...run, own: words, inner: undefined }
+      const changed = run.changed || Runner.changesVariables(runs.own)
       const inner = runs.inner.map(({ words, assignments, open }) =>
         made(
           {
@@ -76,10 +91,12 @@ const made = (run: Omit<ProgramRun, "own" | "inner">, cwd: Location.Directory, d
             text: undefined,
             assignments,
             known: words.length > 0,
-            open: open || run.open,
+            open: wider(open, run.open),
+            changed,
+            confined,
             fed: run.fed
           },
-          cwd,
+          around,
           depth + 1
         )
       )
@@ -87,16 +104,23 @@ const made = (run: Omit<ProgramRun, "own" | "inner">, cwd: Location.Directory, d
     }
     case "Text": {
       const line =
-        run.open || depth >= maxTexts || runs.text.length > maxText
+        run.open !== undefined || depth >= maxTexts || runs.text.length > maxText
           ? undefined
           : Either.getOrUndefined(parse(runs.text))
-      const inner = line === undefined ? undefined : inLine(line, cwd, depth + 1)
+      const changed = run.changed || Runner.changesVariables(runs.own)
+      const inner = line === undefined ? undefined : inLine(line, { ...around, changed }, depth + 1)
       return { ...run, own: runs.own, inner: run.fed ? inner?.map(feed) : inner }
     }
     default:
       return { ...run, own: words, inner: undefined }
   }
 }
+
+/** The one that says less. */
+const wider = (a: Open | undefined, b: Open | undefined): Open | undefined =>
+  openings.find((open) => open === a || open === b)
+
+const openings: ReadonlyArray<Open> = ["words", "paths", "path"]
 
 const feed = (run: ProgramRun): ProgramRun => ({ ...run, fed: true, inner: run.inner?.map(feed) })
 
@@ -115,6 +139,10 @@ const staysIn = ({ assignments, dynamic, words }: SimpleCommand, cwd: Location.D
 /** The directory that a path leads to. */
 const placeFrom = ({ path, workspace }: Location.Directory, target: string): string =>
   Location.normal(target.startsWith("/") || path === "" ? target : `${path}/${target}`, workspace)
+
+/** `{NAME}>file` sets a variable in some shells. */
+const namesDescriptor = ({ commands, redirects }: CommandLine): boolean =>
+  redirects.length > 0 && commands.some(({ sources }) => sources.some((word) => /^\{[A-Za-z_]/.test(word)))
 
 const changers: ReadonlySet<string> = new Set(
   [

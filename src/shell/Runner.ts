@@ -5,6 +5,7 @@
  * not known before it runs, or another directory, nothing is said about what would run.
  */
 import * as Program from "./Program.js"
+import type { Open } from "./Harmless.js"
 import { maxCommands } from "./ShellSyntax.js"
 
 /** A program that would be run. */
@@ -13,8 +14,7 @@ export interface Inner {
   readonly words: ReadonlyArray<string>
   /** `NAME=value` that it would be given. */
   readonly assignments: ReadonlyArray<string>
-  /** Unknown words may follow. */
-  readonly open: boolean
+  readonly open: Open | undefined
 }
 
 export type Runs =
@@ -38,6 +38,10 @@ export const runs = (words: ReadonlyArray<string>): Runs => {
   return opaque.has(Program.nameOf(program)) ? unknown : nothing
 }
 
+/** What it runs may get other variables than it has itself. `own`: the words that it reads itself. */
+export const changesVariables = (own: ReadonlyArray<string>): boolean =>
+  !passing.has(own[0] ?? "") && (own[0] !== "env" || own.length > 1)
+
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
@@ -50,7 +54,7 @@ const unknown: Runs = { _tag: "Unknown" }
 const assignment = /^[A-Za-z_][A-Za-z0-9_]*\+?=/
 
 /** The program that begins here; assignments in front of it belong to it. */
-const programAt = (words: ReadonlyArray<string>, at: number, open = false): Runs => {
+const programAt = (words: ReadonlyArray<string>, at: number, open?: Open): Runs => {
   let start = at
   while (assignment.test(words[start] ?? "")) start++
   if (start >= words.length) return start === at ? { _tag: "Programs", inner: [], own: words } : unknown
@@ -65,12 +69,12 @@ interface Shape {
   readonly values?: RegExp
   /** Words that stand between the options and the program. */
   readonly operands?: number
-  readonly open?: boolean
+  readonly open?: Open
 }
 
 /** Options, then a program. */
 const prefix =
-  ({ flags = /^$/, values = /^$/, operands = 0, open = false }: Shape): Wrapper =>
+  ({ flags = /^$/, values = /^$/, operands = 0, open }: Shape): Wrapper =>
   (words) => {
     let at = 1
     for (; words[at]?.startsWith("-") === true; at++) {
@@ -91,7 +95,7 @@ const xargs = prefix({
   flags:
     /^(?:-[0rtx]+|--null|--no-run-if-empty|--verbose|--exit|-[nLPsEd].+|--(?:max-args|max-lines|max-procs|max-chars|delimiter|eof)=.+)$/,
   values: /^-[nLPsEd]$/,
-  open: true
+  open: "words"
 })
 
 const shell: Wrapper = (words) => {
@@ -133,7 +137,8 @@ const find: Wrapper = (words) => {
     // A found path replaces the braces, so the program's name must not hold them.
     if (end >= words.length || ran.length === 0 || ran[0]?.includes("{}") === true) return unknown
     if (inner.length >= maxCommands) return unknown
-    inner.push({ words: ran, assignments: [], open: ran.some((text) => text.includes("{}")) })
+    const many = words[end] === "+" ? "paths" : "path"
+    inner.push({ words: ran, assignments: [], open: ran.some((text) => text.includes("{}")) ? many : undefined })
     at = end
   }
   return inner.length === 0 ? nothing : { _tag: "Programs", inner, own }
@@ -142,6 +147,11 @@ const find: Wrapper = (words) => {
 const command: Wrapper = (words) => (/^-[vV]$/.test(words[1] ?? "") ? nothing : prefix({ flags: /^-p$/ })(words))
 
 const sudo = prefix({ flags: /^-[nEHkbS]+$/, values: /^-[ug]$/ })
+
+/** They hand their variables on. */
+const passing: ReadonlySet<string> = new Set(
+  "nice nohup timeout time setsid command exec xargs find gfind watch sh bash dash".split(" ")
+)
 
 const wrappers: ReadonlyMap<string, Wrapper> = new Map<string, Wrapper>([
   ["env", prefix({ flags: /^(?:-i|-|-0|--ignore-environment|--null|--unset=.+|-u.+)$/, values: /^-u$/ })],

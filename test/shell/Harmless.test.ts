@@ -25,8 +25,13 @@ describe("remembered by name", () => {
     "sed -n 1,5p a",
     "sed -n '$p' a",
     "rg -n --hidden x",
-    "jq -r .a b.json",
     "xxd -l 5 a",
+    "xxd -ps a",
+    "sort -nrk2 a",
+    "grep -rnA3 x .",
+    "grep -- -x a",
+    "ps aux",
+    "ps -eo pid,args",
     "test -f a",
     "printf '%s\\n' a",
     "git status -sb",
@@ -46,7 +51,9 @@ describe("remembered by name", () => {
     "git rev-parse --abbrev-ref HEAD",
     "git ls-files -o --exclude-standard",
     "git reflog",
-    "git log --format='%h %s'"
+    "git log --format='%h %s'",
+    "git tag -l 'v*' --sort=-v:refname",
+    "git branch --merged main"
   ])("%j", (text) => assert.isTrue(byName(text)))
 })
 
@@ -97,11 +104,16 @@ describe("remembered exactly", () => {
     "more a",
     "man ls",
     "xxd a out",
+    "xxd -ps a out",
+    "xxd -autoskip a out",
+    "xxd a -r",
     "xxd -r a",
     "xxd --r a",
     "uniq a out",
     "uniq a* ",
     "uniq --all-repeated a out",
+    "uniq --skip-fields 1 a out",
+    "uniq a -c",
     "uniq -- a out",
     "uniq -f 1 a out",
     "diff --output=x a b",
@@ -242,11 +254,12 @@ describe("a compound, or a program that runs programs", () => {
   it.each([
     "git log && ls | grep x; cat a",
     "env git log",
-    "env -u A nohup timeout 5 git log",
+    "env nohup timeout 5 git log",
     "timeout -s KILL 5 npm test",
     "find . -exec grep x {} ';' -exec cat {} +",
-    "git ls-files | xargs grep x",
-    "git ls-files -z | xargs -0 -n1 cat",
+    "find . -exec git log {} ';'",
+    "find . -exec env grep x {} +",
+    "git ls-files | xargs echo",
     "time ls",
     "cd . && git log",
     "cd /w/project && npm test"
@@ -271,7 +284,10 @@ describe("a compound, or a program that runs programs", () => {
     "find . -exec {} ';'",
     "find . -execdir ls ';'",
     "find . -exec sh -c 'rm x' ';'",
-    "find . -exec git log {} ';'",
+    "find . -exec git -C {} log ';'",
+    "find . -exec uniq {} +",
+    "find . -exec sed -n {} ';'",
+    "find . -exec strings {} ';'",
     "find . -exec",
     "ls | xargs rm",
     "ls | xargs -I{} cat {}",
@@ -456,5 +472,200 @@ describe("names of tools", () => {
     assert.isTrue(PermissionRule.isServer("mcp__a__*"))
     for (const name of ["mcp__*", "mcp__a*", "mcp__a__b*", "*", "mcp__a__b__*"])
       assert.isFalse(PermissionRule.isServer(name), name)
+  })
+})
+
+/** In the workspace `/w`, by the harmless table alone. */
+const reads = (text: string, confined = false): boolean =>
+  PermissionRule.reads(
+    PermissionRule.subject({
+      tool: "run_command",
+      params: { command: text },
+      commandField,
+      pathFields: ["cwd"],
+      workspace: "/w",
+      confined
+    })
+  )
+
+describe("an option", () => {
+  it.each<readonly [listed: string, ...unlisted: ReadonlyArray<string>]>([
+    ["ls -la --color=auto --sort=size -w 80", "ls --colo", "ls --color=auto --foo", "ls -lay"],
+    ["cat -n a", "cat --num a", "cat -nx a", "cat -n5 a"],
+    ["head -n 5 -c5 -20 a", "head -n x a", "head -n --lines a", "head -nq a", "head --line=5 a"],
+    ["head -n -5 --lines=5 a", "head --lines -x a", "head -5q a"],
+    ["tail -fn 20 +5 a", "tail --pi=5 a", "tail -n5 -J a"],
+    [
+      "grep -e x --include='*.ts' -m 3 -d skip a",
+      "grep -e -x a",
+      "grep --includ=x a",
+      "grep --exclude-from=x a",
+      "grep -rex a"
+    ],
+    ["grep -c -- -x a", "cat -- -n", "sort -- -o a", "git log -- --output=x"],
+    ["cut -d: -f1,3- -s a", "cut -d -f1 a", "cut -sd: a", "cut --fields a -o"],
+    [
+      "sort -t, -k2,2n -u a",
+      "sort -k -o a",
+      "sort -t -o a",
+      "sort -T . a",
+      "sort --random-source=a b",
+      "sort --files0-from=a"
+    ],
+    ["uniq -c -f 1 a", "uniq -f 1 a b", "uniq -f a b", "uniq -cf x a", "uniq -- a b", "uniq {a,b}", "uniq *"],
+    ["xxd -c 16 -s -5 -l5 a", "xxd -cx a b", "xxd -au a", "xxd -r a", "xxd -revert a", "xxd -s a b", "xxd -n x a b"],
+    ["base64 -d a", "base64 a b", "base64 -d -o b a", "base64 --decod a", "base64 -i a -o b"],
+    ["date -u -d yesterday +%F", "date -s now", "date -d -s", "date -f a", "date -r a", "date 0101", "date -u 0101"],
+    ["file -b --mime-type a", "file -C a", "file -f a", "file -z a", "file -p a", "file --mime-typ a"],
+    ["strings -n 8 -8 a", "strings @a", "strings a @b", "strings -T x a"],
+    ["sha256sum -b a", "sha256sum -c a", "sha256sum --check a", "sha256sum -bc a"],
+    ["tree -aL 2 -I x", "tree -Lo 2 x", "tree -R", "tree -o x", "tree --fromfile a", "tree --infofile=a"],
+    [
+      "diff -ruN -U5 --label a b c",
+      "diff -l a b",
+      "diff --from-file=a b",
+      "diff -X a b c",
+      "diff -S a b c",
+      "diff --to-file a b"
+    ],
+    [
+      "rg -nA 2 -g '*.ts' -t ts x",
+      "rg --pre=x y",
+      "rg -z x",
+      "rg -f a",
+      "rg --ignore-file=a x",
+      "rg --hostname-bin=x y"
+    ],
+    [
+      "fd -HI -e ts -d 3 x",
+      "fd -l",
+      "fd -x rm",
+      "fd -X rm",
+      "fd --exec=rm",
+      "fd --ignore-file a",
+      "fd --search-path a"
+    ],
+    [
+      "find . -mtime -7 -newermt 2024-01-01",
+      "find . -newer a",
+      "find . -fprint a",
+      "find . -files0-from a",
+      "find . -ok x {} +"
+    ],
+    ["wc -lwc a", "wc --files0-from=a", "wc -lq a", "wc --line a"],
+    ["du -shd1 --exclude=x .", "du -X a .", "du --files0-from=a", "du --exclude-from a"],
+    ["ps aux", "ps auxe", "ps e", "ps -auxe", "ps -o environ", "ps auxo env", "ps -eE"],
+    ["getconf PATH", "getconf -v ./x PATH"],
+    ["sed -n 1,5p a", "sed -n 'r b' a", "sed -n '1w b' a", "sed 1,5d a", "sed -f b a", "sed -n p a"],
+    ["[ -d a ]", "[ -d a", "[ 'a[$(x)]' -eq 0 ]", "[ -v a ]"],
+    [
+      "git diff -M90% -U5 --stat=80",
+      "git diff -O a",
+      "git diff --no-index a b",
+      "git diff --outpu=a",
+      "git diff -Mp5 --output=x"
+    ],
+    ["git grep -nA 3 -e x", "git grep -f a", "git grep -Ox y", "git grep -nO x", "git grep --no-index x"],
+    ["git blame -L 1,5 a", "git blame --contents a b", "git blame -S a b", "git blame --ignore-revs-file a b"],
+    ["git ls-files -o -x '*.o'", "git ls-files -X a", "git ls-files --exclude-per-directory=a"],
+    [
+      "git branch --list 'x*'",
+      "git branch -a x",
+      "git branch -v --no-color x",
+      "git branch --contains x y",
+      "git branch -r --list x"
+    ],
+    ["git tag --sort=-creatordate", "git tag -n 3", "git tag --sort x y", "git tag --points-at x y"],
+    ["git reflog -5", "git reflog -5 expire", "git reflog delete x"],
+    ["printf '%s\\n' a", "printf -v a b"]
+  ])("is harmless as it is listed, as in %j, and in no other form", (listed, ...unlisted) => {
+    assert.isTrue(reads(listed), listed)
+    for (const text of unlisted) {
+      assert.isFalse(reads(text), text)
+      assert.isFalse(reads(text, true), text)
+    }
+  })
+})
+
+describe("a program that reads more files than its operands", () => {
+  it.each([
+    `jq -n 'import "token" as $x {search:"/home"}; $x'`,
+    "jq . a",
+    "ls | xargs cat",
+    "echo a | base64 -d | xargs head",
+    "find . -name x | xargs grep -l y"
+  ])("only reads where a sandbox holds it: %j", (text) => {
+    assert.isFalse(reads(text))
+    assert.isTrue(reads(text, true))
+    const key = (confined: boolean) => CommandLine.remembered(text, "", undefined, confined)._tag
+    if (text.startsWith("jq")) assert.deepStrictEqual([key(false), key(true)], ["Exact", "Program"])
+  })
+
+  it.each([
+    "jq -f a b",
+    "jq -L . a",
+    "jq --slurpfile x y z",
+    "jq --rawfile x y z",
+    "ls | xargs sort",
+    "ls | xargs git log",
+    "ls | xargs jq .",
+    "awk 1 a",
+    "sed -n 'r b' a",
+    "ls | xargs xxd",
+    "printenv",
+    "env"
+  ])("or not even there: %j", (text) => {
+    assert.isFalse(reads(text, true))
+  })
+})
+
+describe("a line that may change variables", () => {
+  it.each([
+    "env -i git status",
+    "env - git status",
+    "env -u GIT_CONFIG_COUNT git status",
+    "env -- git status",
+    "command env -i git status",
+    "timeout 5 nohup env -i git log",
+    "time env -i git status",
+    "find . -maxdepth 0 -exec env -i git status ';'",
+    "stdbuf -oL git status",
+    "xargs --process-slot-var=GIT_CONFIG_COUNT git status",
+    "exec -c git status",
+    "GIT_CONFIG_COUNT=0 git status",
+    "A=1 ls",
+    "unset GIT_CONFIG_COUNT; git status",
+    "(unset GIT_CONFIG_COUNT; git status)",
+    "export GIT_CONFIG_COUNT=0 && git status",
+    "GIT_CONFIG_COUNT=0; git status",
+    "for GIT_CONFIG_COUNT in 0; do git status; done",
+    "if GIT_CONFIG_COUNT=0; then git status; fi",
+    "((GIT_CONFIG_COUNT=0)); git status",
+    "ls $((GIT_CONFIG_COUNT=0)); git status",
+    "cat <<E\n$((GIT_CONFIG_COUNT=0))\nE\ngit status",
+    "true {GIT_CONFIG_COUNT}>/dev/null; git status",
+    "read GIT_CONFIG_COUNT </dev/null; git status",
+    "printf -v GIT_CONFIG_COUNT 0; git status",
+    "getopts a GIT_CONFIG_COUNT; git status",
+    "git() { command git; }; git status",
+    "alias git=x\ngit status",
+    "set -k; git status GIT_CONFIG_COUNT=0",
+    "env -i ls"
+  ])("is not harmless, confined or not: %j", (text) => {
+    assert.isFalse(reads(text))
+    assert.isFalse(reads(text, true))
+  })
+
+  it("is so for wrappers that a person allowed", () => {
+    const wrapped = (text: string) =>
+      PermissionRule.entriesAllow(["sudo *", "env -i *", "doas *", "sh -c *", "git", "ls"], command(text)) !== undefined
+    for (const text of ["sudo git status", "doas git status", "sudo ls", "env -i git log", "sudo sh -c 'git status'"])
+      assert.isFalse(wrapped(text), text)
+    assert.isTrue(wrapped("sh -c 'git status; ls'"))
+  })
+
+  it("is one with a wrapper that hands its variables on", () => {
+    for (const text of ["env git status", "nice -n 5 git log", "timeout 5 git diff", "nohup ls", "time git status"])
+      assert.isTrue(reads(text), text)
   })
 })
