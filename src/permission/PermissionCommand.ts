@@ -121,7 +121,7 @@ export const answer = (
     const { delegated, method, rule } = foreseen
     if (asked[3] === "" && method === "invalid") return Either.left(without(`${asked[1]} ${entry.name}`, entry, rule))
     const model = delegated === undefined ? [] : [`a model may decide it first: ${delegated}`]
-    return said([...(asked[1] === "why" ? inWords : inShort)(foreseen, target), ...model])
+    return said([...(asked[1] === "why" ? inWords : inShort)(foreseen, target), ...cautions(foreseen), ...model])
   })
 }
 
@@ -146,7 +146,9 @@ export const run = (line: string, target: Target): Either.Either<Outcome, string
     case "why": {
       const [name] = rest
       const foreseen = check(verb, target, name, CommandText.trim(argument.slice(name?.length ?? 0)))
-      return Either.flatMap(foreseen, (found) => said((verb === "why" ? inWords : inShort)(found, target)))
+      return Either.flatMap(foreseen, (found) =>
+        said([...(verb === "why" ? inWords : inShort)(found, target), ...cautions(found)])
+      )
     }
     case "allow":
     case "deny":
@@ -209,7 +211,7 @@ const changed = (lines: ReadonlyArray<string>): Either.Either<Outcome, string> =
 const remember = (verb: "allow" | "deny", entry: string, { state, tools }: Target): Outcome => {
   state[verb](entry)
   const isTool = tools.entries.some(({ name }) => Glob.test(entry, name))
-  const remark = verb === "deny" || isTool ? undefined : CommandText.remark(entry)
+  const remark = verb === "deny" || isTool ? undefined : (CommandText.remark(entry) ?? RememberedWords.caution(entry))
   const said = `${verb === "allow" ? "Allowed" : "Denied"} for this session: ${RememberedWords.describe(entry, verb) ?? entry}`
   return { lines: remark === undefined ? [said] : [said, remark], changed: true }
 }
@@ -338,6 +340,12 @@ const inWords: Told = ({ decision, method, rule }, { policy, state }) => {
     default:
       return [`${verdict}: ${rule}`]
   }
+}
+
+/** About the patterns that allow a command. */
+const cautions = ({ decision, method, rule }: Foresight.Foreseen): ReadonlyArray<string> => {
+  if (decision !== "allow" || !method.endsWith("whitelist")) return []
+  return [...new Set(rule.split(" + ").flatMap((pattern) => RememberedWords.caution(pattern) ?? []))]
 }
 
 const paramsOf = (entry: ToolRegistry.Entry, text: string): Either.Either<unknown, string> => {

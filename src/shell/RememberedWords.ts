@@ -1,4 +1,7 @@
 /** What is remembered of a command, in words. It is apart from `Remembered` because only who shows rules has to load it. */
+import * as Glob from "../core/Glob.js"
+import * as CommandText from "./CommandText.js"
+import * as Program from "./Program.js"
 import * as Remembered from "./Remembered.js"
 
 /**
@@ -33,6 +36,17 @@ export const ofRule = (rule: string, entries: Iterable<string>, verb: "allow" | 
       ?.map((entry) => describe(entry, verb) ?? entry)
       .join(joint) ?? rule
   )
+}
+
+/**
+ * A caution about a pattern that a person wrote: its star stands for any options. Nothing for a program without options
+ * that start others, and for what Assent remembers itself, which covers no option that was not seen.
+ */
+export const caution = (pattern: string): string | undefined => {
+  if (Remembered.is(pattern) || !Glob.isWild(pattern)) return undefined
+  const [first = ""] = CommandText.words(pattern).filter((word) => !CommandText.isAssignment(word))
+  const program = first.replace(/\*+$/, "")
+  return Program.alwaysRuns(program) ? `Options of \`${program}\` can start other programs.` : undefined
 }
 
 // -----------------------------------------------------------------------------------------------------------------

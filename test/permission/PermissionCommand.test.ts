@@ -259,9 +259,30 @@ describe("permissions", () => {
       const { left, lines } = yield* setUp()
       assert.include(left("allow *"), "the mode allow does that")
       assert.include(lines("allow n*m")[1], "allows no command")
-      assert.deepStrictEqual(lines("allow npm*"), ["Allowed for this session: npm*"])
       assert.deepStrictEqual(lines("allow git *"), ["Allowed for this session: git *"])
       assert.deepStrictEqual(lines("deny *"), ["Denied for this session: *"])
+    })
+  )
+
+  it.effect("says once of a pattern with a star that the program's options can start others", () =>
+    Effect.gen(function* () {
+      const { lines } = yield* setUp({ whitelist: { patterns: ["kubectl get*", "ls*"] } })
+      const caution = (program: string) => `Options of \`${program}\` can start other programs.`
+      assert.deepStrictEqual(lines("allow helm template*"), [
+        "Allowed for this session: helm template*",
+        caution("helm")
+      ])
+      assert.deepStrictEqual(lines("allow just*"), ["Allowed for this session: just*", caution("just")])
+      assert.deepStrictEqual(lines("check shell helm template x --post-renderer ./evil"), [
+        "allow (session_whitelist): helm template*",
+        caution("helm")
+      ])
+      assert.deepStrictEqual(lines("why shell kubectl get x --kubeconfig y && kubectl get z | ls"), [
+        "Allowed by a rule: kubectl get* + ls*",
+        caution("kubectl")
+      ])
+      for (const line of ["allow mvn test", "allow cat *", "allow git log*", "deny helm*", "check shell ls -l"])
+        assert.lengthOf(lines(line), 1, line)
     })
   )
 

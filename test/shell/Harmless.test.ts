@@ -669,3 +669,57 @@ describe("a line that may change variables", () => {
       assert.isTrue(reads(text), text)
   })
 })
+
+describe("what Assent remembers or reads into a word", () => {
+  const never = [
+    ["helm template x", "--post-renderer ./evil"],
+    ["just test", "--shell ./evil"],
+    ["gradle test", "-p elsewhere"],
+    ["mvn test", "-f other.xml"],
+    ["kubectl get pods", "--kubeconfig other"],
+    ["npm test", "--script-shell=./evil"],
+    ["terraform plan", "-chdir=elsewhere"],
+    ["docker ps", "--host x"]
+  ] as const
+
+  it.each(never)("covers %j, and no option behind it that was not seen: %j", (text, option) => {
+    const [program = ""] = text.split(" ")
+    const keys = [PermissionRule.rememberKey(command(text)), program]
+    const named = PermissionRule.compile({ tools: [], patterns: [program], arguments: [program] })
+    const isAllowed = (line: string) =>
+      PermissionRule.entriesAllow(keys, command(line)) !== undefined ||
+      PermissionRule.allows(named, command(line)) !== undefined ||
+      reads(line)
+    assert.isTrue(isAllowed(text))
+    for (const line of [
+      `${text} ${option}`,
+      text.replace(" ", ` ${option} `),
+      `env ${text} ${option}`,
+      `${program} ${option}`
+    ])
+      assert.isFalse(isAllowed(line), line)
+  })
+
+  it("is less than what a person writes: a star means any words", () => {
+    for (const [text, option] of never.slice(0, 1))
+      assert.isDefined(PermissionRule.entriesAllow([`${text}*`], command(`${text} ${option}`)))
+  })
+
+  it("covers of no program outside of the table more than its very text", () => {
+    for (const program of [
+      "helm",
+      "just",
+      "gradle",
+      "mvn",
+      "kubectl",
+      "make",
+      "cargo",
+      "python3",
+      "awk",
+      "tee",
+      "unknown"
+    ])
+      for (const words of ["", " test", " --help", " -n x"])
+        assert.strictEqual(CommandLine.remembered(`${program}${words}`)._tag, "Exact")
+  })
+})
