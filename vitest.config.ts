@@ -29,7 +29,7 @@ const slow = [
   "test/runtime/{Files,Telemetry}.test.ts",
   "test/scenario/{crash,plan,questions,takenBack}.test.ts",
   "test/session/Session.test.ts",
-  "test/shell/CommandLine.test.ts",
+  "test/shell/{CommandLine,HarmlessRuns}.test.ts",
   "test/subagent/Authority.test.ts",
   "test/terminal/{MarkdownStream,ScreenKeys}.test.ts",
   "test/testing/{ChannelSuite,SessionStoreSuite}.test.ts",

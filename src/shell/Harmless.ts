@@ -247,7 +247,7 @@ const table: ReadonlyMap<string, Use> = new Map<string, Use>([
   [
     "realpath",
     use(
-      "-eEmLPqsz --canonicalize --canonicalize-existing --canonicalize-missing --logical --physical --quiet --strip --no-symlinks " +
+      "-emLPqsz --canonicalize-existing --canonicalize-missing --logical --physical --quiet --strip --no-symlinks " +
         "--relative-to= --relative-base= --zero"
     )
   ],
@@ -277,7 +277,8 @@ const table: ReadonlyMap<string, Use> = new Map<string, Use>([
   ["which", use("-as --all")],
   ["whereis", use("-bmsul")],
   ["type", use("-aftpP")],
-  ["locale", use("-amckv --all-locales --charmaps --category-name --keyword-name --verbose")],
+  // With `-m` it runs `gzip`.
+  ["locale", use("-ack --all-locales --category-name --keyword-name")],
   // With `-v` it runs a program of that name.
   ["getconf", use("-a")],
   [

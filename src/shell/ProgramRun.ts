@@ -61,16 +61,20 @@ interface Around extends Pick<ProgramRun, "changed" | "confined"> {
 const inLine = (line: CommandLine, around: Around, depth: number): ReadonlyArray<ProgramRun> | undefined => {
   if (!writesNothing(line) || namesDescriptor(line)) return undefined
   const commands = line.commands.filter((command) => !staysIn(command, around.cwd))
-  const out = commands.map((command) => inCommand(command, around, depth))
+  const isSettled = line.redirects.every(({ target }) => !expanding.test(target))
+  const out = commands.map((command) => inCommand(command, around, isSettled, depth))
   // A change of the shell (its directory, its variables, the meaning of a name) holds for the commands behind it.
   return line.commands.length > 1 && out.some(changesShell) ? undefined : out
 }
 
-const inCommand = (command: SimpleCommand, around: Around, depth: number): ProgramRun => {
-  const { assignments, dynamic, fed, named, sources, text, words } = command
-  const known = named && !dynamic && words.length > 0
+const inCommand = (command: SimpleCommand, around: Around, isSettled: boolean, depth: number): ProgramRun => {
+  const { assignments, dynamic, fed, named, sources, text, unknown, words } = command
   const { changed, confined } = around
-  return made({ words, sources, text, assignments, known, open: undefined, changed, confined, fed }, around, depth)
+  // Names of files may be taken for options. A sandbox bounds what those can do.
+  const isGlobs = confined && isSettled && unknown.length > 0 && unknown.every((at) => names.test(sources[at] ?? ""))
+  const open = isGlobs && assignments.length === 0 ? "words" : undefined
+  const known = named && (!dynamic || open !== undefined) && words.length > 0
+  return made({ words, sources, text, assignments, known, open, changed, confined, fed }, around, depth)
 }
 
 const made = (run: Omit<ProgramRun, "own" | "inner">, around: Around, depth: number): ProgramRun => {
@@ -115,6 +119,12 @@ const made = (run: Omit<ProgramRun, "own" | "inner">, around: Around, depth: num
       return { ...run, own: words, inner: undefined }
   }
 }
+
+/** The shell may make something else of it. */
+const expanding = /[$`*?[{~]/
+
+/** A glob over the names in the working directory. */
+const names = /^[*?][\w.*?]*$/
 
 /** The one that says less. */
 const wider = (a: Open | undefined, b: Open | undefined): Open | undefined =>

@@ -593,6 +593,9 @@ describe("a program that reads more files than its operands", () => {
     "jq . a",
     "ls | xargs cat",
     "echo a | base64 -d | xargs head",
+    "du -sh *",
+    "cat *.md",
+    "nice wc -l ?a",
     "find . -name x | xargs grep -l y"
   ])("only reads where a sandbox holds it: %j", (text) => {
     assert.isFalse(reads(text))
@@ -612,6 +615,20 @@ describe("a program that reads more files than its operands", () => {
     "awk 1 a",
     "sed -n 'r b' a",
     "ls | xargs xxd",
+    "sort *",
+    "git log *",
+    "file *",
+    "ls */x",
+    "ls $X",
+    "ls $(x)*",
+    "ls {a,b}*",
+    "A=$X ls *",
+    "ls * <$X",
+    "ls <$X",
+    "env *",
+    "timeout 5 *",
+    "sh -c *",
+    "*",
     "printenv",
     "env"
   ])("or not even there: %j", (text) => {
