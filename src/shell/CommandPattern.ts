@@ -114,8 +114,11 @@ const nothing: CommandPattern["covers"] = () => undefined
 const isPlain = (run: ProgramRun): boolean => run.known && run.assignments.length === 0
 
 /** What a program does may rest on its variables, so it has to get them as they are. */
-const onlyReads = (run: ProgramRun): boolean =>
-  isPlain(run) && !run.changed && Harmless.isHarmless(run.own, { ...run, alone: run.inner?.length === 0 })
+const onlyReads = (run: ProgramRun): boolean => {
+  if (!isPlain(run) || run.changed) return false
+  const { confined, inner, open, own } = run
+  return Harmless.isHarmless(own, { alone: inner?.length === 0, confined, open })
+}
 
 const fromWords = (text: string, all: ReadonlyArray<string>): CommandPattern => {
   const quoted = /["'\\]/.test(text)

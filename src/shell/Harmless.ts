@@ -26,7 +26,7 @@ export interface How {
 
 /** A command with these words only reads and prints. */
 export const isHarmless = (words: ReadonlyArray<string>, how: How = plain): boolean => {
-  const [program = "", ...rest] = words
+  const program = words[0] ?? ""
   const { alone = false, confined = false, open } = how
   // It shows all variables.
   if (program === "env" && alone) return false
@@ -34,7 +34,8 @@ export const isHarmless = (words: ReadonlyArray<string>, how: How = plain): bool
   if (open === "words") return confined && unwriting.has(program)
   if (open === "paths" && writing.has(program)) return false
   if (program === "git") return HarmlessGit.isHarmless(words)
-  return (table.get(program) ?? (confined ? confinedTable.get(program) : undefined))?.(rest) === true
+  const use = table.get(program) ?? (confined ? confinedTable.get(program) : undefined)
+  return use !== undefined && use(words.slice(1))
 }
 
 /** Programs of which at least some calls are harmless. */

@@ -39,7 +39,7 @@ const listed = ({ options, single = false }: Options): ReadonlyMap<string, Kind>
     const kind = word === numeric ? undefined : kinds.get(word.slice(-1))
     const name = kind === undefined ? word : word.slice(0, -1)
     if (single || name === numeric || name.startsWith("--")) known.set(name, kind ?? "flag")
-    else for (const letter of name.slice(1)) known.set(`-${letter}`, kind ?? "flag")
+    else for (const letter of name.slice(1)) known.set(letter, kind ?? "flag")
   }
   return known
 }
@@ -112,11 +112,13 @@ const exact = (known: ReadonlyMap<string, Kind>, word: string): Takes => {
     : fromNext(kind)
 }
 
+const digits = /^-\d+$/
+
 /** A cluster holds letters without a value; only a number may end it. */
 const letters = (known: ReadonlyMap<string, Kind>, word: string): Takes => {
-  if (known.has(numeric) && /^-\d+$/.test(word)) return "nothing"
+  if (known.has(numeric) && digits.test(word)) return "nothing"
   for (let at = 1; at < word.length; at++) {
-    const kind = known.get(`-${word.charAt(at)}`)
+    const kind = known.get(word.charAt(at))
     if (kind === "flag") continue
     if (at > 1 && kind !== "number") return "unlisted"
     return at + 1 === word.length ? fromNext(kind) : inWord(kind, word.slice(at + 1))
