@@ -58,7 +58,7 @@ describe("the servers of a world", () => {
   })
 })
 
-const states = Confined.states(tmpdir())
+const states = Confined.states("/tmp")
 describe.skipIf(!Confined.isWanted).each(states)(
   "from the sandbox, with its state $name, nothing comes of",
   ({ state }) => {
