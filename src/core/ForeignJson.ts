@@ -103,6 +103,12 @@ export const echo = (text: string, limit: number = maxEcho): string => {
   return `${text.slice(0, end)}…`
 }
 
+/** The first of many foreign texts, each by its beginning, and how many there are more. */
+export const few = (texts: ReadonlyArray<string>, most = 20): ReadonlyArray<string> => [
+  ...texts.slice(0, most).map((text) => echo(text, 2_000)),
+  ...(texts.length > most ? [`and ${texts.length - most} more`] : [])
+]
+
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------

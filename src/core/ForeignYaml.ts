@@ -2,6 +2,7 @@
  * YAML from outside. Its parser recurses as deep as the text nests, and a deep text ends the whole process before
  * anything can be caught. So the depth is bounded before the text is parsed.
  */
+import type * as Yaml from "yaml"
 import * as ForeignJson from "./ForeignJson.js"
 
 /**
@@ -13,6 +14,31 @@ export const textRefusal = (text: string, limits?: ForeignJson.Limits): ForeignJ
   if (text.length > size) return new ForeignJson.ForeignJsonRefused({ reason: "size", size })
   return isTooDeep(text) ? new ForeignJson.ForeignJsonRefused({ reason: "depth", size }) : undefined
 }
+
+/**
+ * Parses a text that was not refused. A key that stands twice in a map is an error of the document. The parser itself
+ * compares each key with all others, which takes minutes for a long map.
+ */
+export const parse = (yaml: Parser, text: string, options?: Yaml.ParseOptions): Yaml.Document.Parsed => {
+  const document = yaml.parseDocument(text, { ...options, uniqueKeys: false, logLevel: "error" })
+  yaml.visit(document, {
+    Map: (_, { items }) => {
+      const seen = new Set<unknown>()
+      for (const { key } of items) {
+        const value = yaml.isScalar(key) ? key.value : key
+        if (value !== "<<" && seen.has(value) && yaml.isNode(key) && key.range) {
+          const [start, end] = key.range
+          const message = `Map keys must be unique (${ForeignJson.echo(String(value), 60)} stands twice)`
+          document.errors.push(new yaml.YAMLParseError([start, end], "DUPLICATE_KEY", message))
+        }
+        seen.add(value)
+      }
+    }
+  })
+  return document
+}
+
+type Parser = Pick<typeof Yaml, "parseDocument" | "visit" | "isScalar" | "isNode" | "YAMLParseError">
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal

@@ -70,5 +70,5 @@ const called: { readonly [T in Exclude<FileSystem.File.Type, "File">]: string } 
 
 const tooLarge = (maxBytes: number) =>
   new FileUnfit({
-    reason: `is larger than ${maxBytes % 1_000_000 === 0 ? `${maxBytes / 1_000_000} MB` : `${maxBytes} bytes`}`
+    reason: `is larger than ${maxBytes % 1_000_000 === 0 ? `${maxBytes / 1_000_000} MB` : maxBytes % 1_000 === 0 ? `${maxBytes / 1_000} kB` : `${maxBytes} bytes`}`
   })

@@ -95,7 +95,9 @@ export class ScriptInvalid extends Schema.TaggedError<ScriptInvalid>("assent/mod
   problems: Schema.Array(Schema.String)
 }) {
   override get message(): string {
-    return [`${this.source} is not a script:`, ...this.problems.map((problem) => `  ${problem}`)].join("\n")
+    return [`${this.source} is not a script:`, ...ForeignJson.few(this.problems).map((problem) => `  ${problem}`)].join(
+      "\n"
+    )
   }
 }
 
@@ -108,7 +110,7 @@ export const parse = (text: string, source = "The text"): Either.Either<Scripted
   const refusal = ForeignYaml.textRefusal(text)
   if (refusal !== undefined) return Either.left(new ScriptInvalid({ source, problems: [`it ${refusal.message}`] }))
   const lines = new Yaml.LineCounter()
-  const document = Yaml.parseDocument(text, { lineCounter: lines })
+  const document = ForeignYaml.parse(Yaml, text, { lineCounter: lines })
   if (document.errors.length > 0) {
     const problems = document.errors.map(({ message }) => (message.split("\n")[0] ?? message).replace(/:$/, ""))
     return Either.left(new ScriptInvalid({ source, problems }))

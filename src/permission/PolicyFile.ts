@@ -49,7 +49,7 @@ export class PermissionFileInvalid extends Schema.TaggedError<PermissionFileInva
 }) {
   override get message(): string {
     const lines = this.problems.map(({ path, message }) => `  ${path}: ${message}`)
-    return [`The permission file ${this.path} is not valid; correct it:`, ...lines].join("\n")
+    return [`The permission file ${this.path} is not valid; correct it:`, ...ForeignJson.few(lines)].join("\n")
   }
 }
 
@@ -149,7 +149,7 @@ export const checkTools = (
 // -----------------------------------------------------------------------------------------------------------------
 
 /** Bytes. No handwritten file is longer. */
-const maxBytes = 1_000_000
+const maxBytes = 200_000
 
 type Problem = PolicySource.Problem
 

@@ -175,7 +175,7 @@ export const load = (options: Options): Effect.Effect<Loaded, never, FileSystem.
 
 /**
  * Reads one file, unless its text is given. A symbolic link is refused, because a workspace could point it anywhere. So
- * is anything but a regular file, and a file of more than 1 MB.
+ * is anything but a regular file, and a file of more than 200 kB.
  *
  * @since 0.1.0
  * @category operations
@@ -195,20 +195,24 @@ export const loadFile = (
     const { ext, name } = path.parse(file)
     const parse = ext.toLowerCase() === ".json" ? parseJson : parseYaml
     const decoded = yield* (text ?? readText(file)).pipe(
+      Effect.filterOrFail(
+        ({ length }) => length <= maxSize,
+        () => `it is larger than ${maxSize / 1_000} kB`
+      ),
       Effect.flatMap(parse),
       Effect.mapError((message): ReadonlyArray<SubagentProfile.Problem> => [{ path: "$", message }]),
       Effect.flatMap((value) => SubagentProfile.decode(value, { name, source: file })),
       Effect.either
     )
     const remark = (problem: SubagentProfile.Problem): Remark => ({ file, ...problem })
-    if (Either.isLeft(decoded)) return { profile: undefined, problems: decoded.left.map(remark), warnings: [] }
+    if (Either.isLeft(decoded)) return { profile: undefined, problems: few(decoded.left).map(remark), warnings: [] }
     const written = decoded.right
     const allowed = trusted ? written : { ...written, autoApproved: false, model: undefined, provider: undefined }
     const known = trusted ? variables : ProfileVariables.onlyPlaces(variables)
     return {
       profile: ProfileVariables.expandProfile(allowed, known),
-      problems: [...unknownNames(written, tools), ...unknownProvider(written, providers)].map(remark),
-      warnings: trusted ? [] : untrusted(written, variables).map(remark)
+      problems: few([...unknownNames(written, tools), ...unknownProvider(written, providers)]).map(remark),
+      warnings: trusted ? [] : few(untrusted(written, variables)).map(remark)
     }
   })
 
@@ -216,10 +220,22 @@ export const loadFile = (
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Bytes. */
-const maxSize = 1_000_000
+/** Bytes of a file, and characters of all files of a directory: a start waits for them. */
+const maxSize = 200_000
+const maxRead = 1_000_000
+/** Problems of one file that are reported. */
+const maxProblems = 20
 /** Files in one directory. */
 const maxFiles = 1_000
+
+/** The first problems, each of bounded length, and how many there are more. */
+const few = (problems: ReadonlyArray<SubagentProfile.Problem>): ReadonlyArray<SubagentProfile.Problem> => [
+  ...problems.slice(0, maxProblems).map(({ message, path }) => ({
+    path: ForeignJson.echo(path),
+    message: ForeignJson.echo(message, 2_000)
+  })),
+  ...(problems.length > maxProblems ? [{ path: "$", message: `${problems.length - maxProblems} more problems` }] : [])
+]
 
 const until = "until the directory is trusted"
 
@@ -243,10 +259,18 @@ const loadDirectory = (directory: Directory, context: Context) =>
     }
     const problems: Array<Remark> = []
     const warnings: Array<Remark> = []
+    let room = maxRead
     for (const name of listed.right) {
       const file = path.join(directory.path, name)
+      if (room <= 0) {
+        const message = `it and those behind it are not read: those before it have ${maxRead / 1_000_000} MB`
+        problems.push({ file, path: "$", message })
+        break
+      }
       const text = directory.files && Option.getOrUndefined(Either.getRight(directory.files))?.get(name)
-      const read = yield* loadFile(file, { ...context, trusted: directory.trusted, text })
+      const found = text ?? (yield* Effect.either(readText(file)))
+      room -= Either.match(found, { onLeft: () => 0, onRight: ({ length }) => length })
+      const read = yield* loadFile(file, { ...context, trusted: directory.trusted, text: found })
       problems.push(...read.problems)
       if (read.profile === undefined) continue
       const first = profiles.get(read.profile.name)
@@ -304,7 +328,7 @@ const parseYaml = (text: string): Effect.Effect<unknown, string> =>
     const yaml = yield* Effect.promise(() => import("yaml"))
     return yield* Either.try({
       try: (): unknown => {
-        const document = yaml.parseDocument(text, { logLevel: "error" })
+        const document = ForeignYaml.parse(yaml, text)
         const [error] = document.errors
         if (error !== undefined) throw error
         return document.toJS({ maxAliasCount: 100 })

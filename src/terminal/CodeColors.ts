@@ -3,6 +3,8 @@
  * longer to load than all the rest of a terminal.
  */
 import { common, createLowlight } from "lowlight"
+import * as Option from "effect/Option"
+import * as TimeLimit from "../core/TimeLimit.js"
 import { colors, over, weights, type Run } from "./StyledText.js"
 
 /** Coloured code. */
@@ -12,15 +14,21 @@ export interface Colored {
   readonly restart: number
 }
 
-/** Colours one piece of code; the language as a code fence or a file's name tells it. Undefined when it is not known. */
+/**
+ * Colours one piece of code; the language as a code fence or a file's name tells it. Undefined when the language is
+ * unknown, or when the code takes too long: some code takes the highlighter minutes.
+ */
 export type Colors = (code: string, language: string) => Colored | undefined
 
 /** A piece of code that is longer, in characters, stays uncoloured. */
 export const longest = 50_000
 
 // One for all of a process: a highlighter learns each language for itself, which takes longer than a key may wait.
-const lowlight = createLowlight()
-const unknown = Object.entries(common)
+let lowlight = createLowlight()
+let unknown = Object.entries(common)
+const prepared = new Set<string>()
+/** True while it works, and after work that was cut off: a language may be half prepared then. */
+let isBusy = false
 
 /** Learns the next few languages; false when all are known. Together they hold up keys, so they can be learned ahead. */
 export const learn = (): boolean => {
@@ -28,30 +36,33 @@ export const learn = (): boolean => {
   return unknown.length > 0
 }
 
+/** The same colours until a piece takes too long; from then on none: what follows would take as long. */
+export const untilSlow = (colors: Colors): Colors => {
+  let isSlow = false
+  return (code, language) => {
+    if (isSlow) return undefined
+    const began = performance.now()
+    const found = colors(code, language)
+    isSlow = found === undefined && performance.now() - began > TimeLimit.turn / 2
+    return found
+  }
+}
+
 /** The common languages. */
 export const ofCode: Colors = (code, language) => {
+  if (isBusy) forget()
   while (learn());
   const called = languageOf(language)
   const name = lowlight.registered(called) ? called : languageOfFile(language)
   if (name === "" || code.length > longest || !lowlight.registered(name)) return undefined
-  const lines: Array<Array<Run>> = [[]]
-  let restart = 0
-  const visit = (nodes: ReadonlyArray<Node>, style: number, depth: number): void => {
-    for (const node of nodes) {
-      if (node.type === "element") visit(node.children, over(style, styleOf(node.properties.className)), depth + 1)
-      else if (node.type === "text") {
-        for (const [index, text] of node.value.split("\n").entries()) {
-          if (index > 0) {
-            lines.push([])
-            if (depth === 0) restart = lines.length - 1
-          }
-          if (text !== "") lines.at(-1)?.push({ text, style })
-        }
-      }
-    }
+  if (!prepared.has(name)) lowlight.highlight(name, "")
+  prepared.add(name)
+  try {
+    return Option.getOrUndefined(TimeLimit.run(() => paint(name, code)))
+  } catch {
+    // Thousands of texts in each other exhaust the stack.
+    return undefined
   }
-  visit(lowlight.highlight(name, code).children, 0, 0)
-  return { lines, restart }
 }
 
 /** The names by which code fences and file names call a language, when they differ from the highlighter's. */
@@ -71,6 +82,36 @@ const languageOfFile = (path: string): string => {
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+const forget = (): void => {
+  lowlight = createLowlight()
+  unknown = Object.entries(common)
+  prepared.clear()
+  isBusy = false
+}
+
+const paint = (name: string, code: string): Colored => {
+  const lines: Array<Array<Run>> = [[]]
+  let restart = 0
+  const visit = (nodes: ReadonlyArray<Node>, style: number, depth: number): void => {
+    for (const node of nodes) {
+      if (node.type === "element") visit(node.children, over(style, styleOf(node.properties.className)), depth + 1)
+      else if (node.type === "text") {
+        for (const [index, text] of node.value.split("\n").entries()) {
+          if (index > 0) {
+            lines.push([])
+            if (depth === 0) restart = lines.length - 1
+          }
+          if (text !== "") lines.at(-1)?.push({ text, style })
+        }
+      }
+    }
+  }
+  isBusy = true
+  visit(lowlight.highlight(name, code).children, 0, 0)
+  isBusy = false
+  return { lines, restart }
+}
 
 type Node = ReturnType<ReturnType<typeof createLowlight>["highlight"]>["children"][number]
 

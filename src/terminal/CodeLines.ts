@@ -13,13 +13,17 @@ export interface CodeLines {
   readonly peek: (line: string) => ReadonlyArray<Line>
 }
 
-/** Without colours the lines are plain; so are they from the line on at which the code gets too long. */
+/** Without colours the lines are plain; so are they from the line on at which the code gets too long, or takes too long. */
 export const make = (language: string, colors: Colors | undefined): CodeLines => {
+  let isPlain = colors === undefined
   let length = 0
   /** The lines above that may still have something open. */
   let context: ReadonlyArray<string> = []
-  const colored = (lines: ReadonlyArray<string>) =>
-    length > longest ? undefined : colors?.([...context, ...lines].join("\n"), language)
+  const colored = (lines: ReadonlyArray<string>) => {
+    const found = isPlain || length > longest ? undefined : colors?.([...context, ...lines].join("\n"), language)
+    isPlain = found === undefined
+    return found
+  }
   return {
     take: (lines) => {
       length += lines.reduce((sum, line) => sum + line.length + 1, 0)

@@ -13,6 +13,7 @@
  */
 import { diffWordsWithSpace } from "diff/lib/diff/word.js"
 import { parsePatch } from "diff/lib/patch/parse.js"
+import * as TimeLimit from "../core/TimeLimit.js"
 import type { Colors } from "./CodeColors.js"
 import * as Display from "./Display.js"
 import { drawn as drawnSigns, said, type Signs } from "./Signs.js"
@@ -44,7 +45,8 @@ export const make = (patch: string, look: Look): ReadonlyArray<string> | undefin
     const [last, hunk] = [parsed.hunks[index - 1], parsed.hunks[index]]
     return last === undefined || hunk === undefined ? 0 : Math.max(0, hunk.newStart - last.newStart - last.newLines)
   }
-  const drawing: Drawing = { width, look, language }
+  const shown = all.filter(({ sign }) => sign !== " " || !isLong)
+  const drawing: Drawing = { width, look, colors: colored(shown, language, look), words: compared(rows) }
   const pieces = rows.flatMap((hunk, index) => [{ same: between(index) }, ...drawn(hunk, isLong, drawing)])
   const lines = joined(pieces).map((piece) => (typeof piece === "string" ? piece : skip(piece.same, drawing)))
   const counts = [
@@ -96,7 +98,46 @@ const rowsOf = (hunk: {
 interface Drawing {
   readonly width: number
   readonly look: Look
-  readonly language: string
+  /** Lines in the colours of their language. */
+  readonly colors: ReadonlyMap<Row, ReadonlyArray<Run>>
+  /** Lines whose words were compared. */
+  readonly words: ReadonlyMap<Row, ReadonlyArray<Run>>
+}
+
+/** The first lines in their colours: as many as a person does not wait for. */
+const colored = (rows: ReadonlyArray<Row>, language: string, { color, colors }: Look): Drawing["colors"] => {
+  const done = new Map<Row, ReadonlyArray<Run>>()
+  // Whether the language is known, and what it takes to load it.
+  if (!color || colors?.("", language) === undefined) return done
+  let room = mostColored
+  TimeLimit.run(() => {
+    for (const row of rows) {
+      if ((room -= row.text.length) < 0) return
+      const [line] = colors(row.text, language)?.lines ?? []
+      if (line !== undefined) done.set(row, line)
+    }
+  })
+  return done
+}
+
+/** Lines that stand for one another in two versions, with the words that differ. */
+const compared = (hunks: ReadonlyArray<ReadonlyArray<Row>>): Drawing["words"] => {
+  const done = new Map<Row, ReadonlyArray<Run>>()
+  let room = mostCompared
+  for (const hunk of hunks) {
+    for (let at = 0; at < hunk.length;) {
+      const removed = run(hunk, at, "-")
+      const added = run(hunk, at + removed.length, "+")
+      for (const [index, before] of removed.entries()) {
+        const after = added[index]
+        if (after === undefined || (room -= before.text.length + after.text.length) < 0) break
+        const words = changed(before.text, after.text)
+        done.set(before, words.before).set(after, words.after)
+      }
+      at += Math.max(1, removed.length + added.length)
+    }
+  }
+  return done
 }
 
 /** Lines that are the same in both versions, and left out. */
@@ -143,12 +184,7 @@ const drawn = (hunk: ReadonlyArray<Row>, isLong: boolean, drawing: Drawing): Rea
       at++
       continue
     }
-    const pairs = Math.min(removed.length, added.length)
-    const words = Array.from({ length: pairs }, (_, index) =>
-      changed(removed[index]?.text ?? "", added[index]?.text ?? "")
-    )
-    removed.forEach((row, index) => out.push(lineOf(row, words[index]?.before ?? whole(row.text), drawing)))
-    added.forEach((row, index) => out.push(lineOf(row, words[index]?.after ?? whole(row.text), drawing)))
+    for (const row of [...removed, ...added]) out.push(lineOf(row, drawing.words.get(row) ?? whole(row.text), drawing))
     at += removed.length + added.length
   }
   return out
@@ -162,12 +198,19 @@ const run = (hunk: ReadonlyArray<Row>, from: number, sign: Row["sign"]): Readonl
 
 const whole = (text: string): ReadonlyArray<Run> => [{ text, style: 0 }]
 
+/** Characters of two lines, and edits between them: a search for more takes a time that grows with their square. */
 const longestCompared = 1_000
+const mostEdits = 100
+
+/** Characters of a diff that are compared word by word, and that are coloured. */
+const mostCompared = 20_000
+const mostColored = 20_000
 
 /** Two versions of a line; what differs is bold. Lines with little in common are not compared word by word. */
 const changed = (before: string, after: string) => {
   if (before.length + after.length > longestCompared) return { before: whole(before), after: whole(after) }
-  const parts = diffWordsWithSpace(before, after)
+  const parts = diffWordsWithSpace(before, after, { maxEditLength: mostEdits })
+  if (parts === undefined) return { before: whole(before), after: whole(after) }
   const same = parts.reduce((sum, part) => sum + (part.added || part.removed ? 0 : part.value.trim().length), 0)
   if (same * 3 < Math.max(before.trim().length, after.trim().length))
     return { before: whole(before), after: whole(after) }
@@ -179,11 +222,12 @@ const changed = (before: string, after: string) => {
 }
 
 /** A line with its number and sign; the code in its colours, and on top of these what has changed. */
-const lineOf = ({ number, sign, text }: Row, marks: ReadonlyArray<Run>, { language, look, width }: Drawing): string => {
+const lineOf = (row: Row, marks: ReadonlyArray<Run>, { colors, look, width }: Drawing): string => {
+  const { number, sign, text } = row
   const tint = sign === "+" ? ink.green : sign === "-" ? ink.red : 0
   const place = `${sign === "\\" ? "" : number}`.padStart(width)
   if (!look.color) return `${place} ${sign} ${text}`
-  const code = look.colors?.(text, language)?.lines[0]
+  const code = colors.get(row)
   const runs =
     code === undefined ? marks.map((mark) => ({ ...mark, style: over(tint, mark.style) })) : laid(code, marks, tint)
   return StyledText.line([{ text: `${place} `, style: weights.dim }, { text: `${sign} `, style: tint }, ...runs])

@@ -8,10 +8,13 @@
  *
  * A block is finished when another one begins behind it. What is finished is drawn once and forgotten, so the cost of a
  * piece does not grow with what stands above. An item of a list and a line of code are finished by themselves. Nothing
- * open is longer than {@link longestOpen}: a longer block is cut, and goes on as if it had begun there.
+ * open is longer than {@link longestOpen}: a longer block is cut, and goes on as if it had begun there. What takes the
+ * parser or the highlighter too long is shown as it was written.
  */
 import { Lexer, type MarkedToken, type Token, type Tokens } from "marked"
-import type { Colors } from "./CodeColors.js"
+import * as Option from "effect/Option"
+import * as TimeLimit from "../core/TimeLimit.js"
+import { untilSlow, type Colors } from "./CodeColors.js"
 import * as CodeLines from "./CodeLines.js"
 import * as MarkdownBlock from "./MarkdownBlock.js"
 import * as StyledText from "./StyledText.js"
@@ -28,8 +31,8 @@ export interface MarkdownStream {
   /** The text is complete: what is open is finished by the next {@link take}. */
   readonly end: () => void
   /**
-   * The rows of finished blocks that were not taken before. They come in helpings of a few milliseconds; `more` says
-   * that another one is ready.
+   * The rows of finished blocks that were not taken before. They come in helpings of one turn of the event loop at most;
+   * `more` says that another one is ready.
    */
   readonly take: (columns: number) => { readonly rows: ReadonlyArray<string>; readonly more: boolean }
   /** The rows of the open block as it is now, the last `height` of them. */
@@ -43,7 +46,12 @@ const longestOpen = 4_096
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-export const make = (options: Options): MarkdownStream => {
+export const make = ({ color, colors }: Options): MarkdownStream => {
+  const options = { color, colors: colors && untilSlow(colors) }
+  /** When the helping began, in milliseconds. */
+  let began = 0
+  /** How many times the parser was cut off. */
+  let cuts = 0
   /** Not yet drawn for good. It begins with a block or, in a fence, with a line of code. */
   let source = ""
   let ended = false
@@ -72,7 +80,7 @@ export const make = (options: Options): MarkdownStream => {
         : MarkdownBlock.rows(block.type === "list" && number !== undefined ? { ...block, start: number } : block, look)
     } catch {
       // Words in thousands of emphases exhaust the stack.
-      return StyledText.rows([StyledText.run(token.raw.trimEnd())], look.columns)
+      return asWritten(token.raw, look.columns)
     }
   }
   const put = (drawn: ReadonlyArray<string>, rows: Array<string>): void => {
@@ -86,7 +94,7 @@ export const make = (options: Options): MarkdownStream => {
 
   /** Takes whole lines out of the open fence, and closes it behind its closing line. */
   const takeCode = ({ closes, code, indent }: Fence, columns: number, rows: Array<string>): void => {
-    const part = source.slice(0, helping)
+    const part = linesOf(source.slice(0, helping))
     const isLast = ended && part.length === source.length
     const found = closes.exec(part)
     // Whether an unfinished line closes it is not known yet.
@@ -119,14 +127,22 @@ export const make = (options: Options): MarkdownStream => {
   const lex = (text: string): ReadonlyArray<Token> => {
     const tokens = [{ type: "text", raw: text, text, escaped: false }]
     const literal: ReadonlyArray<Token> = [{ type: "paragraph", raw: text, text, tokens }]
-    if (isThicket(text)) return literal
+    if (cuts >= mostCuts || isThicket(text)) return literal
     // The lexer drops blanks at the end of a list, which there are whenever a piece ends behind a word.
     const end = beforeBlanks(text)
     try {
+      if (isBusy) restart()
+      isBusy = true
       const lexer = new Lexer()
       Object.assign(lexer.tokens.links, links)
-      const tokens = lexer.lex(text.slice(0, end))
-      Object.assign(links, lexer.tokens.links)
+      const lexed = TimeLimit.run(() => lexer.lex(text.slice(0, end)), longestLexed)
+      if (Option.isNone(lexed)) {
+        cuts++
+        return literal
+      }
+      isBusy = false
+      const tokens = lexed.value
+      if (Object.keys(lexer.tokens.links).length <= mostLinks) Object.assign(links, lexer.tokens.links)
       const last = tokens.at(-1)
       if (last === undefined) return end === text.length ? tokens : [{ type: "space", raw: text }]
       last.raw += text.slice(end)
@@ -137,6 +153,8 @@ export const make = (options: Options): MarkdownStream => {
       return literal
     }
   }
+  /** Whether what comes next is better left to the next turn. */
+  const isTired = () => performance.now() - began > TimeLimit.turn / 4
   /** Draws everything but the open block, and of that what is finished in it. */
   const takeBlocks = (columns: number, rows: Array<string>): void => {
     const head = table?.head ?? ""
@@ -156,6 +174,7 @@ export const make = (options: Options): MarkdownStream => {
     const open = isLast ? tokens.length : tokens.findLastIndex(({ type }) => type !== "space")
     let used = 0
     for (const [index, token] of tokens.entries()) {
+      if (index > 0 && isTired()) break
       // A long block that came at once is finished by pieces too, as if it had come slowly.
       if (index >= open || token.raw.length > longestOpen) {
         used += takeOpen(token, columns, rows)
@@ -192,7 +211,7 @@ export const make = (options: Options): MarkdownStream => {
         return cut
       }
     }
-    const length = block.type === "paragraph" ? (rowEndIn(raw.slice(0, cut), columns) ?? cut) : cut
+    const length = block.type === "paragraph" ? (rowEnd(raw.slice(0, cut), columns) ?? cut) : cut
     const above = raw.slice(0, length)
     const tokens = lex(above)
     for (const token of tokens) {
@@ -204,6 +223,8 @@ export const make = (options: Options): MarkdownStream => {
     return length
   }
   /** Where the beginning of a paragraph can be cut so that nobody sees it: at the end of a row, and not in the midst of marks. */
+  const rowEnd = (text: string, columns: number) =>
+    Option.getOrUndefined(TimeLimit.run(() => rowEndIn(text, columns), longestLexed))
   const rowEndIn = (text: string, columns: number): number | undefined => {
     const [whole, ...others] = lex(text)
     if (whole?.type !== "paragraph" || others.length > 0) return undefined
@@ -232,11 +253,21 @@ export const make = (options: Options): MarkdownStream => {
       const rows: Array<string> = []
       const before = source.length
       let moved = true
+      began = performance.now()
       // A fence and what is in it are taken together: what was seen of them must not go away for a moment.
-      while (moved && source !== "" && before - source.length < helping) {
+      while (moved && source !== "" && before - source.length < helping && !isTired()) {
         const [length, inside] = [source.length, fence]
-        if (inside !== undefined) takeCode(inside, columns, rows)
-        else takeBlocks(columns, rows)
+        const drawn: Array<string> = []
+        try {
+          if (inside !== undefined) takeCode(inside, columns, drawn)
+          else takeBlocks(columns, drawn)
+          rows.push(...drawn)
+        } catch {
+          // Thousands of things in each other exhaust the stack.
+          const part = partOf(source)
+          rows.push(...asWritten(part, columns))
+          source = source.slice(part.length)
+        }
         moved = source.length < length || fence !== inside
         if (moved) picture = undefined
       }
@@ -290,6 +321,9 @@ const drain = (stream: MarkdownStream, columns: number): ReadonlyArray<string> =
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
+const asWritten = (text: string, columns: number): ReadonlyArray<string> =>
+  StyledText.rows([StyledText.run(text.trimEnd())], columns)
+
 /** Code between a fence that was opened and one that was not seen yet. */
 interface Fence {
   readonly code: CodeLines.CodeLines
@@ -301,6 +335,25 @@ interface Fence {
 const helping = 2 * longestOpen
 
 const longestPeek = 2_048
+
+/**
+ * Milliseconds for the parser, and to look for the end of a row. {@link isThicket} keeps away what is known to be hard,
+ * and the rest takes a twentieth of that: a text that is cut off was made by somebody who knows the parser.
+ */
+const longestLexed = 1_000
+
+/** Texts that take the parser so long, in one stream, after which it is not asked again. */
+const mostCuts = 3
+
+/** References that links may name. */
+const mostLinks = 1_000
+
+/** True while the parser works, and after work that was cut off: its expressions are in the middle of a text then. */
+let isBusy = false
+const restart = (): void => {
+  for (const kind of Object.values(Lexer.rules))
+    for (const rules of Object.values(kind)) for (const rule of Object.values(rules)) rule.lastIndex = 0
+}
 
 /** Rows at whose end a paragraph may be cut: where that is within a link or strong words, the one above is tried. */
 const mostTried = 8
@@ -322,6 +375,12 @@ const marks = /[*_~`[\]<>!#\\]+/g
 /** The lexer makes these only: others come from extensions, and there are none. The type knows both. */
 const known = (token: Token): MarkedToken => token as MarkedToken
 const tableOf = (token: Token): Tokens.Table => token as Tokens.Table
+
+/** The first lines of code; one at least, if it has an end. */
+const linesOf = (code: string): string => {
+  const end = code.lastIndexOf("\n", longestPeek - 1) + 1 || code.indexOf("\n") + 1
+  return end > 0 ? code.slice(0, end) : code
+}
 
 /** A helping; it ends with a line where that leaves enough of it. */
 const partOf = (source: string): string => {

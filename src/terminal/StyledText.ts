@@ -226,8 +226,12 @@ const clusterWidth = (cluster: string): number => {
 }
 const clusterWidths = new Map<string, number>()
 
-/** Punctuation, arrows, boxes and letters of Europe: each is a cluster by itself, unless something is combined with it. */
-const single = /^[\u00a1-\u02ff\u2010-\u2027\u2030-\u205e\u2190-\u22ff\u2500-\u259f]+$/
+/**
+ * Punctuation, arrows, boxes, letters of Europe and East Asia: each is a cluster by itself, unless something is combined
+ * with it.
+ */
+const single =
+  /^[\u00a1-\u02ff\u2010-\u2027\u2030-\u205e\u2190-\u22ff\u2500-\u259f\u3001-\u3029\u3041-\u3096\u30a1-\u30fc\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uff01-\uff5e]+$/
 const clustersOf = (text: string): Iterable<string> => (single.test(text) ? text : Display.clusters(text))
 
 const weightCodes = [

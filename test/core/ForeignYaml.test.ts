@@ -47,4 +47,28 @@ describe("ForeignYaml", () => {
   it("is bounded in size", () => {
     assert.strictEqual(ForeignYaml.textRefusal("a".repeat(11), { size: 10 })?.reason, "size")
   })
+
+  it.each([
+    ["of a map", "a: 1\nb: 2\na: 3\n"],
+    ["of a flow map", "{ a: 1, a: 2 }"],
+    ["of an inner map", "x:\n  - a: 1\n    a: 2\n"],
+    ["in quotes", 'a: 1\n"a": 2\n']
+  ])("refuses a key twice %s", (_, text) => {
+    assert.deepStrictEqual(
+      ForeignYaml.parse(Yaml, text).errors.map(({ code }) => code),
+      ["DUPLICATE_KEY"]
+    )
+  })
+
+  it("takes a time that grows with the length of a map, not with its square", () => {
+    const time = (keys: number) => {
+      const text = Array.from({ length: keys }, (_, index) => `key${index}: 1`).join("\n")
+      const computed = Computation.begin()
+      assert.lengthOf(ForeignYaml.parse(Yaml, text).errors, 0)
+      return computed()
+    }
+    time(1_000)
+    // The parser's own comparison takes 256 times as long for 16 times as many keys.
+    assert.isBelow(time(32_000), 16 * Math.max(20, time(2_000)) * 5)
+  }, 60_000)
 })

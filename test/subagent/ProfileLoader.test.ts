@@ -151,7 +151,7 @@ describe("ProfileLoader", () => {
       assert.include(told("empty.yml")[0], "$: Expected a profile such as")
       assert.include(told("two.yaml")[0], "$: not YAML")
       assert.deepStrictEqual(told("folder.json"), ["$: it is a directory"])
-      assert.deepStrictEqual(told("large.json"), ["$: it is larger than 1 MB"])
+      assert.deepStrictEqual(told("large.json"), ["$: it is larger than 200 kB"])
       assert.deepStrictEqual(told("link.json"), ["$: a symbolic link is not read; put the file itself here"])
       assert.deepStrictEqual(told("torn.json"), told("link.json"))
       assert.strictEqual(problems.length, 11)

@@ -1,9 +1,10 @@
 /** Prints what happens as a {@link Transcript} has it, and draws below it what changes all the time. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type { Service as Screen } from "../../channel/ConsoleScreen.js"
+import type { Live, Service as Screen } from "../../channel/ConsoleScreen.js"
 import type { AgentEvent, EventOf } from "../../event/AgentEvent.js"
 import type * as EventBus from "../../event/EventBus.js"
+import * as Display from "../../terminal/Display.js"
 import * as Activity from "./Activity.js"
 import type * as AgentOutline from "./AgentOutline.js"
 import * as Piece from "./Piece.js"
@@ -24,7 +25,8 @@ export interface Options {
 
 /**
  * Prints events until their end. Events that arrive together are printed together, with one status after them. Whoever
- * interrupts it has what is still drawn printed: nothing that was on the screen goes.
+ * interrupts it has what is still drawn printed: nothing that was on the screen goes. When drawing fails, the person reads
+ * that, and the rest as plain text.
  */
 export const follow = (
   events: EventBus.Subscription,
@@ -36,6 +38,19 @@ export const follow = (
     let status: Activity.Activity | undefined
     let [isLoaded, isDrawn] = [false, false]
     let pieces: Array<Piece.Piece> = []
+    let hasFailed = false
+    const attempt = <A>(draw: () => A, otherwise: A): A => {
+      try {
+        return draw()
+      } catch (cause) {
+        transcript.draw({})
+        ;[isLoaded, isDrawn] = [true, false]
+        if (!hasFailed) pieces.push({ whole: true, text: failure(cause) })
+        hasFailed = true
+        return otherwise
+      }
+    }
+    const live: Live = (columns, rows) => attempt(() => transcript.live(columns, rows), [])
     const printings = screen.printings ?? (() => 0)
     let ours = printings()
     const width = interactive ? screen.columns : Effect.succeed(undefined)
@@ -50,7 +65,7 @@ export const follow = (
       )
     })
     const printRest = Effect.flatMap(width, (columns) => {
-      pieces.push(...transcript.rest(columns))
+      pieces.push(...attempt(() => transcript.rest(columns), []))
       return Effect.all([print, isDrawn ? screen.live(undefined) : Effect.void, screen.status(undefined)])
     })
     return Effect.gen(function* () {
@@ -61,7 +76,7 @@ export const follow = (
         /** Words come in helpings, with a moment for keys after each. */
         const settle = Effect.gen(function* () {
           for (let more = isDrawn && columns !== undefined; more;) {
-            const taken = transcript.settle(columns ?? Infinity)
+            const taken = attempt(() => transcript.settle(columns ?? Infinity), { pieces: [], more: false })
             pieces.push(...taken.pieces)
             more = taken.more
             if (more) yield* Effect.zipRight(print, Effect.sleep(0))
@@ -84,14 +99,14 @@ export const follow = (
           }
           if (printings() !== ours) transcript.part()
           ours = printings()
-          pieces.push(...transcript.show(event, columns))
+          pieces.push(...attempt(() => transcript.show(event, columns), []))
           const isEnd = event._tag === "TurnEnded" && Option.exists(transcript.outline.of(event.sessionId), isMain)
           if (isEnd) yield* Effect.zipRight(print, afterTurn)
         }
         yield* settle
         yield* print
-        if (isDrawn) yield* screen.live(transcript.live)
-        const next = columns === undefined ? undefined : transcript.status(columns)
+        if (isDrawn || hasFailed) yield* screen.live(isDrawn ? live : undefined)
+        const next = columns === undefined ? undefined : attempt(() => transcript.status(columns), undefined)
         if (!Activity.isSame(next, status)) yield* screen.status(next)
         status = next
         yield* afterAll
@@ -110,6 +125,9 @@ const frame = 16
 
 /** Characters that are taken in before what is finished of them is drawn. */
 const helping = 16_384
+
+const failure = (cause: unknown): string =>
+  `The screen failed to draw (${Display.oneLine(cause instanceof Error ? cause.message : String(cause), 200)}); what follows is shown as plain text.`
 
 const isStreamed = (event: AgentEvent): event is EventOf<"TextDelta" | "ThinkingDelta"> =>
   event._tag === "TextDelta" || event._tag === "ThinkingDelta"

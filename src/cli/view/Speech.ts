@@ -120,9 +120,23 @@ export const rowsOf = (text: string, columns: number, color: boolean): ReadonlyA
   return MarkdownStream.rows(Display.sanitize(text), columns, options)
 }
 
-/** A whole answer as rows for standard output. */
+/** A whole answer as rows for standard output, in helpings: a long one must not hold up what interrupts it. */
 export const answer = (text: string): Effect.Effect<ReadonlyArray<string>> =>
-  Effect.map(Screen.wantsColor("stdout"), (color) => rowsOf(text, Output.columns("stdout") ?? 80, color))
+  Effect.gen(function* () {
+    const color = yield* Screen.wantsColor("stdout")
+    const columns = Output.columns("stdout") ?? 80
+    const stream = MarkdownStream.make({ color, colors: color ? CodeColors.ofCode : undefined })
+    stream.push(Display.sanitize(text))
+    stream.end()
+    const rows: Array<string> = []
+    for (let more = true; more;) {
+      const taken = stream.take(columns)
+      for (const row of taken.rows) rows.push(row)
+      more = taken.more
+      yield* Effect.sleep(0)
+    }
+    return rows
+  })
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal

@@ -55,8 +55,8 @@ export interface Transcript {
   /** What the tree does, in one row of this many columns. */
   readonly status: (columns: number) => Activity.Activity | undefined
   readonly outline: AgentOutline.AgentOutline
-  /** From now on words, or at least what commands print, are shown by these. */
-  readonly draw: (drawing: Drawing) => void
+  /** From now on words, or at least what commands print, are shown by these; nothing is drawn without them. */
+  readonly draw: (drawing: Partial<Drawing>) => void
   /** Somebody else has printed: what comes next does not stand below what was printed last here. */
   readonly part: () => void
   /** The next helping of words that are finished, when words are drawn. */

@@ -5,6 +5,7 @@ import * as ConsolePlain from "../../../src/channel/ConsolePlain.js"
 import * as ConsoleScreen from "../../../src/channel/ConsoleScreen.js"
 import * as Printed from "../../../src/cli/view/Printed.js"
 import * as Follow from "../../../src/cli/view/Follow.js"
+import * as Speech from "../../../src/cli/view/Speech.js"
 import * as Transcript from "../../../src/cli/view/Transcript.js"
 import type { SessionId, ToolCallId } from "../../../src/core/Id.js"
 import * as AgentEvent from "../../../src/event/AgentEvent.js"
@@ -94,6 +95,34 @@ describe.each(["drawn", "plain"] as const)("calls on a %s screen", (kind) => {
         "    a",
         "    b"
       ])
+    })
+  )
+
+  it.scoped("goes on in plain text, and says so once, when drawing fails", () =>
+    Effect.gen(function* () {
+      const terminal = yield* TestTerminal.make({ columns: 100, rows: 24 })
+      const screen = yield* Effect.provide(screens.drawn, terminal.layer)
+      const { bus, events } = EventBus.owned()
+      const fails = () => {
+        throw new RangeError("Maximum call stack size exceeded")
+      }
+      const speech: Speech.Speech = { ...Speech.make({ color: false }), take: fails, live: fails, end: fails }
+      const drawing = Effect.succeed({ speech, printed: Printed.make({ color: false }) })
+      const transcript = Transcript.make({ color: false })
+      yield* Effect.forkScoped(Follow.follow(events, screen, transcript, { interactive: true, drawing }))
+      const tell = (body: AgentEvent.Body) =>
+        bus
+          .publish(AgentEvent.make({ at: 0, sessionId: "main" as SessionId, agent: "main" }, body))
+          .pipe(Effect.zipRight(terminal.settle), Effect.zipRight(TestClock.adjust("1 second")))
+      yield* tell({ _tag: "AgentCreated", depth: 0, model: "test/model" })
+      yield* tell({ _tag: "TurnStarted", input: "go" })
+      yield* tell({ _tag: "TextDelta", text: "lost\n" })
+      yield* tell(begins("call_1", "ls"))
+      yield* tell({ _tag: "TextDelta", text: "seen\n" })
+      const rows = terminal.history().join("\n")
+      assert.include(rows, "seen")
+      assert.include(rows, "run_command ls")
+      assert.lengthOf(rows.match(/The screen failed to draw/g) ?? [], 1)
     })
   )
 })
