@@ -2,6 +2,7 @@
 import { formatPatch, structuredPatch } from "diff/lib/patch/create.js"
 import * as Option from "effect/Option"
 import * as Shortened from "../core/Shortened.js"
+import { visible } from "../core/Visible.js"
 import type { ToolDisplay } from "../tool/ToolCall.js"
 import { clip } from "./LineReader.js"
 import type { Target } from "./WorkspaceRoot.js"
@@ -24,6 +25,9 @@ export const ofChange = (change: Change, verb: "replace" | "edit"): ToolDisplay 
       ? [`${target.shown} holds something that cannot be shown as text; it would be lost.`]
       : []),
     ...(isSame ? ["Nothing would change."] : []),
+    ...(!isSame && !isNew && before?.replaceAll("\r\n", "\n") === after.replaceAll("\r\n", "\n")
+      ? ["Only line ends differ: ␍ shows where a line ends with a carriage return."]
+      : []),
     ...(patch === undefined ? ["The two versions differ too much for a diff; the new one is shown."] : [])
   ]
   const shown = display(summary, isSame ? undefined : (patch ?? after), warnings, {
@@ -85,11 +89,39 @@ const patchOf = (oldName: string, newName: string, before: string, after: string
   const above = countLines(before.slice(0, start))
   const hunks = patch.hunks.map((hunk) => ({
     ...hunk,
+    lines: withEnds(hunk.lines),
     oldStart: hunk.oldStart + above,
     newStart: hunk.newStart + above
   }))
   return formatPatch({ ...patch, hunks }).replace(/^=+\n/, "")
 }
+
+/** The lines of a hunk; the ends of two that differ in nothing else can be seen. */
+const withEnds = (lines: ReadonlyArray<string>): Array<string> => {
+  const out = [...lines]
+  for (let at = 0; at < out.length;) {
+    const added = endOf(out, at, "-")
+    const end = endOf(out, added, "+")
+    for (let index = 0; at + index < added && added + index < end; index++) {
+      const [before = "", after = ""] = [out[at + index], out[added + index]]
+      if (before.slice(1).replace(blanks, "") !== after.slice(1).replace(blanks, "")) continue
+      out[at + index] = before.replace(blanks, spelledOut)
+      out[added + index] = after.replace(blanks, spelledOut)
+    }
+    at = Math.max(at + 1, end)
+  }
+  return out
+}
+
+const endOf = (lines: ReadonlyArray<string>, from: number, sign: string): number => {
+  let end = from
+  while (lines[end]?.startsWith(sign) === true) end++
+  return end
+}
+
+/** Those at the end of a line, which begins with its sign. */
+const blanks = /(?<![ \t\r])[ \t\r]+$/
+const spelledOut = (text: string): string => text.replaceAll(" ", "·").replaceAll("\t", "→").replaceAll("\r", "␍")
 
 /** The range in which two texts differ, with some lines around: from `start`, to an end in each of them. */
 const differing = (before: string, after: string) => {
@@ -126,19 +158,9 @@ const display = (
     summary: visible(summary),
     ...(details === undefined
       ? {}
-      : { details: visible(shortened === undefined ? details : Shortened.text(shortened)) }),
+      : { details: visible((shortened === undefined ? details : Shortened.text(shortened)).replaceAll("\r\n", "\n")) }),
     ...how,
     ...(shortened === undefined ? {} : { truncated: true }),
     ...(warnings.length > 0 ? { warnings } : {})
   }
 }
-
-/** Shows control characters and bidirectional marks as visible symbols: a person must see what they approve. */
-const visible = (text: string): string =>
-  text
-    .replace(/\r\n/g, "\n")
-    .replace(/[\0-\x08\x0b-\x1f]/g, (char) => String.fromCharCode(0x2400 + char.charCodeAt(0)))
-    .replace(
-      /[\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g,
-      (char) => `<U+${char.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}>`
-    )

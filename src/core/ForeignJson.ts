@@ -18,6 +18,8 @@ export const maxSize = 16_777_216
 export interface Limits {
   /** Characters of the text, or of all texts in a value; every other value counts as one. Default: {@link maxSize}. */
   readonly size?: number | undefined
+  /** How deep a text may be nested. Default: {@link maxDepth}. */
+  readonly depth?: number | undefined
   /** The value is copied member by member: one named `__proto__` would set a prototype, and is refused at any depth. */
   readonly isCopied?: boolean | undefined
 }
@@ -68,7 +70,7 @@ export const parse = (text: string, limits?: Limits): Either.Either<unknown, For
 /** Why a text is refused before parsing. Nothing when it may be parsed; it may still not be JSON. */
 export const textRefusal = (text: string, limits?: Limits): ForeignJsonRefused | undefined => {
   if (text.length > (limits?.size ?? maxSize)) return refuse("size", limits)
-  return isTooDeep(text) ? refuse("depth", limits) : undefined
+  return isTooDeep(text, limits?.depth ?? maxDepth) ? refuse("depth", limits) : undefined
 }
 
 /**
@@ -123,14 +125,14 @@ const quote = 0x22
 const backslash = 0x5c
 
 /** For a text that is not JSON the result means nothing. */
-const isTooDeep = (text: string): boolean => {
-  if (text.length <= maxDepth) return false
+const isTooDeep = (text: string, most: number): boolean => {
+  if (text.length <= most) return false
   let depth = 0
   for (let at = 0; at < text.length; at++) {
     switch (text.charCodeAt(at)) {
       case 0x5b: // [
       case 0x7b: // {
-        if (++depth > maxDepth) return true
+        if (++depth > most) return true
         break
       case 0x5d: // ]
       case 0x7d: // }

@@ -9,10 +9,17 @@ import * as ForeignJson from "./ForeignJson.js"
  * Why a text is refused before parsing; nothing when it may be parsed. Check the parsed value with
  * `ForeignJson.refusal`.
  */
-export const textRefusal = (text: string, limits?: ForeignJson.Limits): ForeignJson.ForeignJsonRefused | undefined => {
+export const textRefusal = (
+  text: string,
+  limits?: ForeignJson.Limits & {
+    /** The parser, where it is there: brackets in texts are no nesting then. */
+    readonly yaml?: Pick<typeof Yaml, "Lexer"> | undefined
+  }
+): ForeignJson.ForeignJsonRefused | undefined => {
   const size = limits?.size ?? ForeignJson.maxSize
   if (text.length > size) return new ForeignJson.ForeignJsonRefused({ reason: "size", size })
-  return isTooDeep(text) ? new ForeignJson.ForeignJsonRefused({ reason: "depth", size }) : undefined
+  const nests = limits?.yaml === undefined ? hasBrackets(text) : hasBrackets(text) && isFlowDeep(limits.yaml, text)
+  return nests || isLedDeep(text) ? new ForeignJson.ForeignJsonRefused({ reason: "depth", size }) : undefined
 }
 
 /**
@@ -49,30 +56,49 @@ type Parser = Pick<typeof Yaml, "parseDocument" | "visit" | "isScalar" | "isNode
  */
 const most = 256
 
-const isTooDeep = (text: string): boolean => {
+/** Counts brackets wherever they stand: it looks at a text once, and mostly there are few. */
+const hasBrackets = (text: string): boolean => {
   let open = 0
-  // Without brackets, nesting shows in what a line begins with.
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === 0x5b || code === 0x7b) {
+      if (++open > most) return true
+    } else if ((code === 0x5d || code === 0x7d) && open > 0) open--
+  }
+  return false
+}
+
+/** Counts those that the parser opens. Its lexer does not recurse. */
+const isFlowDeep = (yaml: Pick<typeof Yaml, "Lexer">, text: string): boolean => {
+  let open = 0
+  let before = ""
+  for (const token of new yaml.Lexer().lex(text)) {
+    if (before !== scalar) {
+      if (token === "[" || token === "{") {
+        if (++open > most) return true
+      } else if ((token === "]" || token === "}") && open > 0) open--
+    }
+    before = token
+  }
+  return false
+}
+
+/** The lexer's mark before a text. */
+const scalar = "\x1f"
+
+/** Without brackets, nesting shows in what a line begins with. */
+const isLedDeep = (text: string): boolean => {
   let lead = 0
   let isLead = true
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at)
-    switch (code) {
-      case 0x0a: // line feed
-      case 0x0d: // carriage return
-        lead = 0
-        isLead = true
-        continue
-      case 0x5b: // [
-      case 0x7b: // {
-        if (++open > most) return true
-        break
-      case 0x5d: // ]
-      case 0x7d: // }
-        if (open > 0) open--
+    if (code === 0x0a || code === 0x0d) {
+      lead = 0
+      isLead = true
+    } else if (isLead) {
+      isLead = isBlank(code) || ((code === 0x2d || code === 0x3f) && isBlank(text.charCodeAt(at + 1)))
+      if (isLead && ++lead > 2 * most) return true
     }
-    if (!isLead) continue
-    isLead = isBlank(code) || ((code === 0x2d || code === 0x3f) && isBlank(text.charCodeAt(at + 1)))
-    if (isLead && ++lead > 2 * most) return true
   }
   return false
 }

@@ -68,7 +68,9 @@ const called: { readonly [T in Exclude<FileSystem.File.Type, "File">]: string } 
   Unknown: "not a file"
 }
 
-const tooLarge = (maxBytes: number) =>
-  new FileUnfit({
-    reason: `is larger than ${maxBytes % 1_000_000 === 0 ? `${maxBytes / 1_000_000} MB` : maxBytes % 1_000 === 0 ? `${maxBytes / 1_000} kB` : `${maxBytes} bytes`}`
-  })
+const tooLarge = (maxBytes: number) => new FileUnfit({ reason: `is larger than ${sized(maxBytes)}` })
+
+const sized = (bytes: number): string => {
+  if (bytes % 1_000_000 === 0) return `${bytes / 1_000_000} MB`
+  return bytes >= 10_000 && bytes % 1_000 === 0 ? `${bytes / 1_000} kB` : `${bytes} bytes`
+}

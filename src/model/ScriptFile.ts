@@ -107,7 +107,7 @@ export class ScriptInvalid extends Schema.TaggedError<ScriptInvalid>("assent/mod
 
 /** Reads a script from YAML or JSON. `source` names it in errors. */
 export const parse = (text: string, source = "The text"): Either.Either<ScriptedModel.Script, ScriptInvalid> => {
-  const refusal = ForeignYaml.textRefusal(text)
+  const refusal = ForeignYaml.textRefusal(text, { yaml: Yaml })
   if (refusal !== undefined) return Either.left(new ScriptInvalid({ source, problems: [`it ${refusal.message}`] }))
   const lines = new Yaml.LineCounter()
   const document = ForeignYaml.parse(Yaml, text, { lineCounter: lines })

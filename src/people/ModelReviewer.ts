@@ -74,7 +74,7 @@ export const before = (options: Omit<ByModelOptions, "otherwise">) => {
         if (part.type === "text-delta" && text.length <= longest) text += part.delta
         if (part.type !== "finish") return
         isComplete = part.reason === "stop" || part.reason === "unknown" || part.reason === "other"
-        tokens += part.usage.totalTokens ?? (part.usage.inputTokens ?? 0) + (part.usage.outputTokens ?? 0)
+        tokens += counted(part.usage)
       })
     )
     return Effect.suspend(() => {
@@ -135,6 +135,16 @@ export const before = (options: Omit<ByModelOptions, "otherwise">) => {
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+interface Usage {
+  readonly inputTokens: number | undefined
+  readonly outputTokens: number | undefined
+  readonly totalTokens: number | undefined
+}
+
+/** No model gives tokens back, whatever it reports. */
+const counted = ({ inputTokens = 0, outputTokens = 0, totalTokens }: Usage): number =>
+  Math.max(0, totalTokens ?? Math.max(0, inputTokens) + Math.max(0, outputTokens))
 
 const role =
   "An agent wants to call a tool, and you decide about this one call in the place of a person who trusts you with calls of " +

@@ -4,10 +4,10 @@
  */
 import stringWidth from "string-width"
 import { reset } from "./Style.js"
-import { isPlain, reveal, styles } from "./TerminalText.js"
+import { isPlain, revealWords, styles } from "./TerminalText.js"
 
 export { style, type Style } from "./Style.js"
-export { keepStyles, oneLine, reveal, sanitize } from "./TerminalText.js"
+export { keepStyles, oneLine, reveal, revealWords, sanitize } from "./TerminalText.js"
 
 /** Columns that a text without newlines takes. */
 export const width = (text: string): number => stringWidth(text)
@@ -18,7 +18,7 @@ export const clusters = (text: string): ReadonlyArray<string> =>
 
 /** The drawn form of one of {@link clusters}, and its columns; a cluster wider than the terminal becomes `�`. */
 export const drawn = (cluster: string, columns: number): { readonly text: string; readonly width: number } => {
-  const text = reveal(cluster)
+  const text = revealWords(cluster)
   const taken = width(text)
   return taken <= columns ? { text, width: taken } : { text: "�", width: 1 }
 }

@@ -174,7 +174,7 @@ export const make = (options: Options) => {
         if (!DialogLine.takesCommands(question) || !isCommand(text)) return settle(current, Typed({ text, shown }))
         unTypes(current)
         options.onCommand(text)
-        return lines(style.bold(prompt) + Display.reveal(text))
+        return lines(style.bold(prompt) + Display.revealWords(text))
       },
       Picked: ({ shown, text }) => settle(current, Typed({ text, shown })),
       Unused: () => ""

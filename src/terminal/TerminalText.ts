@@ -8,6 +8,7 @@
  * | {@link keepStyles} | our own text | as `sanitize`, but colours pass |
  * | {@link printed}, {@link drawn}, {@link json} | whatever leaves the process | the last look: whoever forgot one of the others has not opened a hole |
  */
+import { codePoint, picture, visible } from "../core/Visible.js"
 
 /** Foreign text made harmless: newlines stay, tabs become spaces, every other control or escape sequence is removed. */
 export const sanitize = (text: string): string =>
@@ -43,6 +44,10 @@ export const sanitizer = (): Sanitizer => {
  * Foreign text on which a person decides: characters that a terminal would swallow are shown as `␛`, `␀` or `⟨U+202E⟩`.
  */
 export const reveal = (text: string): string =>
+  isPlain(text) ? text : visible(text.replace(/\r\n/g, "\n").replaceAll("\t", tab))
+
+/** The same for text on which nobody decides, such as what a person types: emoji that are joined stay so. */
+export const revealWords = (text: string): string =>
   isPlain(text) ? text : spelledOut(text.replace(/\r\n/g, "\n").replaceAll("\t", tab))
 
 /** As {@link reveal}, on one line: line ends are shown as `↵`. At most `limit` characters. */
@@ -145,15 +150,6 @@ const spelledOut = (text: string): string =>
     .replace(controls, picture)
     .replace(/[\u2028\u2029]/g, codePoint)
     .replace(hidden, codePoint)
-
-const hexOf = (char: string): string => (char.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")
-
-const codePoint = (char: string): string => `⟨U+${hexOf(char)}⟩`
-
-const picture = (char: string): string => {
-  const code = char.charCodeAt(0)
-  return code < 0x20 ? String.fromCharCode(0x2400 + code) : code === 0x7f ? "␡" : codePoint(char)
-}
 
 /** Each surrogate by itself, as in JSON. */
 const escaped = (char: string): string =>

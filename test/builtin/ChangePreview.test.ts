@@ -3,6 +3,7 @@ import { applyPatch, createTwoFilesPatch } from "diff"
 import * as fc from "effect/FastCheck"
 import * as Option from "effect/Option"
 import * as ChangePreview from "../../src/builtin/ChangePreview.js"
+import * as TerminalText from "../../src/terminal/TerminalText.js"
 import type { Change } from "../../src/builtin/WorkspaceFile.js"
 
 const change = (before: string | undefined, after: string): Change => ({
@@ -104,5 +105,32 @@ describe("the preview of a change", () => {
     assert.strictEqual(details, command)
     assert.strictEqual(truncated, undefined)
     assert.strictEqual(ChangePreview.ofCommand(`${command}!`, { shown: "." }).truncated, true)
+  })
+
+  it("spells out what nobody sees, wherever it stands", () => {
+    const unseen =
+      "\u200d\u00ad\u034f\u061c\u115f\u1160\u17b4\u180e\u200b\u2028\u2029\u2060\u2064\u2066\u2800\u3164\ufe0f\ufeff\uffa0\ufff9\u{e0001}\u{e0041}\u{e0100}"
+    for (const char of unseen) {
+      const point = `⟨U+${(char.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}⟩`
+      assert.include(shown("a\n", `a${char}b\n`).details, `+a${point}b`)
+      assert.include(ChangePreview.ofCommand(`rm a${char}b`, { shown: "." }).summary, `rm a${point}b`)
+      assert.include(TerminalText.reveal(`a${char}b`), `a${point}b`)
+      assert.include(TerminalText.oneLine(`a${char}b`), `a${point}b`)
+    }
+    // In a chat emoji stay whole.
+    assert.strictEqual(TerminalText.sanitize("👩\u200d💻"), "👩\u200d💻")
+    assert.strictEqual(TerminalText.revealWords("👩\u200d💻"), "👩\u200d💻")
+  })
+
+  it("shows line ends and trailing blanks where nothing else differs", () => {
+    const ends = shown("foo\r\nbar\r\n", "foo\nbar\n")
+    assert.include(ends.details, "-foo␍\n-bar␍\n+foo\n+bar")
+    assert.include(ends.warnings?.join("\n"), "Only line ends differ")
+    assert.include(shown("foo\n", "foo  \n").details, "-foo\n+foo··")
+    assert.include(shown("foo\t\n", "foo\n").details, "-foo→\n+foo")
+    assert.include(shown("\n", "  \n").details, "-\n+··")
+    assert.isUndefined(shown("foo\n", "foo  \n").warnings)
+    // What differs in its words has its blanks as they are.
+    assert.include(shown("foo  \n", "bar  \n").details, "-foo  \n+bar  ")
   })
 })

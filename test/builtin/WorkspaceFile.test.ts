@@ -389,7 +389,7 @@ describe("write_file", () => {
     inWorkspace(({ preview, put }) =>
       Effect.gen(function* () {
         const hidden = yield* preview("write_file", { path: "a", content: "ok\x1b[2K\u202egnp\x9b" })
-        assert.include(hidden.details ?? "", "+ok␛[2K<U+202E>gnp<U+009B>")
+        assert.include(hidden.details ?? "", "+ok␛[2K⟨U+202E⟩gnp⟨U+009B⟩")
         const long = yield* preview("write_file", { path: "a", content: "line\n".repeat(40_000) })
         assert.isTrue(long.truncated)
         assert.isAtMost((long.details ?? "").length, 100_200)

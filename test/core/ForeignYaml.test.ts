@@ -71,4 +71,19 @@ describe("ForeignYaml", () => {
     // The parser's own comparison takes 256 times as long for 16 times as many keys.
     assert.isBelow(time(32_000), 16 * Math.max(20, time(2_000)) * 5)
   }, 60_000)
+
+  it.each([
+    ["in quotes", `text: "${"{[".repeat(2_000)}"\n`],
+    ["in a block", `text: |\n${"  if (a) {\n".repeat(2_000)}`],
+    ["in a plain text", `text: a ${"{ [".repeat(2_000)}\n`],
+    ["in JSON", JSON.stringify({ text: "{".repeat(2_000) })]
+  ])("counts no brackets %s where the parser is there", (_, text) => {
+    assert.isUndefined(ForeignYaml.textRefusal(text, { yaml: Yaml }))
+    assert.lengthOf(ForeignYaml.parse(Yaml, text).errors, 0)
+  })
+
+  it("counts brackets that nest, whatever stands before them", () => {
+    for (const before of ["a: ", "- ", "? ", "!x ", "&a ", 'a: # "\n  ', '"a": ', "a: 'b'\nc: "])
+      assert.strictEqual(ForeignYaml.textRefusal(before + "[{a: ".repeat(400), { yaml: Yaml })?.reason, "depth", before)
+  })
 })

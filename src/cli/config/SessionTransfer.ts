@@ -7,6 +7,7 @@ import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
 import type { SessionId } from "../../core/Id.js"
+import * as ForeignJson from "../../core/ForeignJson.js"
 import * as AuditArchive from "../../audit/AuditArchive.js"
 import { visible } from "../../audit/AuditReport.js"
 import * as SessionArchive from "../../journal/SessionArchive.js"
@@ -251,10 +252,15 @@ const storeOf = (copy: string, name: string) =>
   Effect.gen(function* () {
     const content = OwnFile.readGiven(copy, largestDocument)
     if (content._tag !== "Text") return yield* ConfigurationInvalid.make(`${visible(name)} is too large to be read.`)
-    const document = yield* Effect.try({
-      try: (): unknown => JSON.parse(content.text),
-      catch: () => ConfigurationInvalid.make(`${visible(name)} is no JSON.`)
-    })
+    const document = yield* Either.mapLeft(
+      ForeignJson.parse(content.text, { size: Infinity, depth: deepestDocument }),
+      ({ reason }) =>
+        ConfigurationInvalid.make(
+          reason === "depth"
+            ? `${visible(name)} is nested more than ${deepestDocument} levels deep, which no exported session is.`
+            : `${visible(name)} is no JSON.`
+        )
+    )
     const loaded = yield* Either.mapLeft(SessionArchive.decode(document), (reason) =>
       ConfigurationInvalid.make(`${visible(name)} cannot be imported: ${visible(reason)}.`)
     )
@@ -265,6 +271,9 @@ const storeOf = (copy: string, name: string) =>
 
 /** Bytes. */
 const largestDocument = 500_000_000
+
+/** Levels of the arguments of a call, and those around them. */
+const deepestDocument = 2 * ForeignJson.maxDepth
 
 /** Bytes. */
 const largest = 4_000_000_000
