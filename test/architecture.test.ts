@@ -184,6 +184,22 @@ describe("the house", () => {
     )
   })
 
+  it("locks every package by the digest of what it holds, and by no address", () => {
+    for (const lock of ["package-lock.json", "test/postgres/package-lock.json", "test/bench/package-lock.json"]) {
+      const { packages }: { readonly packages: { readonly [path: string]: { readonly [field: string]: unknown } } } =
+        JSON.parse(readFileSync(join(src, "..", lock), "utf8"))
+      const wrong = Object.entries(packages).filter(
+        ([path, { integrity, link, resolved }]) =>
+          path !== "" && link !== true && (typeof integrity !== "string" || resolved !== undefined)
+      )
+      assert.deepStrictEqual(
+        wrong.map(([path]) => path),
+        [],
+        lock
+      )
+    }
+  })
+
   it("reads process, environment and clock at the edge only, and runs no effect inside", () => {
     // A schema is run at once, as Effect does where nothing may wait, and here with the services of its tool.
     const schemaAtOnce = "tool/ToolRegistry.ts: return Effect.runSync(Effect.provide(Effect.either(parse), context))"

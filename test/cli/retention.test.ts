@@ -54,9 +54,11 @@ describe.concurrent("assent sessions", () => {
       const [copy = ""] = (yield* ids(at)).filter((one) => one !== id)
       assert.include((yield* at.call(["sessions", "show", copy])).stdout, "hello there")
       const broken = yield* at.write("broken.json", stdout.slice(0, -20))
+      const deep = yield* at.write("deep.json", `{"a":${"[".repeat(100_000)}${"]".repeat(100_000)}}`)
       const later = yield* at.write("later.json", stdout.replace('"version":1', '"version":9'))
       for (const [name, says] of [
         [broken, "is no JSON"],
+        [deep, "is nested more than 128 levels deep"],
         [later, "version 9"]
       ] as const) {
         const { code, stderr } = yield* at.call(["sessions", "import", name])

@@ -318,6 +318,26 @@ describe("a model before people", () => {
     )
   }
 
+  it.effect("counts no usage that a model gives back", () =>
+    Effect.gen(function* () {
+      const person = yield* TestInteractor.make({ script: () => "n" })
+      const model = says(allow, allow, allow)
+      let calls = 0
+      const usage = { inputTokens: -1_000, outputTokens: 10, totalTokens: undefined }
+      const generous: typeof model = {
+        ...model,
+        stream: (request) =>
+          Stream.map(model.stream((calls++, request)), (part) => (part.type === "finish" ? { ...part, usage } : part))
+      }
+      const reviewed = Interactors.byModel({ model: generous, otherwise: person.interactor, budget: { tokens: 20 } })
+      const delegated = Interaction.approve({ ...approve, delegated: true })
+      for (let asked = 0; asked < 3; asked++)
+        yield* Effect.scoped(Effect.flatMap(InteractionSample.request(delegated), (one) => Asking.ask(reviewed, one)))
+      assert.strictEqual(calls, 2)
+      assert.lengthOf(yield* person.shown, 1)
+    })
+  )
+
   it.effect("passes on when it has failed, or nothing of its budget is left", () =>
     Effect.gen(function* () {
       const policy = { delegated: { tools: ["fail"] } }
