@@ -27,6 +27,8 @@ export const longest = 50_000
 let lowlight = createLowlight()
 let unknown = Object.entries(common)
 const prepared = new Set<string>()
+/** Code that takes less than a few milliseconds, whatever it is: to watch the time takes longer than most of it. */
+const shortest = 512
 /** True while it works, and after work that was cut off: a language may be half prepared then. */
 let isBusy = false
 
@@ -58,7 +60,7 @@ export const ofCode: Colors = (code, language) => {
   if (!prepared.has(name)) lowlight.highlight(name, "")
   prepared.add(name)
   try {
-    return Option.getOrUndefined(TimeLimit.run(() => paint(name, code)))
+    return code.length <= shortest ? paint(name, code) : Option.getOrUndefined(TimeLimit.run(() => paint(name, code)))
   } catch {
     // Thousands of texts in each other exhaust the stack.
     return undefined

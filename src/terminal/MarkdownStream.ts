@@ -135,7 +135,7 @@ export const make = ({ color, colors }: Options): MarkdownStream => {
       isBusy = true
       const lexer = new Lexer()
       Object.assign(lexer.tokens.links, links)
-      const lexed = TimeLimit.run(() => lexer.lex(text.slice(0, end)), longestLexed)
+      const lexed = limited(text, () => lexer.lex(text.slice(0, end)))
       if (Option.isNone(lexed)) {
         cuts++
         return literal
@@ -223,8 +223,7 @@ export const make = ({ color, colors }: Options): MarkdownStream => {
     return length
   }
   /** Where the beginning of a paragraph can be cut so that nobody sees it: at the end of a row, and not in the midst of marks. */
-  const rowEnd = (text: string, columns: number) =>
-    Option.getOrUndefined(TimeLimit.run(() => rowEndIn(text, columns), longestLexed))
+  const rowEnd = (text: string, columns: number) => Option.getOrUndefined(limited(text, () => rowEndIn(text, columns)))
   const rowEndIn = (text: string, columns: number): number | undefined => {
     const [whole, ...others] = lex(text)
     if (whole?.type !== "paragraph" || others.length > 0) return undefined
@@ -342,6 +341,10 @@ const longestPeek = 2_048
  */
 const longestLexed = 1_000
 
+/** To watch the time takes as long as the work itself, and a text of few marks is bounded without. */
+const limited = <A>(text: string, work: () => A): Option.Option<A> =>
+  thickness(text) < 0.2 ? Option.some(work()) : TimeLimit.run(work, longestLexed)
+
 /** Texts that take the parser so long, in one stream, after which it is not asked again. */
 const mostCuts = 3
 
@@ -352,7 +355,8 @@ const mostLinks = 1_000
 let isBusy = false
 const restart = (): void => {
   for (const kind of Object.values(Lexer.rules))
-    for (const rules of Object.values(kind)) for (const rule of Object.values(rules)) rule.lastIndex = 0
+    for (const rules of Object.values(kind))
+      for (const rule of Object.values(rules)) if (rule instanceof RegExp) rule.lastIndex = 0
 }
 
 /** Rows at whose end a paragraph may be cut: where that is within a link or strong words, the one above is tried. */
@@ -368,8 +372,10 @@ const halfMarker = /(?<=^|\n) *(?:\d{1,9}[.)]?|[-+*])$/
  * Texts of little else than marks, for which a parser takes time that grows with the square of their length. They are
  * shown as they are.
  */
-const isThicket = (text: string): boolean =>
-  text.length > 1_024 && (text.match(marks)?.reduce((sum, { length }) => sum + length, 0) ?? 0) > text.length * 0.45
+const isThicket = (text: string): boolean => thickness(text) > 0.45
+/** The share of marks in a text; a short one has none that count. */
+const thickness = (text: string): number =>
+  text.length <= 1_024 ? 0 : (text.match(marks)?.reduce((sum, { length }) => sum + length, 0) ?? 0) / text.length
 const marks = /[*_~`[\]<>!#\\]+/g
 
 /** The lexer makes these only: others come from extensions, and there are none. The type knows both. */
