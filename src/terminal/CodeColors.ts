@@ -4,7 +4,7 @@
  */
 import { common, createLowlight } from "lowlight"
 import * as Option from "effect/Option"
-import * as TimeLimit from "../core/TimeLimit.js"
+import * as TimeLimit from "./TimeLimit.js"
 import { colors, over, weights, type Run } from "./StyledText.js"
 
 /** Coloured code. */

@@ -13,7 +13,7 @@
  */
 import { diffWordsWithSpace } from "diff/lib/diff/word.js"
 import { parsePatch } from "diff/lib/patch/parse.js"
-import * as TimeLimit from "../core/TimeLimit.js"
+import * as TimeLimit from "./TimeLimit.js"
 import type { Colors } from "./CodeColors.js"
 import * as Display from "./Display.js"
 import { drawn as drawnSigns, said, type Signs } from "./Signs.js"

@@ -13,7 +13,7 @@
  */
 import { Lexer, type MarkedToken, type Token, type Tokens } from "marked"
 import * as Option from "effect/Option"
-import * as TimeLimit from "../core/TimeLimit.js"
+import * as TimeLimit from "./TimeLimit.js"
 import { untilSlow, type Colors } from "./CodeColors.js"
 import * as CodeLines from "./CodeLines.js"
 import * as MarkdownBlock from "./MarkdownBlock.js"

@@ -57,8 +57,8 @@ const computed = (): number => {
 const scriptOf = () => {
   const vm = globalThis.process?.getBuiltinModule?.("node:vm")
   if (vm === undefined) return undefined
-  const place = Symbol.for("assent/core/TimeLimit")
-  const script = new vm.Script('globalThis[Symbol.for("assent/core/TimeLimit")]()')
+  const place = Symbol.for("assent/terminal/TimeLimit")
+  const script = new vm.Script('globalThis[Symbol.for("assent/terminal/TimeLimit")]()')
   return <A>(work: () => A, timeout: number): A => {
     let result: Option.Option<A> = Option.none()
     Reflect.set(globalThis, place, () => {
