@@ -96,23 +96,6 @@ describe("the house", () => {
     assert.deepStrictEqual(wrong, [])
   })
 
-  it("keeps its files short", () => {
-    /** Which the reference needs, and nobody reads. */
-    const isTag = (line: string) => /^ \* @(?:since|category) /.test(line)
-    const long = files
-      .map(
-        (file) =>
-          [
-            shown(file),
-            readFileSync(file, "utf8")
-              .split("\n")
-              .filter((line) => !isTag(line)).length
-          ] as const
-      )
-      .filter(([, lines]) => lines > 500)
-    assert.deepStrictEqual(long, [])
-  })
-
   it("has no room of more than 15 % of its lines", () => {
     const lines = new Map<string, number>()
     for (const file of files) {

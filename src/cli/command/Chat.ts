@@ -239,14 +239,18 @@ const undo = (
   loaded: Loaded
 ) =>
   Effect.gen(function* () {
-    const [Undo, WorkspaceRoot] = yield* Effect.promise(() =>
-      Promise.all([import("../../builtin/Undo.js"), import("../../builtin/WorkspaceRoot.js")])
+    const [Undo, WorkspaceRoot, NodeFiles] = yield* Effect.promise(() =>
+      Promise.all([
+        import("../../builtin/Undo.js"),
+        import("../../builtin/WorkspaceRoot.js"),
+        import("../NodeFiles.js")
+      ])
     )
     const by = yield* Person.name
     const outcome = yield* Undo.run({
       loaded,
       tools: agent.tools,
-      workspace: yield* WorkspaceRoot.make(files),
+      workspace: yield* Effect.provide(WorkspaceRoot.make(files), NodeFiles.layer),
       checkpoints,
       record: (outcome) =>
         Effect.flatMap(Clock.currentTimeMillis, (answeredAt) =>
