@@ -10,6 +10,7 @@ import * as Workspace from "../../src/builtin/Workspace.js"
 import * as PermissionFile from "../../src/permission/PermissionFile.js"
 import * as TestAgent from "../../src/testing/TestAgent.js"
 import { Attacker } from "../kit/Attacker.js"
+import * as Runs from "../kit/Runs.js"
 
 /**
  * ```
@@ -118,9 +119,13 @@ const attacked = (world: World, attacker: Attacker, [name, params]: (typeof call
     }).pipe(Effect.provide(runtime))
   })
 
+/** The job strikes at each moment in the soak, and here at one in eight, which differ by case. */
+const stride = Runs.isWhole ? 1 : 8
+
 describe("a call whose path becomes", () => {
-  for (const [what, deed] of Object.entries(deeds)) {
-    for (const call of calls) {
+  for (const [row, [what, deed]] of Object.entries(deeds).entries()) {
+    for (const [column, call] of calls.entries()) {
+      const first = Runs.isWhole ? 0 : (row * 3 + column) % stride
       const [tool, params] = call
       // Nobody is asked about what only reads.
       for (const by of tool.endsWith("_file") && tool !== "read_file"
@@ -131,7 +136,7 @@ describe("a call whose path becomes", () => {
           () =>
             Effect.gen(function* () {
               let done = 0
-              for (let at = 0; ; at++) {
+              for (let at = first; ; at += stride) {
                 const world = new World()
                 const before = world.files
                 const attacker = new Attacker(at, () => deed(world))
@@ -167,7 +172,7 @@ describe("a call whose path becomes", () => {
                 world.remove()
                 if (!attacker.struck) break
               }
-              // Without the attacker it does what it is for.
+              // In the last round the job comes too late.
               if (tool !== "list_files") assert.isAbove(done, 0)
             }),
           120_000
@@ -177,6 +182,10 @@ describe("a call whose path becomes", () => {
   }
 })
 
-/** The job itself removes these. */
+/**
+ * The job itself removes these. Just before the rename it can put another file under the decided name in the decided
+ * directory: then the rename replaces that one.
+ */
 const deedRemoves = (what: string, text: string): boolean =>
-  (what === "a link in place of the file" || what === "another file") && text.includes("ws/src/d")
+  (what === "a link in place of the file" && text.includes("ws/src/d")) ||
+  (what === "another file" && /ws\/(?:src\/d|other)/.test(text))
