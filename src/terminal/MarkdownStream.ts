@@ -41,6 +41,8 @@ export interface MarkdownStream {
 
 /** Characters of an open block. */
 const longestOpen = 4_096
+/** Characters of list items that are drawn together: code in them may take long to colour. */
+const itemsAtOnce = 1_024
 
 // -----------------------------------------------------------------------------------------------------------------
 // constructors
@@ -192,8 +194,15 @@ export const make = ({ color, colors }: Options): MarkdownStream => {
     const block = known(token)
     const { raw } = block
     if (block.type === "list" && block.items.length > 1) {
-      const items = block.items.slice(0, -1)
-      const length = items.reduce((sum, item) => sum + item.raw.length, 0)
+      // As many items as take little time. The next ones follow when the event loop had its turn.
+      let count = 0
+      let length = 0
+      for (const { raw } of block.items.slice(0, -1)) {
+        if (count > 0 && length + raw.length > itemsAtOnce) break
+        count++
+        length += raw.length
+      }
+      const items = block.items.slice(0, count)
       put(draw({ ...block, items }, look(columns)), rows)
       gap = MarkdownBlock.isSpaced(raw.slice(0, length))
       number = block.ordered ? (number ?? Number(block.start)) + items.length : undefined
