@@ -75,10 +75,11 @@ describe("the line below the prompt", () => {
       Effect.scoped(
         Effect.gen(function* () {
           const at = yield* place()
+          yield* at.write("workspace/notes.txt", "")
           const screen = yield* chat(at, { columns: 100, rows: 30 })
           yield* screen.sees((text) => text.endsWith(`${model} · git feature/login · ask`))
           yield* screen.type("hello @")
-          yield* screen.sees((text) => text.includes("› script.json") && !text.includes("git feature"))
+          yield* screen.sees((text) => text.includes("› notes.txt") && !text.includes("git feature"))
           yield* screen.type("\x1b")
           yield* screen.sees((text) => text.endsWith("git feature/login · ask"))
           yield* screen.type("\x03")
