@@ -123,7 +123,7 @@ export interface Profiles {
 export const unknownTools = (
   settings: Settings.Settings
 ): Effect.Effect<ReadonlyArray<string>, ConfigurationInvalid.ConfigurationInvalid> =>
-  Either.match(PolicyFile.checkTools(settings.policy, Object.keys(Tools.toolkit.tools)), {
+  Either.match(PolicyFile.checkTools(settings.policy, Object.values(Tools.toolkit.tools)), {
     onLeft: ({ message }) => Effect.fail(ConfigurationInvalid.make(message)),
     onRight: remarks
   })

@@ -97,6 +97,59 @@ export const begins = ({ pieces }: Glob, text: string): boolean => endAt(pieces[
 /** Matches a pattern that is used once. */
 export const test = (pattern: string, text: string): boolean => matches(compile(pattern), text)
 
+/**
+ * The places of a pattern at which a match may stand: 0 is its beginning. Behind a star a place counts from the star on.
+ *
+ * @internal
+ */
+export interface Track {
+  /** The places behind this character. */
+  readonly take: (places: ReadonlySet<number>, code: number) => ReadonlySet<number>
+  /** The places behind one character that is none of these. */
+  readonly takeOther: (places: ReadonlySet<number>, codes: ReadonlyArray<number>) => ReadonlySet<number>
+  /** The places behind any text. */
+  readonly takeAny: (places: ReadonlySet<number>) => ReadonlySet<number>
+  readonly isEnd: (places: ReadonlySet<number>) => boolean
+}
+
+/**
+ * A pattern as a track, for texts of which only the shape is known: see `TextShape`.
+ *
+ * @internal
+ */
+export const track = ({ pieces }: Glob): Track => {
+  const steps = pieces.flatMap((piece, i): ReadonlyArray<Step | undefined> => [
+    ...(i === 0 ? [] : [undefined]),
+    ...(typeof piece === "string" ? Array.from(piece, one) : piece)
+  ])
+  const moved = (places: ReadonlySet<number>, isTaken: (step: Step) => boolean): ReadonlySet<number> => {
+    const next = new Set<number>()
+    for (const place of places) {
+      // A star takes nothing or more, so what stands behind it is tried too.
+      for (let at = place; ; at++) {
+        const step = steps[at]
+        if (at < steps.length && step === undefined) next.add(at)
+        else {
+          if (step !== undefined && isTaken(step)) next.add(at + 1)
+          break
+        }
+      }
+    }
+    return next
+  }
+  const take: Track["take"] = (places, code) => moved(places, (step) => accepts(step, code))
+  const takeOther: Track["takeOther"] = (places, codes) => moved(places, (step) => acceptsOther(step, codes))
+  const takeAny: Track["takeAny"] = (places) => {
+    const first = Math.min(...places)
+    return new Set(Array.from({ length: Math.max(0, steps.length + 1 - first) }, (_, i) => first + i))
+  }
+  const isEnd: Track["isEnd"] = (places) => {
+    for (const place of places) if (steps.slice(place).every((step) => step === undefined)) return true
+    return false
+  }
+  return { take, takeOther, takeAny, isEnd }
+}
+
 /** Whether a text holds a wildcard: a star, a question mark, a class that is closed. */
 export const isWild = (pattern: string): boolean => compile(pattern).wild
 
@@ -111,6 +164,8 @@ type Step =
   | { readonly _tag: "AnyOne" }
   | { readonly _tag: "One"; readonly code: number }
   | { readonly _tag: "Class"; readonly negated: boolean; readonly ranges: ReadonlyArray<readonly [number, number]> }
+
+const one = (char: string): Step => ({ _tag: "One", code: char.codePointAt(0) ?? 0 })
 
 const anyOne: Step = { _tag: "AnyOne" }
 const star = 0x2a
@@ -164,6 +219,13 @@ const accepts = (step: Step, code: number): boolean => {
   if (step._tag === "One") return step.code === code
   if (step._tag === "AnyOne") return true
   return step.ranges.some(([low, high]) => low <= code && code <= high) !== step.negated
+}
+
+/** The step accepts a character that is none of these. */
+const acceptsOther = (step: Step, codes: ReadonlyArray<number>): boolean => {
+  if (step._tag === "One") return !codes.includes(step.code)
+  if (step._tag === "AnyOne" || step.negated) return true
+  return step.ranges.some(([low, high]) => high - low >= codes.filter((code) => low <= code && code <= high).length)
 }
 
 // A bracket that is never closed is a plain character; `]` right after the opening belongs to the class.

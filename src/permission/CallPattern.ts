@@ -5,6 +5,9 @@
  * them: who adds an argument has not made another call of it. Without names it means any one argument. Of a tool that
  * runs commands it means those: they are taken apart, so the tool's name and a parameter's are not in the texts that are
  * searched.
+ *
+ * Blanks around names and values, and quotes around a whole value, are no part of what a rule means:
+ * `deploy( to = 'x' )` is `deploy(to=x)`.
  */
 import type * as Tool from "@effect/ai/Tool"
 import * as Glob from "../core/Glob.js"
@@ -51,22 +54,44 @@ export const commands = (
   const fields: object = takes?.parametersSchema?.fields ?? {}
   const isOther = (name: string) => name !== commandField.name && Object.hasOwn(fields, name)
   if (own.named.length > 0 && own.named.every(({ name }) => isOther(name))) return []
-  return (own.commands ??= commandField.reader.commandsIn(own.text))
+  const text = own.named.some(({ name }) => name === commandField.name) ? own.spelled : own.text
+  return (own.commands ??= commandField.reader.commandsIn(text))
+}
+
+/** A pattern over the calls of a tool, read to deny; nothing for other patterns. */
+export const parse = (pattern: string): CallPattern | undefined => readText(pattern.trim()) || undefined
+
+/**
+ * The same rule as calls are written: without what is no part of its meaning, and, where it spells out all arguments, in
+ * the order of their names. Other patterns stay as they are.
+ */
+export const spelled = (pattern: string): string => {
+  const own = parse(pattern)
+  if (own === undefined || own.named.length === 0) return pattern
+  const [, end = ""] = /(\)\**)$/.exec(pattern.trim()) ?? []
+  return `${own.tool.pattern}(${own.spelled}${end}`
 }
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-interface CallPattern {
+export interface CallPattern {
   /** For the tool's name. */
   readonly tool: Glob.Glob
   /** What stands between the parentheses. */
   readonly text: string
+  /** The same as calls are written. */
+  readonly spelled: string
   readonly whole: Glob.Glob
   /** The arguments that it names. */
-  readonly named: ReadonlyArray<{ readonly name: string; readonly value: Glob.Glob }>
+  readonly named: ReadonlyArray<Named>
   commands: ReadonlyArray<Haystack.Needle> | undefined
+}
+
+interface Named {
+  readonly name: string
+  readonly value: Glob.Glob
 }
 
 const known = new WeakMap<Haystack.Needle, CallPattern | false>()
@@ -82,23 +107,72 @@ const single = (text: string): string => text.replace(/[ \t]+/g, " ").trim()
 const readText = (pattern: string): CallPattern | false => {
   const tool = /^[\w*?-]+(?=\()/.exec(pattern)?.[0]
   if (tool === undefined || !/\w/.test(tool)) return false
-  const text = single(pattern.slice(tool.length + 1).replace(/\)\**$/, ""))
-  const starts = [...text.matchAll(argument)]
-  const named = starts.map(({ 0: start, 1: name = "", index }, at) => {
-    const value = text.slice(index + start.length, starts[at + 1]?.index)
-    return { name, value: Glob.compile(value.replace(otherArguments, "")) }
-  })
+  const body = pattern.slice(tool.length + 1).replace(/\)\**$/, "")
+  const text = single(body)
+  const { before, pieces } = argumentsIn(text)
+  const isNamed = CommandText.isStars(`*${before}`.replace(/,/g, ""))
   return {
     tool: Glob.compile(tool),
     text,
+    // Blanks within a value count where a call is allowed.
+    spelled: isNamed ? written(text === body ? { before, pieces } : argumentsIn(body.trim())) : body,
     whole: Glob.compile(text),
-    named: CommandText.isStars(`*${text.slice(0, starts[0]?.index)}`.replace(/,/g, "")) ? named : [],
+    named: isNamed ? pieces.map(({ name, value }) => ({ name, value: Glob.compile(value) })) : [],
     commands: undefined
   }
 }
 
+/** An argument as a pattern has it. */
+interface Piece {
+  /** A star before its name, which stands for other arguments. */
+  readonly star: string
+  readonly name: string
+  readonly value: string
+  /** Stars behind it that stand for other arguments. */
+  readonly rest: string
+}
+
+interface Arguments {
+  readonly before: string
+  readonly pieces: ReadonlyArray<Piece>
+}
+
+const argumentsIn = (text: string): Arguments => {
+  const pieces: Array<Piece> = []
+  const start = new RegExp(argument)
+  let found = start.exec(text)
+  const before = text.slice(0, found?.index)
+  while (found !== null) {
+    const [, star = "", name = ""] = found
+    quoted.lastIndex = start.lastIndex
+    const quote = quoted.exec(text)
+    const from = start.lastIndex
+    if (quote !== null) start.lastIndex = quoted.lastIndex
+    found = start.exec(text)
+    const value = text.slice(from, found?.index)
+    const rest = otherArguments.exec(value)?.[0] ?? ""
+    pieces.push({
+      star,
+      name,
+      value: quote?.[2] ?? value.slice(0, value.length - rest.length).trim(),
+      rest: rest.trim()
+    })
+  }
+  return { before, pieces }
+}
+
+const written = ({ before, pieces }: Arguments): string => {
+  const isWhole = before === "" && pieces.every(({ rest, star }) => star === "" && rest === "")
+  const inOrder = isWhole ? [...pieces].sort((a, b) => (a.name < b.name ? -1 : 1)) : pieces
+  const texts = inOrder.map(({ name, rest, star, value }) => `${star}${name}=${value}${rest}`)
+  return [...(before === "" ? [] : [before]), ...texts].join(", ")
+}
+
 /** The beginning of an argument. */
-const argument = /(?:^\*?|, *\*?)([^\s=,:/?&*()[\]]+)=/g
+const argument = /(?:^|,[ \t]*)(\*?)([^\s=,:/?&*()[\]]+)[ \t]*=[ \t]*/g
+
+/** A value between quotes, with another argument or nothing behind it. */
+const quoted = /(["'])((?:(?!\1).)*)\1(?=[ \t]*(?:,|$))/sy
 
 /** Stars that stand for other arguments. */
-const otherArguments = /(?:, *\*+)+ *$/
+const otherArguments = /(?:,[ \t]*\*+)+[ \t]*$/

@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import type * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as Approvals from "./Approvals.js"
 import * as CommandText from "../shell/CommandText.js"
@@ -147,6 +148,32 @@ type Sign =
 
 /** What remains to be compared: the tools of servers come later, and names that were put together are only texts. */
 type Compared<Names extends string> = string extends Names ? never : Exclude<Names, `mcp__${string}`>
+
+// -----------------------------------------------------------------------------------------------------------------
+// errors
+// -----------------------------------------------------------------------------------------------------------------
+
+/**
+ * A policy has rules that can match no call of the tools that they name, such as one with an unknown parameter. In a file
+ * that was written for several programs, a rule that allows may be so.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class PolicyInvalid extends Schema.TaggedError<PolicyInvalid>("assent/permission/PolicyInvalid")(
+  "PolicyInvalid",
+  {
+    /** What has the policy, such as `agent main`. */
+    by: Schema.String,
+    /** All of them; `path` such as `policy.blacklist.patterns[0]`. */
+    problems: Schema.Array(Schema.Struct({ path: Schema.String, message: Schema.String }))
+  }
+) {
+  override get message(): string {
+    const lines = this.problems.map(({ path, message }) => `  ${path}: ${message}`)
+    return [`The policy of ${this.by} has rules that can match no call; correct them:`, ...lines].join("\n")
+  }
+}
 
 // -----------------------------------------------------------------------------------------------------------------
 // constructors

@@ -67,7 +67,7 @@ export const compile = (rules: RuleSet): Compiled => {
     servers: rules.tools.flatMap((name) => (isServer(name) ? [name.slice(0, -1)] : [])),
     patterns: rules.patterns.map((text) => ({
       ...Haystack.needle(text),
-      allows: CommandText.namesNothing(text) ? [] : Signature.globs(text)
+      allows: CommandText.namesNothing(text) ? [] : Signature.globs(CallPattern.spelled(text))
     })),
     arguments: words,
     namesOnly: rules.patterns.length === 0 && rules.arguments.length === 0,

@@ -15,7 +15,7 @@
  *
  * @since 0.1.0
  */
-export { defaults, make, merge, subject, widens } from "./CompiledPolicy.js"
+export { defaults, make, merge, PolicyInvalid, subject, widens } from "./CompiledPolicy.js"
 export type { NamedIn, Of, Policy, Source } from "./CompiledPolicy.js"
 export { simulate } from "./PolicyTrial.js"
 export type { Change, Outcome, Past, Trial, TrialOptions, Untold } from "./PolicyTrial.js"

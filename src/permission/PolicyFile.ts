@@ -15,6 +15,7 @@
  *
  * @since 0.1.0
  */
+import type * as Tool from "@effect/ai/Tool"
 import * as FileSystem from "@effect/platform/FileSystem"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -125,20 +126,27 @@ export const load = (
 // -----------------------------------------------------------------------------------------------------------------
 
 /**
- * Compares the tool names in the files with the existing tools. An unknown name is an error in a list that denies,
- * because it denies nothing, and a remark in a list that allows. Tools of MCP servers are known later.
+ * Compares the rules in the files with the existing tools. An unknown name is an error in a list that denies, because it
+ * denies nothing, and a remark in a list that allows. The same holds for a pattern that can match no call of a tool, such
+ * as one with an unknown parameter. If only a tool's name is given, its parameters are not checked. Tools of MCP servers
+ * are known later.
  *
  * @since 0.1.0
  * @category operations
  */
 export const checkTools = (
   { files }: Policy,
-  known: ReadonlyArray<string>
+  known: ReadonlyArray<string | Tool.Any>
 ): Either.Either<ReadonlyArray<PolicySource.Problem & { readonly file: string }>, PermissionFileInvalid> => {
   const remarks: Array<PolicySource.Problem & { readonly file: string }> = []
+  const names = known.map((tool) => (typeof tool === "string" ? tool : tool.name))
+  const tools = known.filter((tool) => typeof tool !== "string")
   for (const { path: file, source } of files) {
-    const { allowing, denying } = PolicyRemarks.unknownTools(source, known)
+    const unknown = PolicyRemarks.unknownTools(source, names)
+    const unmatchable = PolicyRemarks.unmatchable(source, tools)
+    const denying = [...unknown.denying, ...unmatchable.denying]
     if (denying.length > 0) return Either.left(new PermissionFileInvalid({ path: file, problems: denying }))
+    const allowing = [...unknown.allowing, ...unmatchable.allowing]
     remarks.push(...allowing.map(({ message, path }) => ({ file, message, path })))
   }
   return Either.right(remarks)

@@ -1,6 +1,8 @@
 /** What in the rules of a policy is probably not meant, by its place. Loaded where somebody is told. */
+import type * as Tool from "@effect/ai/Tool"
 import * as Nearest from "../core/Nearest.js"
 import * as CommandText from "../shell/CommandText.js"
+import * as PatternFit from "./PatternFit.js"
 import * as PermissionRule from "./PermissionRule.js"
 import * as PolicySource from "./PolicySource.js"
 
@@ -23,14 +25,14 @@ export const misread = (source: PolicySource.PolicySource): ReadonlyArray<Policy
   )
 ]
 
-/** Names of tools that there are not, in lists that allow and in lists that deny. */
-export const unknownTools = (
-  source: PolicySource.PolicySource,
-  known: ReadonlyArray<string>
-): {
+/** Problems in lists that allow and in lists that deny. */
+export interface ByVerb {
   readonly allowing: ReadonlyArray<PolicySource.Problem>
   readonly denying: ReadonlyArray<PolicySource.Problem>
-} => {
+}
+
+/** Names of tools that there are not, in lists that allow and in lists that deny. */
+export const unknownTools = (source: PolicySource.PolicySource, known: ReadonlyArray<string>): ByVerb => {
   const { allowing, denying } = PolicySource.unknown(source, known)
   const problem = ({ name, path }: PolicySource.Named): PolicySource.Problem => {
     const near = Nearest.of(name, known)
@@ -38,6 +40,16 @@ export const unknownTools = (
     return { path, message: `there is no tool ${JSON.stringify(name)}. ${hint}` }
   }
   return { allowing: allowing.map(problem), denying: denying.map(problem) }
+}
+
+/** Patterns that can match no call of these tools. */
+export const unmatchable = (source: PolicySource.PolicySource, tools: ReadonlyArray<Tool.Any>): ByVerb => {
+  const found = (verb: "allow" | "deny") =>
+    patternsIn(source).flatMap(({ allows, path, text }) => {
+      const message = allows === (verb === "allow") ? PatternFit.problem(text, verb, tools) : undefined
+      return message === undefined ? [] : [{ path, message }]
+    })
+  return { allowing: found("allow"), denying: found("deny") }
 }
 
 /** The rules of a policy that are patterns, and which way each is read. */

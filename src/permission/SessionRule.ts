@@ -6,6 +6,7 @@ import * as Redaction from "../core/Redaction.js"
 import * as CommandText from "../shell/CommandText.js"
 import * as Remembered from "../shell/Remembered.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
+import * as PatternFit from "./PatternFit.js"
 
 /**
  * This pattern is not taken.
@@ -20,7 +21,8 @@ export class PatternRefused extends Schema.TaggedError<PatternRefused>("assent/p
 
 /**
  * The entry for a list, from what was written. Runs of blanks become one, as in the texts that it is compared with. Where the
- * tools are known, an entry about a tool that there is not is refused: it would cover nothing, and nobody would know.
+ * tools are known, an entry about a tool that there is not is refused, and so is one that can match no call of a tool: it
+ * would cover nothing, and nobody would know.
  */
 export const of = (
   verb: "allow" | "deny",
@@ -35,8 +37,10 @@ export const of = (
   const entry = /["'\\]/.test(text) ? text : text.replace(/[ \t]+/g, " ")
   if (verb === "allow" && CommandText.namesNothing(entry))
     return refused("That would allow everything; the mode allow does that, or a suspension, if it is meant.")
-  const missing = tools && toolNotThere(entry, tools)
-  return missing === undefined ? Either.right(entry) : refused(missing)
+  if (tools === undefined) return Either.right(entry)
+  const known = tools.entries.map(({ tool }) => tool)
+  const problem = toolNotThere(entry, tools) ?? PatternFit.problem(entry, verb, known)
+  return problem === undefined ? Either.right(PatternFit.spelled(entry, known)) : refused(problem)
 }
 
 /**

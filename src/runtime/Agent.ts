@@ -38,7 +38,7 @@ import type * as TokenLedger from "../model/TokenLedger.js"
 import * as Interactor from "../interaction/Interactor.js"
 import * as DetachedFiber from "../internal/DetachedFiber.js"
 import * as InteractionBroker from "../broker/InteractionBroker.js"
-import type { Policy } from "../permission/CompiledPolicy.js"
+import type { Policy, PolicyInvalid } from "../permission/CompiledPolicy.js"
 import type { Mode } from "../permission/PermissionState.js"
 import type * as Guard from "../permission/Guard.js"
 import type { Input } from "../inbox/Input.js"
@@ -224,7 +224,7 @@ export interface Options {
    * Instead of the runtime's policy, for the agent and its subagents. What no agent may do stays: hard rules
    * (`guards.deny`) and sanitizers of both hold, and a sanitizer that this policy does not mention is the runtime's. The
    * runtime's lists and default are replaced, its blacklist too. A resumed agent has the policy that it is started with
-   * then. Names that the runtime has not got fail as `ToolsUnknown`; patterns that fit no tool of it are told in the log.
+   * then. Unknown names fail as `ToolsUnknown`, patterns that can match no call of their tool as `PolicyInvalid`.
    */
   readonly policy?: Policy | undefined
   /**
@@ -284,7 +284,7 @@ export type Plain = Options & {
  * @since 0.1.0
  * @category errors
  */
-export type NotStarted = Persistence.PersistenceInUse | Limits.LimitsInvalid | ToolRegistry.ToolsUnknown
+export type NotStarted = Persistence.PersistenceInUse | Limits.LimitsInvalid | ToolRegistry.ToolsUnknown | PolicyInvalid
 
 /**
  * The type of functions that start an agent.

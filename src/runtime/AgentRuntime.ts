@@ -177,18 +177,27 @@ export const registry = <Tools extends Record<string, Tool.Any>>(
   ToolRegistry.make(toolkit) as Effect.Effect<ToolRegistry.Service, ToolRegistry.Refusal<Tools>, Requirements<Tools>>
 
 type Needs = Model.Model | FileSystem.FileSystem | Path.Path
-type Refusal<Tools extends Record<string, Tool.Any>> = ToolRegistry.Refusal<Tools> | SessionLimits.LimitsInvalid
+type Refusal<Tools extends Record<string, Tool.Any>> =
+  ToolRegistry.Refusal<Tools> | SessionLimits.LimitsInvalid | CompiledPolicy.PolicyInvalid
+
+/** Options without limits and without a policy: they cannot be wrong. */
+interface Plain extends SessionLimits.Unchanged {
+  readonly policy?: undefined
+}
 
 /**
  * A runtime: checks the options and looks up the handlers of all tools, once for all its agents. Fails for invalid limits,
- * and for tools that cannot be registered.
+ * for a policy with rules that can match no call, and for tools that cannot be registered.
  *
  * @since 0.1.0
  * @category constructors
  */
 export function make<Tools extends Record<string, Tool.Any>>(
-  options: Options<Tools> & SessionLimits.Unchanged
+  options: Options<Tools> & Plain
 ): Effect.Effect<Service, ToolRegistry.Refusal<Tools>, Needs | Requirements<Tools>>
+export function make<Tools extends Record<string, Tool.Any>>(
+  options: Options<Tools> & SessionLimits.Unchanged
+): Effect.Effect<Service, Exclude<Refusal<Tools>, SessionLimits.LimitsInvalid>, Needs | Requirements<Tools>>
 export function make<Tools extends Record<string, Tool.Any>>(
   options: Options<Tools>
 ): Effect.Effect<Service, Refusal<Tools>, Needs | Requirements<Tools>>
@@ -221,7 +230,7 @@ export function make<Tools extends Record<string, Tool.Any>>(
     // It may be iterated only once.
     const profiles = subagents?.profiles === undefined ? undefined : [...subagents.profiles]
     const redactor = options.redactor ?? Redaction.make(options.secrets)
-    yield* told(tools, "this runtime", redactor, {
+    yield* checked(tools, "this runtime", redactor, {
       policy: options.policy,
       guards: options.guards,
       profiles,
@@ -259,8 +268,11 @@ export function make<Tools extends Record<string, Tool.Any>>(
  * @category layers
  */
 export function layer<Tools extends Record<string, Tool.Any>>(
-  options: Options<Tools> & SessionLimits.Unchanged
+  options: Options<Tools> & Plain
 ): Layer.Layer<AgentRuntime, ToolRegistry.Refusal<Tools>, Needs | Requirements<Tools>>
+export function layer<Tools extends Record<string, Tool.Any>>(
+  options: Options<Tools> & SessionLimits.Unchanged
+): Layer.Layer<AgentRuntime, Exclude<Refusal<Tools>, SessionLimits.LimitsInvalid>, Needs | Requirements<Tools>>
 export function layer<Tools extends Record<string, Tool.Any>>(
   options: Options<Tools>
 ): Layer.Layer<AgentRuntime, Refusal<Tools>, Needs | Requirements<Tools>>
@@ -301,23 +313,23 @@ export const placed = (
 ): CompiledPolicy.Policy => BuiltInGuards.placed(policy, { workspace, platform })
 
 /**
- * Says in the log what in the rules has no effect with these tools.
+ * Fails for a policy with rules that can match no call. Says in the log what else in the rules has no effect with these tools.
  *
  * @internal
  */
-export const told = (
+export const checked = (
   tools: ToolRegistry.Service,
   whose: string,
   redactor: Pick<Redaction.Redactor, "text">,
   rules: Rules
-): Effect.Effect<void> => {
+): Effect.Effect<void, CompiledPolicy.PolicyInvalid> => {
   const { guards, inline, policy, profiles } = rules
   return guards === undefined &&
     inline === undefined &&
     profiles === undefined &&
     (policy ?? CompiledPolicy.defaults) === CompiledPolicy.defaults
     ? Effect.void
-    : Effect.flatMap(unmet, ({ tell }) => tell(tools, whose, rules, redactor))
+    : Effect.flatMap(unmet, ({ check }) => check(tools, whose, rules, redactor))
 }
 
 // -----------------------------------------------------------------------------------------------------------------

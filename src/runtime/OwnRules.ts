@@ -14,10 +14,16 @@ export interface Options {
   readonly guards?: ReadonlyArray<Guard.Guard> | undefined
 }
 
-/** Fails for names that the runtime does not know; says in the log what else in the rules is about no tool of it. */
-export const checked = (runtime: Runtime, options: Options): Effect.Effect<void, ToolRegistry.ToolsUnknown> =>
+/**
+ * Fails for names that the runtime does not know, and for rules that can match no call. Says in the log what else in the rules
+ * is about no tool of it.
+ */
+export const checked = (
+  runtime: Runtime,
+  options: Options
+): Effect.Effect<void, ToolRegistry.ToolsUnknown | CompiledPolicy.PolicyInvalid> =>
   unknownIn(runtime, options) ??
-  AgentRuntime.told(runtime.tools, `agent ${options.name ?? "main"}`, runtime.redactor, {
+  AgentRuntime.checked(runtime.tools, `agent ${options.name ?? "main"}`, runtime.redactor, {
     policy: options.policy,
     guards: options.guards
   })

@@ -1,6 +1,7 @@
 /**
- * What a policy, guards and profiles say about tools that a runtime has not got: it has no effect, and whoever wrote it is
- * told so in the log, once for each runtime.
+ * What a policy, guards and profiles say about tools that a runtime has not got. It has no effect, and the log says so once
+ * for each runtime: a policy may be shared by several toolkits. A pattern that can match no call of a tool that there is
+ * cannot be meant, and refuses the policy.
  *
  * All tools are known when a runtime is made: its children have some of them, never others. Only those of MCP servers come
  * later, and nothing is said of names that begin as theirs. A pattern may mean a command, or an argument where it denies;
@@ -10,10 +11,11 @@ import * as Effect from "effect/Effect"
 import * as Glob from "../core/Glob.js"
 import * as Nearest from "../core/Nearest.js"
 import type { Redactor } from "../core/Redaction.js"
-import type * as CompiledPolicy from "../permission/CompiledPolicy.js"
+import * as CompiledPolicy from "../permission/CompiledPolicy.js"
 import * as Guard from "../permission/Guard.js"
 import * as PermissionRule from "../permission/PermissionRule.js"
 import * as PolicyRemarks from "../permission/PolicyRemarks.js"
+import type * as PolicySource from "../permission/PolicySource.js"
 import * as DefaultProfiles from "../subagent/DefaultProfiles.js"
 import type { SubagentProfile } from "../subagent/SubagentProfile.js"
 import * as ToolRegistry from "../tool/ToolRegistry.js"
@@ -43,14 +45,30 @@ export const of = (
   ...unknownGroups(inline, tools).map(({ at, problem }) => `subagents.inline.plugins[${at}]: ${problem}`)
 ]
 
-/** Writes to the log what was not written yet for these tools. */
-export const tell = (
+/** Patterns that can match no call, unless a file allows them. */
+const invalid = (
+  { files, source }: CompiledPolicy.Policy,
+  tools: ToolRegistry.Service
+): ReadonlyArray<PolicySource.Problem> =>
+  partsOf({ files, source }).flatMap(({ at, source }) => {
+    const { allowing, denying } = unmatchable(source, tools)
+    const problems = files.length === 0 ? [...denying, ...allowing] : denying
+    return problems.map(({ message, path }) => ({ path: at(path), message }))
+  })
+
+/** Fails for a policy that cannot be meant. Writes to the log what else was not written yet for these tools. */
+export const check = (
   tools: ToolRegistry.Service,
   whose: string,
   rules: Rules,
   { text }: Pick<Redactor, "text">
-): Effect.Effect<void> =>
+): Effect.Effect<void, CompiledPolicy.PolicyInvalid> =>
   Effect.suspend(() => {
+    const problems = rules.policy === undefined ? [] : invalid(rules.policy, tools)
+    if (problems.length > 0) {
+      const masked = problems.map(({ message, path }) => ({ path, message: text(message) }))
+      return new CompiledPolicy.PolicyInvalid({ by: whose, problems: masked })
+    }
     const told = known.get(tools) ?? new Set<string>()
     known.set(tools, told)
     const news = of(tools, rules).filter((sentence) => !told.has(sentence))
@@ -79,12 +97,22 @@ const meant = (near: string | undefined, known: ReadonlyArray<string>): string =
 const missing = (name: string, known: ReadonlyArray<string>, what = "tool"): string =>
   `there is no ${what} ${JSON.stringify(name)}. ${meant(Nearest.of(name, known), known)}`
 
+/** A policy that was made in code, or each of its files. */
+const partsOf = ({ files, source }: Pick<CompiledPolicy.Policy, "files" | "source">) =>
+  files.length === 0
+    ? [{ at: (path: string) => path.replace("$", "policy"), source }]
+    : files.map(({ path: file, source }) => ({ at: (path: string) => `${file}: ${path}`, source }))
+
+const unmatchable = (source: PolicySource.PolicySource, tools: ToolRegistry.Service): PolicyRemarks.ByVerb =>
+  PolicyRemarks.unmatchable(
+    source,
+    tools.entries.map(({ tool }) => tool)
+  )
+
 const inPolicy = ({ files, source }: CompiledPolicy.Policy, tools: ToolRegistry.Service): ReadonlyArray<string> => {
   const inCode = files.length === 0
   // What a file allows may be for another program, and whoever reads it is told the rest: see `PolicyFile`.
-  const parts = inCode ? [{ path: undefined, source }] : files
-  return parts.flatMap(({ path: file, source }) => {
-    const at = (path: string) => (file === undefined ? path.replace("$", "policy") : `${file}: ${path}`)
+  return partsOf({ files, source }).flatMap(({ at, source }) => {
     const misread = inCode ? PolicyRemarks.misread(source) : []
     const { allowing, denying } = PolicyRemarks.unknownTools(source, namesOf(tools))
     const unknown = inCode ? [...denying, ...allowing] : denying
@@ -93,7 +121,8 @@ const inPolicy = ({ files, source }: CompiledPolicy.Policy, tools: ToolRegistry.
       const problem = inCode || !allows ? unfit(text, allows, tools) : undefined
       return problem === undefined ? [] : [{ path, message: problem }]
     })
-    return [...misread, ...unknown.filter(({ path }) => !seen.has(path)), ...patterns].map(
+    const allowed = inCode ? [] : unmatchable(source, tools).allowing
+    return [...misread, ...unknown.filter(({ path }) => !seen.has(path)), ...patterns, ...allowed].map(
       ({ message, path }) => `${at(path)}: ${message}`
     )
   })

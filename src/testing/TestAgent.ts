@@ -207,11 +207,14 @@ const isSteps = (
   person: ReadonlyArray<TestInteractor.Step> | TestInteractor.Options
 ): person is ReadonlyArray<TestInteractor.Step> => Array.isArray(person)
 
-/** Invalid limits are a defect: a mistake in the test. */
+/** Invalid limits and rules are a defect: a mistake in the test. */
 const runtimeOf = <Tools extends Record<string, Tool.Any>>({ limits, ...options }: RuntimeOptions<Tools>) =>
   Layer.effect(
     AgentRuntime.AgentRuntime,
     Effect.flatMap(Effect.orDie(Limits.checked(limits)), (limits) =>
-      Effect.map(AgentRuntime.make(options), (runtime) => ({ ...runtime, limits }))
+      AgentRuntime.make(options).pipe(
+        Effect.catchAll((error) => (error._tag === "PolicyInvalid" ? Effect.die(error) : Effect.fail(error))),
+        Effect.map((runtime) => ({ ...runtime, limits }))
+      )
     )
   )

@@ -11,6 +11,7 @@ import * as Id from "../../src/core/Id.js"
 import type { SessionId } from "../../src/core/Id.js"
 import type { AgentEvent } from "../../src/event/AgentEvent.js"
 import type { InteractionRequest } from "../../src/interaction/InteractionRequest.js"
+import type { PolicyInvalid } from "../../src/permission/Policy.js"
 import type * as Agent from "../../src/runtime/Agent.js"
 import type * as AgentRuntime from "../../src/runtime/AgentRuntime.js"
 import * as Persistence from "../../src/runtime/Persistence.js"
@@ -61,7 +62,7 @@ export const worldOf = (
 
 export interface Options {
   /** What its agent runs in, with ids of its own. */
-  readonly runtime: (ids: Layer.Layer<Id.IdGenerator>) => Layer.Layer<AgentRuntime.AgentRuntime>
+  readonly runtime: (ids: Layer.Layer<Id.IdGenerator>) => Layer.Layer<AgentRuntime.AgentRuntime, PolicyInvalid>
   readonly person: (request: InteractionRequest) => TestInteractor.Step
   /** What that person is, where rules name roles. */
   readonly roles?: ReadonlyArray<string> | undefined
@@ -111,7 +112,7 @@ export const live = (
     }
     let count = 0
     const ids = Layer.succeed(Id.IdGenerator, { unsafeNext: (prefix) => `${prefix}_${pid}.${++count}` })
-    const built = Layer.merge(runtime(ids), TestInteractor.layer({ script: person, roles }))
+    const built = Layer.merge(Layer.orDie(runtime(ids)), TestInteractor.layer({ script: person, roles }))
     const started = Effect.gen(function* () {
       const persistence = yield* world.id === undefined ? Persistence.begin(store) : Persistence.resume(store, world.id)
       world.id = persistence.rootSessionId

@@ -77,7 +77,7 @@ describe("permissions", () => {
       const known = tools.entries.map(({ name }) => name)
       for (const rule of [
         ...known,
-        ...known.map((name) => `${name}(a=*)`),
+        ...known.map((name) => `${name}(*)`),
         "wri*(path=*)",
         "*(path=a)",
         "mcp__late(a=1)"

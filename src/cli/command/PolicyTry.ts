@@ -26,7 +26,7 @@ export const run = (flags: Arguments.Flags, settings: Settings.Settings, file: s
     const remarks = yield* Either.mapLeft(
       PolicyFile.checkTools(
         policy,
-        tools.entries.map(({ name }) => name)
+        tools.entries.map(({ tool }) => tool)
       ),
       ({ message }) => ConfigurationInvalid.make(message)
     )
