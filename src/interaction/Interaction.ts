@@ -10,6 +10,7 @@
 import * as Schema from "effect/Schema"
 import * as Lazy from "../core/Lazy.js"
 import * as ForeignJson from "../core/ForeignJson.js"
+import * as AnswerFault from "./AnswerFault.js"
 import { SessionId, ToolCallId } from "../core/Id.js"
 import { ToolDisplay } from "../tool/ToolCall.js"
 import { InteractionError, InteractionKindUnknown, InteractionPayloadMismatch } from "./InteractionError.js"
@@ -463,7 +464,7 @@ const unreadable = "it cannot be read"
 const decoding = <I extends Interaction>(interaction: I, input: unknown): Either.Either<Answer<I>, string> => {
   try {
     const decoded = answerDecoderOf(interaction._tag)(input, { onExcessProperty: "error" })
-    if (Either.isLeft(decoded)) return Either.left(ParseResult.TreeFormatter.formatIssueSync(decoded.left))
+    if (Either.isLeft(decoded)) return Either.left(AnswerFault.of(interaction._tag, decoded.left))
     // The decoder was chosen by the interaction's own tag.
     const answer = decoded.right as Answer<I>
     const misfit = misfitOf(interaction, answer)

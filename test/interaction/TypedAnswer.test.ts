@@ -187,3 +187,53 @@ describe("TypedAnswer", () => {
     assert.isAtLeast(tried, Runs.of(100_000))
   })
 })
+
+describe("the reason why a value is no answer", () => {
+  const fault = (interaction: Interaction.Interaction, given: unknown): string =>
+    Either.getOrThrow(Either.flip(TypedAnswer.decode<Interaction.Interaction>(interaction, given)))
+
+  it("is a sentence", () => {
+    assert.strictEqual(fault(approve, { decision: "maybe" }), '"decision" has to be one of allow, deny, edit')
+    assert.strictEqual(fault(approve, {}), '"decision" has to be one of allow, deny, edit')
+    assert.strictEqual(
+      fault(approve, { decision: "allow", scope: "ever" }),
+      '"scope" has to be one of once, turn, idle, session, all'
+    )
+    assert.strictEqual(fault(approve, { decision: "deny", scope: "turn" }), '"scope" has to be one of once, session')
+    assert.strictEqual(fault(approve, { decision: "deny", scope: "once", comment: 1 }), '"comment" has to be a text')
+    assert.strictEqual(
+      fault(approve, { decision: "allow", scope: "once", why: 1 }),
+      'there is no field "why" in an answer to Approve'
+    )
+    assert.strictEqual(
+      fault(approve, 5),
+      "an answer to Approve has to be an object with decision and scope, or an object with decision and editedArguments"
+    )
+    assert.strictEqual(
+      fault(samples.grantStageTool.interaction, { outcome: "yes" }),
+      '"outcome" has to be one of approve, deny, defer'
+    )
+    assert.strictEqual(fault(samples.Confirm.interaction, "y"), "an answer to Confirm has to be true or false")
+    assert.strictEqual(fault(samples.Ask.interaction, 1), "an answer to Ask has to be a text")
+  })
+
+  it("has no type in it, whatever the value is", () => {
+    const key = FastCheck.constantFrom("decision", "scope", "outcome", "1", "text", "selected", "note", "name")
+    const value = FastCheck.oneof(
+      FastCheck.constantFrom("allow", "deny", "edit", "once", "approve", null, true, 1, -1, 0.5, ""),
+      FastCheck.array(FastCheck.integer())
+    )
+    const given = FastCheck.oneof(
+      value,
+      FastCheck.dictionary(key, FastCheck.oneof(value, FastCheck.dictionary(key, value)), { maxKeys: 3 })
+    )
+    FastCheck.assert(
+      FastCheck.property(FastCheck.constantFrom(...InteractionSample.kinds), given, (kind, given) => {
+        const { interaction } = samples[kind]
+        const decoded = TypedAnswer.decode<Interaction.Interaction>(interaction, given)
+        if (Either.isLeft(decoded)) assert.notMatch(decoded.left, /\||readonly|[{}]|Expected|\n/, kind)
+      }),
+      { numRuns: 2000 }
+    )
+  })
+})
