@@ -28,7 +28,7 @@ export const resultOf = (
     return Either.match(encoded, {
       onLeft: (misfit) => ({
         outcome: "failed",
-        result: `${entry.name} returned something its schema does not allow. What does not fit is in the log.`,
+        result: `${entry.name} ran, and its result does not fit its schema. What does not fit is in the log.`,
         misfit
       }),
       onRight: (result) => ({ outcome: "succeeded", result })

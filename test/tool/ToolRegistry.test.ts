@@ -98,7 +98,7 @@ describe("schemas of a tool", () => {
     Effect.gen(function* () {
       const { logged, outcomes, results } = yield* told({ idOf, nameOf: () => Effect.never }, "ada")
       assert.deepStrictEqual(outcomes, ["failed"])
-      assert.match(String(results[0]), /^pay returned something its schema does not allow/)
+      assert.match(String(results[0]), /^pay ran, and its result does not fit its schema/)
       assert.match(logged.join("\n"), /it waits: what waits belongs into the handler/)
     })
   )

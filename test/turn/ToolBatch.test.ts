@@ -129,7 +129,7 @@ describe("what the model is told of", () => {
       "a result that is not the tool's",
       { tools: [{ name: "typed", params: { why: "wrong" } }] },
       "failed",
-      "typed returned something its schema does not allow. What does not fit is in the log."
+      "typed ran, and its result does not fit its schema. What does not fit is in the log."
     ],
     [
       "a result, encoded",
@@ -178,9 +178,9 @@ describe("what the model is told of", () => {
       "a value that goes round in circles",
       circular,
       "failed",
-      "work returned something that cannot be written as JSON."
+      "work ran, and its result cannot be written as JSON."
     ],
-    ["a big integer", 7n, "failed", "work returned something that cannot be written as JSON."],
+    ["a big integer", 7n, "failed", "work ran, and its result cannot be written as JSON."],
     ...[
       ["a map", new Map([["a", 1]])],
       ["a set", new Set([1])],
@@ -205,7 +205,7 @@ describe("what the model is told of", () => {
       ["a function among others", [1, () => 1]]
     ].map(
       ([name, value]) =>
-        [String(name), value, "failed", "work returned something that cannot be written as JSON."] as const
+        [String(name), value, "failed", "work ran, and its result cannot be written as JSON."] as const
     ),
     ["an object with a member that is undefined", { a: 1, b: undefined }, "succeeded", { a: 1, b: undefined }],
     ["an object without a prototype", Object.assign(Object.create(null), { a: 1 }), "succeeded", { a: 1 }]
