@@ -174,12 +174,7 @@ describe("what the model is told of", () => {
   const values: ReadonlyArray<readonly [string, unknown, string, unknown]> = [
     ["nothing", undefined, "succeeded", null],
     ["null", null, "succeeded", null],
-    [
-      "a value that goes round in circles",
-      circular,
-      "failed",
-      "work ran, and its result cannot be written as JSON."
-    ],
+    ["a value that goes round in circles", circular, "failed", "work ran, and its result cannot be written as JSON."],
     ["a big integer", 7n, "failed", "work ran, and its result cannot be written as JSON."],
     ...[
       ["a map", new Map([["a", 1]])],
@@ -204,8 +199,7 @@ describe("what the model is told of", () => {
       ["a map deep within", { a: [{ b: new Map() }] }],
       ["a function among others", [1, () => 1]]
     ].map(
-      ([name, value]) =>
-        [String(name), value, "failed", "work ran, and its result cannot be written as JSON."] as const
+      ([name, value]) => [String(name), value, "failed", "work ran, and its result cannot be written as JSON."] as const
     ),
     ["an object with a member that is undefined", { a: 1, b: undefined }, "succeeded", { a: 1, b: undefined }],
     ["an object without a prototype", Object.assign(Object.create(null), { a: 1 }), "succeeded", { a: 1 }]
