@@ -122,11 +122,11 @@ export const starter = (executor: CommandExecutor.CommandExecutor, options: Opti
       const variables = CommandEnvironment.ofCall(yield* environment, token)
       const confined = yield* stateFor(wanted)
       if (confined !== undefined) {
-        const hold = yield* Effect.serviceOption(Hold.Hold)
+        const aside = yield* Effect.serviceOption(Hold.Aside)
         const { toolCallId } = yield* Origin.current
         /** What was set aside is said to the person, too, and recorded. */
         const tell = (notices: ReadonlyArray<string>) =>
-          Option.isNone(hold) || notices.length === 0 ? Effect.void : hold.value.tellAside(notices, toolCallId)
+          Option.isNone(aside) || notices.length === 0 ? Effect.void : aside.value(notices, toolCallId)
         const started = Effect.map(
           sandbox.start({
             command: [options.shell ?? "/bin/sh", "-c", wanted.command],

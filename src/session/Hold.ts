@@ -27,8 +27,6 @@ export interface Service {
   readonly isRunning: (call: ToolCallId) => boolean
   /** Publishes as the session. */
   readonly tell: (body: AgentEvent.Body) => void
-  /** Publishes and records what the sandbox set aside after a command of this call. */
-  readonly tellAside: (notices: ReadonlyArray<string>, call: ToolCallId | undefined) => Effect.Effect<void>
   /**
    * Lays a sentence beside what the model reads next; it begins nothing. The result takes it back, where the model has not
    * read it yet.
@@ -38,3 +36,9 @@ export interface Service {
 
 /** The hold of the session that called the tool. */
 export class Hold extends Context.Tag("assent/session/Hold")<Hold, Service>() {}
+
+/** Says to the person and records what the sandbox set aside after a command of a call. */
+export class Aside extends Context.Tag("assent/session/Aside")<
+  Aside,
+  (notices: ReadonlyArray<string>, call: ToolCallId | undefined) => Effect.Effect<void>
+>() {}

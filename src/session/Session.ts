@@ -32,7 +32,7 @@ import { Delegations } from "../turn/Delegation.js"
 import type { RunningCalls } from "../turn/RunningCalls.js"
 import * as TurnContext from "../turn/TurnContext.js"
 import { Along, OwnTurn, type Policy } from "./Admission.js"
-import { Hold, type Service as Holding } from "./Hold.js"
+import { Aside, Hold, type Service as Holding } from "./Hold.js"
 import { TurnLoop, type Given, type Own as LoopOwn } from "./TurnLoop.js"
 import type { RequestedTurn, Wanted } from "./TurnRequest.js"
 
@@ -177,7 +177,11 @@ class Session implements Service, Holding {
       const context = own.ambient?.(this) ?? Context.empty()
       // Always: a child's tools must not take questions of its parent, in whose world it was started.
       const reopened = Context.add(context, ResumedRequests.ResumedRequests, given.resumption)
-      return Context.add(Context.add(reopened, Agenda, this.loop.session), Hold, this as Holding)
+      const { session } = this.loop
+      return Context.add(reopened, Agenda, session).pipe(
+        Context.add(Hold, this as Holding),
+        Context.add(Aside, (notices, call) => session.tellAside(notices, call))
+      )
     }
     this.loop = new TurnLoop(shared, own, TurnContext.make(shared, own, clock, ambient), given)
   }
@@ -223,10 +227,6 @@ class Session implements Service, Holding {
 
   tell(body: AgentEvent.Body): void {
     TurnContext.emit(this.loop.session, body)
-  }
-
-  tellAside(notices: ReadonlyArray<string>, call: ToolCallId | undefined): Effect.Effect<void> {
-    return this.loop.session.tellAside(notices, call)
   }
 
   note(text: string): () => void {

@@ -44,6 +44,25 @@ describe("a command with ! before it", () => {
     )
   )
 
+  it.live.skipIf(!Confined.isWanted)("says and records what was set aside, also when it was stopped", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { at, screen } = yield* settingWith({ ASSENT_SANDBOX: "auto" })
+        yield* screen.type("!git init -q --bare docs\r")
+        const ended = yield* screen.sees((text) => text.endsWith(offer))
+        assert.include(ended.replace(/\s+/g, " "), "docs/HEAD makes docs a git directory")
+        yield* screen.type("!git init -q new; echo made; sleep 600\r")
+        yield* screen.sees((text) => text.includes("\n  made\n"))
+        yield* screen.type("\x03")
+        yield* screen.sees((text) => text.endsWith("  ✗ stopped\n>"))
+        assert.include(screen.everything().replace(/\s+/g, " "), "new/.git appeared, which acts later; it was moved to")
+        const records = (yield* at.allText).split("\n").filter((row) => row.includes('"kind":"files_set_aside"'))
+        assert.lengthOf(records, 2)
+        for (const record of records) assert.match(record, /"by":/)
+      })
+    )
+  )
+
   it.live("is seen to run while it prints nothing", () =>
     Effect.scoped(
       Effect.gen(function* () {

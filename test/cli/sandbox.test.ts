@@ -110,6 +110,51 @@ describe("the sandbox of the command line", () => {
       })
     )
 
+    const acting = [
+      { line: "git init -q --bare docs", place: "docs/HEAD" },
+      { line: "git init -q new", place: "new/.git" },
+      { line: "perl -e 'mkdir q(sub); mkdir q(sub/.hg)'", place: "sub/.hg" },
+      { line: "mkdir -p deep/er; cd deep/er; mkdir objects refs; : > HEAD", place: "deep/er/HEAD" }
+    ]
+    it.scopedLive.each(acting)("says to the person, tells and records what was set aside: $line", ({ line, place }) =>
+      Effect.gen(function* () {
+        const at = yield* Program.place
+        yield* at.write("config/permissions.json", { whitelist: { sandboxed: true } })
+        const model = yield* at.script(calling({ command: line }), { expect: { contains: "moved to" }, text: "done" })
+        const told = yield* at.run(["run", "--json", "--model", model, "x"], { env })
+        assert.strictEqual(told.code, 0, told.stderr)
+        const events = told.stdout.split("\n").filter((row) => row.includes('"FilesSetAside"'))
+        assert.lengthOf(events, 1)
+        const { notices, sessionId } = JSON.parse(events[0] ?? "")
+        assert.lengthOf(notices, 1)
+        const [notice] = notices
+        assert.isTrue(notice.startsWith(`[${place} `) || notice.startsWith(`[${place.replace("HEAD", "HEAD makes")} `))
+        const to = /it was moved to (\S+?)\.(?: |\])/.exec(notice)?.[1] ?? ""
+        assert.isTrue(yield* at.exists(to), notice)
+        assert.isFalse(yield* at.exists(`workspace/${place}`))
+        const trail = yield* at.run(["audit", "show", sessionId], { env })
+        assert.match(trail.stdout, /files_set_aside/)
+        assert.include(trail.stdout.replace(/\s+/g, " "), place)
+        assert.strictEqual((yield* at.run(["audit", "verify"], { env })).code, 0)
+      })
+    )
+
+    it.scopedLive("says in words what was set aside, and nothing where nothing was", () =>
+      Effect.gen(function* () {
+        const at = yield* Program.place
+        yield* at.write("config/permissions.json", { whitelist: { sandboxed: true } })
+        const bare = yield* at.script(calling({ command: "git init -q --bare docs" }), { text: "done" })
+        const told = yield* at.run(["run", "--model", bare, "x"], { env })
+        assert.strictEqual(told.code, 0, told.stderr)
+        assert.include(told.stderr, "docs/HEAD makes docs a git directory, whose settings act when git runs there")
+        const plain = yield* at.script(calling({ command: "mkdir docs2; : > docs2/HEAD" }), { text: "done" })
+        const silent = yield* at.run(["run", "--json", "--model", plain, "x"], { env })
+        assert.strictEqual(silent.code, 0, silent.stderr)
+        assert.notInclude(silent.stdout, "FilesSetAside")
+        assert.notInclude(silent.stderr, "HEAD")
+      })
+    )
+
     it.scopedLive("wants a reason for that", () =>
       Effect.gen(function* () {
         const at = yield* Program.place

@@ -16,6 +16,7 @@ import type { Service as Screen } from "../../channel/ConsoleScreen.js"
 import * as Input from "../../inbox/Input.js"
 import type * as Agent from "../../runtime/Agent.js"
 import * as Sandbox from "../../sandbox/Sandbox.js"
+import { Aside } from "../../session/Hold.js"
 import * as Display from "../../terminal/Display.js"
 import * as Signs from "../../terminal/Signs.js"
 import * as PrintedStyles from "../../terminal/PrintedStyles.js"
@@ -61,23 +62,38 @@ export const runOf =
       if (entry?.handler === undefined) return yield* Effect.fail("This session has no commands.")
       const params = { command, timeout: longest }
       const answeredAt = yield* Clock.currentTimeMillis
-      const recorded = trail.record({
+      const own = {
         class: "session",
-        kind: "command",
-        outcome: "granted",
         rootSessionId: agent.id,
         sessionId: agent.id,
         agent: agent.origin.agent,
+        by
+      } as const
+      const recorded = trail.record({
+        ...own,
+        kind: "command",
+        outcome: "granted",
         tool: entry.name,
         args: { command },
         sandbox: entry.runs?.(params),
         reason: "the person's own command",
-        by,
         answeredAt
       })
+      let moved = ""
+      const aside: typeof Aside.Service = (notices) =>
+        Effect.gen(function* () {
+          moved = notices.join("\n")
+          const answeredAt = yield* Clock.currentTimeMillis
+          yield* trail.record({ ...own, kind: "files_set_aside", outcome: "done", reason: moved, answeredAt })
+        }).pipe(Effect.catchAll(({ message }) => Effect.logWarning(message)))
+      // The result says it too. A command that was stopped has none.
+      const sayMoved = Effect.suspend(() => (moved === "" ? Effect.void : sink({ text: `\n${moved}\n` })))
       yield* Effect.mapError(recorded, ({ message }) => `${message} The command was not run.`)
-      const context = Context.add(entry.context, ToolOutput.ToolOutput, sink)
-      const ended = yield* Effect.mapError(Effect.provide(entry.handler(params), context), String)
+      const context = entry.context.pipe(Context.add(ToolOutput.ToolOutput, sink), Context.add(Aside, aside))
+      const ended = yield* Effect.provide(entry.handler(params), context).pipe(
+        Effect.onInterrupt(() => sayMoved),
+        Effect.mapError(String)
+      )
       return isEnded(ended) ? ended : yield* Effect.dieMessage("a command ended in no known way")
     })
 
