@@ -193,16 +193,20 @@ const mostAtOnce = 200
 const named = names.flatMap((name, index) => [...(index === 0 ? [] : ["-o"]), "-iname", name])
 const shown = "%D:%i %C@ %m %y %p\\0"
 const head = ["!", "-type", "d", "-iname", "HEAD"]
+/** Matches how these names begin. Nearly all files end here: one test costs half of what all of them cost. */
+const likely = [0, 1]
+  .map((index) => [...names, "head"].map((name) => name.charAt(index)).join(""))
+  .map((letters) => `[${letters}${letters.toUpperCase()}]`)
+  .join("")
+const acting = (print: ReadonlyArray<string>) => [
+  ...["-name", `${likely}*`, "(", "(", ...named, ")", ...print, "-prune"],
+  ...["-o", ...head, ...print, ")"]
+]
 const dated = [
-  ...["(", ...named, ")", "-printf", shown, "-prune"],
-  ...["-o", ...head, "-printf", shown],
+  ...acting(["-printf", shown]),
   ...["-o", "-type", "d", "(", "!", "-readable", "-o", "!", "-executable", ")", "-printf", shown, "-prune"]
 ]
-const undated = [
-  ...["(", ...named, ")", "-print0", "-prune"],
-  ...["-o", ...head, "-print0"],
-  ...["-o", "-type", "d", "!", "-perm", "-500", "-print0", "-prune"]
-]
+const undated = [...acting(["-print0"]), ...["-o", "-type", "d", "!", "-perm", "-500", "-print0", "-prune"]]
 
 const parse = (entry: string): ReadonlyArray<Entry> => {
   const [, node = "", version = "", mode = "", type = "", file] = /^(\S+) (\S+) (\d+) (\S) ([\s\S]*)$/.exec(entry) ?? []

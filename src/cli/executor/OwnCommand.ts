@@ -87,7 +87,9 @@ export const runOf =
           yield* trail.record({ ...own, kind: "files_set_aside", outcome: "done", reason: moved, answeredAt })
         }).pipe(Effect.catchAll(({ message }) => Effect.logWarning(message)))
       // The result says it too. A command that was stopped has none.
-      const sayMoved = Effect.suspend(() => (moved === "" ? Effect.void : sink({ text: `\n${moved}\n` })))
+      const sayMoved = Effect.suspend(() =>
+        moved === "" ? Effect.void : sink({ stream: "stdout", text: `\n${moved}\n` })
+      )
       yield* Effect.mapError(recorded, ({ message }) => `${message} The command was not run.`)
       const context = entry.context.pipe(Context.add(ToolOutput.ToolOutput, sink), Context.add(Aside, aside))
       const ended = yield* Effect.provide(entry.handler(params), context).pipe(
