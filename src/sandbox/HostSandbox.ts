@@ -15,6 +15,7 @@ import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as Directory from "../core/Directory.js"
 import * as BubblewrapSandbox from "./BubblewrapSandbox.js"
+import * as Home from "./Home.js"
 import * as Layout from "./Layout.js"
 import * as Sandbox from "./Sandbox.js"
 import * as SeatbeltProfile from "./SeatbeltProfile.js"
@@ -44,6 +45,13 @@ export interface Options {
    * put back when a command has replaced it.
    */
   readonly readOnly?: ReadonlyArray<string> | undefined
+  /**
+   * Directories that decide, absolute: those of settings and state. No sandbox is made inside of one. None is made around
+   * one, unless `allowHome` is set.
+   */
+  readonly own?: ReadonlyArray<string> | undefined
+  /** Commands may write in a home. Its keys are hidden, and the files that start programs stay as they are. */
+  readonly allowHome?: boolean | undefined
   /** Commands reach the network and the services of this machine. Default: no. */
   readonly network?: boolean | undefined
   /**
@@ -93,8 +101,16 @@ export const make = (
         if (broad !== undefined) return yield* Effect.fail(`${broad} cannot be given to a sandbox as a whole.`)
         const named = yield* Effect.option(Config.nonEmptyString("HOME"))
         const home = Option.isNone(named) ? undefined : yield* real(named.value)
-        const around = roots.find((root) => home !== undefined && isWithin(root, home))
-        if (around !== undefined) return yield* Effect.fail(holdsHome(around))
+        const own = yield* reals(options.own)
+        const inside = roots.find((root) => own.some((place) => isWithin(place, root)))
+        if (inside !== undefined) return yield* Effect.fail(inOwn(inside))
+        const holdsHome = home !== undefined && roots.some((root) => isWithin(root, home))
+        if (options.allowHome !== true) {
+          const around = roots.find((root) =>
+            [...own, ...(home === undefined ? [] : [home])].some((place) => isWithin(root, place))
+          )
+          if (around !== undefined) return yield* Effect.fail(holdsHome ? aroundHome(around) : aroundOwn(around))
+        }
         const directory = yield* options.directory === undefined
           ? Scope.extend(fileSystem.makeTempDirectoryScoped({ prefix: "assent-sandbox-" }), scope).pipe(
               Effect.mapError(({ message }) => `No directory can be made for the sandbox: ${message}`)
@@ -106,6 +122,7 @@ export const make = (
           readable: yield* reals(options.readable),
           hidden: yield* reals(options.hidden),
           readOnly: (options.readOnly ?? []).map((file) => path.resolve(file)),
+          home: holdsHome ? Home.at(home, yield* searchPath) : undefined,
           network: options.network ?? false
         }
         if (program === undefined) return { by: "sandbox-exec", roots, start: startSeatbelt(platform, layoutOptions) }
@@ -166,8 +183,14 @@ interface Host {
   readonly start: Sandbox.Service["start"]
 }
 
-const holdsHome = (root: string): string =>
-  `${root} holds your home, and confined commands would read its keys and write its start files. Start in a project's directory.`
+const aroundHome = (root: string): string =>
+  `${root} holds your home, and confined commands would read its keys and write its start files. Start in a project's directory, or say --allow-home.`
+const aroundOwn = (root: string): string =>
+  `${root} holds the settings or the state of Assent. Start in a project's directory, or say --allow-home.`
+const inOwn = (root: string): string =>
+  `${root} belongs to the settings or the state of Assent, and nothing there is given to commands.`
+
+const searchPath = Effect.orElseSucceed(Config.string("PATH"), () => "")
 
 const seatbeltProgram = "/usr/bin/sandbox-exec"
 
@@ -238,7 +261,17 @@ const startSeatbelt =
         fileSystem.makeTempDirectoryScoped({ prefix: "assent-temp-" }),
         fileSystem.realPath
       )
-      const profile = SeatbeltProfile.make({ ...options, network: job.network ?? options.network, home, temp })
+      const { keys = [], startFiles = [] } = options.home ?? {}
+      const hidden = [...options.hidden, ...keys]
+      const readOnly = [...options.readOnly, ...startFiles]
+      const profile = SeatbeltProfile.make({
+        ...options,
+        hidden,
+        readOnly,
+        network: job.network ?? options.network,
+        home,
+        temp
+      })
       const environment = { ...job.environment, HOME: home, TMPDIR: temp }
       const redirected = 'exec "$@" 2>&1 </dev/null'
       const child = yield* executor.start(

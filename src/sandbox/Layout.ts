@@ -14,6 +14,7 @@ import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import * as Directory from "../core/Directory.js"
+import type * as Home from "./Home.js"
 import * as OwnFiles from "./OwnFiles.js"
 import * as Repository from "./Repository.js"
 import * as Search from "./Search.js"
@@ -34,6 +35,8 @@ export interface Options {
   readonly hidden: ReadonlyArray<string>
   /** Paths, also of links, that are not changed inside writable directories. */
   readonly readOnly: ReadonlyArray<string>
+  /** Present where a person gave it to commands. */
+  readonly home: Home.Home | undefined
   readonly network: boolean
 }
 
@@ -162,7 +165,16 @@ export const make = (
           mounts.push({ _tag: "ReadOnly", path: file })
           barred.push({ file, deep: true })
         }
-        for (const file of new Set([...options.hidden, options.directory])) {
+        const { keys = [], startFiles = [] } = options.home ?? {}
+        const guarded = Repository.guarding(fileSystem, path, options.roots)
+        yield* Effect.forEach([...keys, ...startFiles], guarded.guard, { discard: true })
+        mounts.push(...guarded.mounts)
+        for (const { path: file } of guarded.mounts) barred.push({ file, deep: true })
+        for (const [name, link] of guarded.absent) absent.set(name, link)
+        const hiddenKeys = (yield* Effect.forEach(keys, (file) => Effect.option(fileSystem.realPath(file)))).flatMap(
+          Option.toArray
+        )
+        for (const file of new Set([...options.hidden, options.directory, ...hiddenKeys])) {
           const info = yield* Effect.option(fileSystem.stat(file))
           const isSeen = [...writable, ...options.readable].some((root) => View.isWithin(root, file))
           if (!isSeen || Option.isNone(info) || options.roots.includes(file) || held.has(file)) continue

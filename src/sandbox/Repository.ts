@@ -19,6 +19,38 @@ export interface Repository {
   readonly nests: ReadonlyMap<string, ReadonlySet<string>>
 }
 
+/** Collects what makes paths stay as they are. Commands write in `roots`. */
+export const guarding = (fileSystem: FileSystem.FileSystem, path: Path.Path, roots: ReadonlyArray<string>) => {
+  const mounts: Array<Mount> = []
+  const absent = new Map<string, string | undefined>()
+  /** The path is no link and has none on its way: a link's target may have been chosen by a command. */
+  const isReal = (file: string) =>
+    Effect.map(Effect.option(fileSystem.realPath(file)), (found) => Option.contains(found, file))
+  const typeOf = (file: string) =>
+    Effect.flatMap(isReal(file), (real) =>
+      real
+        ? Effect.orElseSucceed(
+            Effect.map(fileSystem.stat(file), ({ type }) => type),
+            () => undefined
+          )
+        : Effect.succeed(undefined)
+    )
+  /** Makes a path read-only, and the target of a link too where commands could write there. */
+  const guard = (file: string): Effect.Effect<void> =>
+    Effect.gen(function* () {
+      if ((yield* typeOf(file)) !== undefined) return void mounts.push({ _tag: "ReadOnly", path: file })
+      const link = Option.getOrUndefined(yield* Effect.option(fileSystem.readLink(file)))
+      absent.set(file, link)
+      const target = Option.getOrUndefined(yield* Effect.option(fileSystem.realPath(file)))
+      if (link === undefined || target === undefined) return
+      const isReached = roots.some((root) => isWithin(root, target))
+      if (isReached && !isAround(target, [...roots, path.dirname(file)])) {
+        mounts.push({ _tag: "ReadOnly", path: target })
+      }
+    })
+  return { mounts, absent, guard, typeOf }
+}
+
 /**
  * Reads what a `.git` leads to: a directory, or the file of a worktree or submodule. A directory of another name is a
  * `.hg`, or a git directory by its shape. Commands write in `roots`.
@@ -30,18 +62,7 @@ export const read = (
   roots: ReadonlyArray<string>
 ): Effect.Effect<Repository | undefined> =>
   Effect.gen(function* () {
-    /** The path is no link and has none on its way: a link's target may have been chosen by a command. */
-    const isReal = (file: string) =>
-      Effect.map(Effect.option(fileSystem.realPath(file)), (found) => Option.contains(found, file))
-    const typeOf = (file: string) =>
-      Effect.flatMap(isReal(file), (real) =>
-        real
-          ? Effect.orElseSucceed(
-              Effect.map(fileSystem.stat(file), ({ type }) => type),
-              () => undefined
-            )
-          : Effect.succeed(undefined)
-      )
+    const { absent, guard, mounts, typeOf } = guarding(fileSystem, path, roots)
     const line = (file: string) =>
       Effect.gen(function* () {
         if ((yield* typeOf(file)) !== "File") return undefined
@@ -50,23 +71,8 @@ export const read = (
           () => undefined
         )
       })
-    const mounts: Array<Mount> = []
-    const absent = new Map<string, string | undefined>()
     const nests = new Map<string, ReadonlySet<string>>()
 
-    /** Makes a path read-only, and the target of a link too where commands could write there. */
-    const guard = (file: string): Effect.Effect<void> =>
-      Effect.gen(function* () {
-        if ((yield* typeOf(file)) !== undefined) return void mounts.push({ _tag: "ReadOnly", path: file })
-        const link = Option.getOrUndefined(yield* Effect.option(fileSystem.readLink(file)))
-        absent.set(file, link)
-        const target = Option.getOrUndefined(yield* Effect.option(fileSystem.realPath(file)))
-        if (link === undefined || target === undefined) return
-        const isReached = roots.some((root) => isWithin(root, target))
-        if (isReached && !isAround(target, [...roots, path.dirname(file)])) {
-          mounts.push({ _tag: "ReadOnly", path: target })
-        }
-      })
     /** Something that is no directory, such as a link. */
     const isInPlace = (file: string) =>
       Effect.flatMap(typeOf(file), (type) =>

@@ -110,6 +110,30 @@ describe("the sandbox of the command line", () => {
       })
     )
 
+    it.scopedLive("gives a home to commands when the person says so for once, without what is Assent's own", () =>
+      Effect.gen(function* () {
+        const at = yield* Program.place
+        const said = (directory: string, ...flags: ReadonlyArray<string>) =>
+          Effect.map(
+            at.call(["permissions", "--workspace", at.path(directory), ...flags], { env }),
+            ({ stdout }) => stdout
+          )
+        assert.match(yield* said("home"), /^sandbox: auto, commands run without one: .* holds your home.*--allow-home/m)
+        assert.match(yield* said("home", "--allow-home"), /^sandbox: auto, by bubblewrap/m)
+        assert.match(yield* said("config", "--allow-home"), /^sandbox: auto, commands run without one: .* belongs to/m)
+        yield* at.write("home/.ssh/id", "s3cret\n")
+        yield* at.write("config/permissions.json", { whitelist: { sandboxed: true } })
+        yield* at.write("home/go.sh", "cat .ssh/id > out; echo evil > .profile\n")
+        const model = yield* at.script(calling({ command: "sh go.sh" }), { text: "done" })
+        const args = ["run", "--allow-home", "--workspace", at.path("home"), "--model", model, "x"]
+        const told = yield* at.run(args, { env })
+        assert.strictEqual(told.code, 0, told.stderr)
+        assert.strictEqual(yield* at.read("home/out"), "")
+        assert.isFalse(yield* at.exists("home/.profile"))
+        assert.include(told.stderr, ".profile appeared, which acts later")
+      })
+    )
+
     const acting = [
       { line: "git init -q --bare docs", place: "docs/HEAD" },
       { line: "git init -q new", place: "new/.git" },

@@ -8,10 +8,12 @@ import * as Stream from "effect/Stream"
 import { execFileSync } from "node:child_process"
 import {
   existsSync,
+  lstatSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   realpathSync,
   rmSync,
   symlinkSync,
@@ -346,8 +348,70 @@ describe.skipIf(!Confined.isWanted)("what appears and would act later", () => {
         const variables = ConfigProvider.fromMap(new Map([["HOME", home]]))
         const made = yield* Effect.withConfigProvider(Confined.make({ root, directory: join(place, "s") }), variables)
         const state = yield* Effect.withConfigProvider(made.state, variables)
-        assert.include(state._tag === "Unconfined" ? state.reason : "", `${root} holds your home`)
+        const reason = state._tag === "Unconfined" ? state.reason : ""
+        assert.include(reason, `${root} holds your home`)
+        assert.include(reason, "--allow-home")
       }
+    })
+  )
+
+  it.scopedLive("is not made in the directories of settings and state, or around them", () =>
+    Effect.gen(function* () {
+      const { place, root } = yield* world()
+      mkdirSync(join(root, "own/deep"), { recursive: true })
+      symlinkSync(join(root, "own"), join(place, "link"))
+      const reasonOf = (at: string, allowHome: boolean) =>
+        Effect.gen(function* () {
+          const own = [join(place, "link")]
+          const made = yield* Confined.make({ root: at, directory: join(place, "s"), own, allowHome })
+          const state = yield* made.state
+          return state._tag === "Unconfined" ? state.reason : undefined
+        })
+      for (const allowHome of [true, false]) {
+        assert.match((yield* reasonOf(join(root, "own"), allowHome)) ?? "", /nothing there is given to commands/)
+        assert.match((yield* reasonOf(join(root, "own/deep"), allowHome)) ?? "", /nothing there is given to commands/)
+      }
+      assert.match((yield* reasonOf(root, false)) ?? "", /holds the settings or the state of Assent\. .*--allow-home/)
+      assert.isUndefined(yield* reasonOf(root, true))
+    })
+  )
+
+  it.scopedLive.each(["", "user"])("hides keys of a home that a person gave, and keeps its start files: '%s'", (name) =>
+    Effect.gen(function* () {
+      const { place, root } = yield* world()
+      const home = join(root, name)
+      for (const directory of [".ssh", "dotfiles/aws", ".config/fish", "project", "tools"])
+        mkdirSync(join(home, directory), { recursive: true })
+      const kept = [".bashrc", "dotfiles/zshrc", ".config/fish/config.fish", "tools/program"]
+      for (const file of [...kept, ".ssh/id", "dotfiles/aws/credentials", ".netrc"])
+        writeFileSync(join(home, file), "s3cret\n")
+      symlinkSync("dotfiles/aws", join(home, ".aws"))
+      symlinkSync("dotfiles/zshrc", join(home, ".zshrc"))
+      const path = `${process.env["PATH"] ?? ""}:${join(home, "tools")}`
+      const variables = ConfigProvider.fromMap(
+        new Map([
+          ["HOME", home],
+          ["PATH", path]
+        ])
+      )
+      const sandbox = yield* Confined.make({ root, directory: join(place, "s"), allowHome: true })
+      const run = (line: string) => Effect.withConfigProvider(Confined.run(sandbox, home, line), variables)
+      const read = yield* run("cat .ssh/* .aws/* dotfiles/aws/* .netrc .ssh/../.ssh/id; echo made > project/a")
+      assert.notInclude(read.output, "s3cret")
+      assert.strictEqual(readFileSync(join(home, "project/a"), "utf8"), "made\n")
+      const written = yield* run(
+        [
+          "for f in .bashrc .zshrc dotfiles/zshrc .config/fish/config.fish tools/program; do echo evil >> $f; rm -f $f; done",
+          "mv .config x; mv tools y; mv dotfiles/zshrc z; rm -rf .ssh; ln -f .bashrc hard",
+          "ln -sf project/a .zshrc",
+          "echo evil > .profile; mkdir -p bin .gnupg .local/bin; echo evil > .local/bin/ls; ln -s project .kube"
+        ].join("\n")
+      )
+      for (const file of [...kept, ".ssh/id"]) assert.strictEqual(readFileSync(join(home, file), "utf8"), "s3cret\n")
+      const there = (file: string) => lstatSync(join(home, file), { throwIfNoEntry: false })
+      for (const file of [".profile", "bin", ".gnupg", ".local/bin", ".kube"]) assert.isUndefined(there(file), file)
+      assert.strictEqual(readlinkSync(join(home, ".aws")), "dotfiles/aws")
+      assert.include(written.all.join("\n"), ".profile appeared, which acts later")
     })
   )
 

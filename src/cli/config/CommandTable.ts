@@ -34,11 +34,22 @@ const authority = [
   "mode",
   "mediator",
   "sandbox",
+  "allow-home",
   "trust",
   "yolo",
   "key"
 ] as const
-const judged = ["policy", "mode", "channel", "escalate", "reviewer", "yolo", "sandbox", "add-dir"] as const
+const judged = [
+  "policy",
+  "mode",
+  "channel",
+  "escalate",
+  "reviewer",
+  "yolo",
+  "sandbox",
+  "allow-home",
+  "add-dir"
+] as const
 
 export const commands: { readonly [Name in Flags.CommandName]: Command } = {
   chat: {
@@ -129,7 +140,7 @@ export const commands: { readonly [Name in Flags.CommandName]: Command } = {
   doctor: {
     usage: "",
     what: "what works here: models, keys, sandbox, terminal, store",
-    flags: ["model", "base-url", "workspace", "add-dir", "store", "sandbox", "policy", "trust"],
+    flags: ["model", "base-url", "workspace", "add-dir", "store", "sandbox", "allow-home", "policy", "trust"],
     examples: ["assent doctor"]
   },
   completion: {

@@ -16,6 +16,7 @@ export interface Flags {
   readonly file?: ReadonlyArray<string> | undefined
   readonly workspace?: string | undefined
   readonly sandbox?: string | undefined
+  readonly "allow-home"?: boolean | undefined
   readonly "add-dir"?: ReadonlyArray<string> | undefined
   readonly trust?: boolean | undefined
   readonly yolo?: boolean | undefined
@@ -121,6 +122,10 @@ export const table: { readonly [Name in keyof Required<Flags>]: FlagRow } = {
     type: "string",
     value: "MODE",
     help: "how commands are confined: auto (where it can be, the default), require, off"
+  },
+  "allow-home": {
+    type: "boolean",
+    help: "let confined commands work in your home: keys are hidden, start files are not written"
   },
   "add-dir": {
     type: "string",

@@ -17,6 +17,9 @@ export interface SandboxSettings {
   readonly readable: ReadonlyArray<string>
   readonly writable: ReadonlyArray<string>
   readonly directory: string
+  /** The directories of the person's settings and state. */
+  readonly own: ReadonlyArray<string>
+  readonly allowHome: boolean
 }
 
 /** Whether a sandbox works on this machine. The check leaves nothing behind. */
@@ -47,10 +50,11 @@ export const describe = (root: string, settings: SandboxSettings) =>
 
 /** `folder` is the folder of this workspace in the person's state. */
 export const of = (
-  flags: Pick<Arguments.Flags, "sandbox" | "add-dir">,
+  flags: Pick<Arguments.Flags, "sandbox" | "add-dir" | "allow-home">,
   file: ReturnType<typeof ConfigFile.sandboxOf>,
   home: string | undefined,
-  folder: string
+  folder: string,
+  own: ReadonlyArray<string>
 ): Effect.Effect<SandboxSettings, Arguments.UsageError | ConfigurationInvalid> =>
   Effect.gen(function* () {
     const named = yield* Effect.option(Config.nonEmptyString("ASSENT_SANDBOX"))
@@ -89,7 +93,9 @@ export const of = (
       network: file.network ?? false,
       readable: absolute(file.readable),
       writable: [...writable, ...added],
-      directory: path.join(folder, "sandbox")
+      directory: path.join(folder, "sandbox"),
+      own,
+      allowHome: flags["allow-home"] ?? false
     }
   })
 

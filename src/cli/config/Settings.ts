@@ -194,7 +194,10 @@ export const load = (
       statusLine: (yield* switched("ASSENT_STATUS_LINE")) ?? config.status_line ?? true,
       inline: { allowed: config.allow_inline ?? false, plugins: config.inline_allowed_plugins ?? [] },
       commandVariables: config.command_environment ?? [],
-      sandbox: yield* SandboxSettings.of(flags, ConfigFile.sandboxOf(config), home, folder),
+      sandbox: yield* SandboxSettings.of(flags, ConfigFile.sandboxOf(config), home, folder, [
+        configDirectory,
+        stateDirectory
+      ]),
       auditKeyFile: flags.key,
       logLevel: yield* Arguments.logLevelOf(flags["log-level"]),
       timeout: flags.timeout === undefined ? undefined : yield* Arguments.parseLimit(flags.timeout),
