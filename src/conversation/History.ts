@@ -165,6 +165,19 @@ export const textOf = (message: Prompt.Message | undefined): string => {
 }
 
 /**
+ * Whether tools ended last, and no person has spoken since.
+ *
+ * @internal
+ */
+export const endsInResults = ({ messages }: Pick<History, "messages">): boolean => {
+  const last = messages.findLast((message) => {
+    const { source, steps } = metadata(message)
+    return message.role !== "user" || steps === true || source === "user" || beginsTurn(message)
+  })
+  return last?.role === "tool" || metadata(last).steps === true
+}
+
+/**
  * All answers of the turn that began with this message; empty when it never began.
  *
  * @since 0.1.0

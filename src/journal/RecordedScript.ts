@@ -323,9 +323,11 @@ class Recording {
 
   private endTurn(end: TurnEnd): void {
     const failed = end._tag === "Failed" && this.usage?.finishReason === "error"
+    const saidNothing = this.usage !== undefined
     this.usage = undefined
     switch (end._tag) {
       case "Completed":
+        if (saidNothing) this.remark(`${this.name} ended a turn without a word, which a script cannot.`)
         return
       case "Cancelled":
         return this.comment(`The turn was cancelled: ${end.reason}`)

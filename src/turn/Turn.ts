@@ -93,6 +93,8 @@ export class Turn {
   /** Number of model calls. */
   private count: number
   private recoveries = 0
+  /** The model has answered nothing, and was asked again. */
+  private wasEmpty = false
   /** What the last model call took of the context window. */
   private context: AgentEvent.ContextUse | undefined
   /** Why the model was asked again without these files. */
@@ -320,12 +322,21 @@ export class Turn {
   private answered({ content, finishReason, remark, result }: Generated): TurnEnd | undefined {
     const { output, session } = this.options
     const { history, inbox, journal } = session
+    const isWorkDone = History.endsInResults(history)
     history.appendAssistant(content, { partial: finishReason === interrupted })
     journal?.answered(content, finishReason === interrupted)
     // A provider that pauses expects another call.
     if (inbox.hasSteering() || finishReason === "pause") return undefined
     if (output !== undefined) return this.typed(output, session.redactor.text(result ?? PromptMessage.textIn(content)))
     if (content.length > 0) return this.completed()
+    if (remark === undefined) {
+      // The work was the answer, and nothing is left to say.
+      if (isWorkDone) return Completed({ text: "", steps: this.count })
+      if (!this.wasEmpty && this.count < session.limits.maxSteps) {
+        this.wasEmpty = true
+        return undefined
+      }
+    }
     const why = remark === undefined ? "" : ` ${remark}`
     return Failed({ error: `The model's answer was empty.${why} Ask again.`, steps: this.count })
   }

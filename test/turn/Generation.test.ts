@@ -131,7 +131,6 @@ describe("what cannot be tried again ends the turn as failed, and the next turn 
     ["the request is refused", Stream.fail(new Model.Refused({ model, message: "no" })), "no"],
     ["the model crashes", Stream.die(new Error("boom")), "The model crashed. What went wrong is in the log."],
     ["the model interrupts itself", Stream.fromEffect(Effect.interrupt), "The model call was broken off."],
-    ["the reply is empty", {}, "The model's answer was empty. Ask again."],
     [
       "the filter stops it",
       fail([Kit.text("so"), Kit.finish("content-filter")]),
