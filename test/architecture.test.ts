@@ -247,6 +247,7 @@ describe("the house", () => {
       "internal/EventLoop.ts",
       "internal/FairLock.ts",
       "internal/GracePeriod.ts",
+      "internal/LateInterrupt.ts",
       "internal/OneShot.ts",
       // They read a fiber-local value without a step of Effect: an origin, an interactor, a span.
       "core/Origin.ts",

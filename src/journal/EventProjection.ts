@@ -9,7 +9,7 @@ import type { CorrelationId, MessageId, RequestId, ToolCallId } from "../core/Id
 import * as Redaction from "../core/Redaction.js"
 import * as Todo from "../core/Todo.js"
 import * as ToolSummary from "../tool/ToolSummary.js"
-import type { ToolOutcome } from "../core/ToolOutcome.js"
+import * as ToolOutcome from "../core/ToolOutcome.js"
 import * as AgentEvent from "../event/AgentEvent.js"
 import { attachmentsOf, wordsOf } from "../inbox/Message.js"
 import * as Ballot from "../interaction/Ballot.js"
@@ -230,7 +230,7 @@ export class EventProjection {
     this.emit({ _tag: "ToolCallStarted", toolCallId, tool, summary: ToolSummary.ofCall(params, redactor) })
   }
 
-  private end({ call }: CallSnapshot, outcome: ToolOutcome, result: unknown): void {
+  private end({ call }: CallSnapshot, outcome: ToolOutcome.ToolOutcome, result: unknown): void {
     const fault = outcome === "succeeded" ? ToolSummary.fault(result) : undefined
     const startedAt = this.startedAt.get(call.id)
     const todos = outcome === "succeeded" ? Todo.written(call.name, call.params) : undefined
@@ -247,7 +247,8 @@ export class EventProjection {
   }
 
   private endBatch(finished: Batch | undefined): void {
-    for (const call of finished?.calls ?? []) if (call.ended === undefined) this.end(call, "interrupted", noResult)
+    for (const call of finished?.calls ?? [])
+      if (call.ended === undefined) this.end(call, "interrupted", ToolOutcome.lost)
     // A proposal enters the history together with its results.
     if (finished !== undefined) this.messages += 2
     this.startedAt.clear()
@@ -363,5 +364,3 @@ interface Request {
 
 /** Entries were masked when written; only summaries made here are masked again. */
 const redactor = Redaction.shapesOnly
-
-const noResult = "The program ended while this call was under way."

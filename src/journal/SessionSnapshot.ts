@@ -10,6 +10,7 @@ import type * as Prompt from "@effect/ai/Prompt"
 import * as Predicate from "effect/Predicate"
 import type { MessageId, RequestId, SessionId } from "../core/Id.js"
 import * as Redaction from "../core/Redaction.js"
+import * as ToolOutcome from "../core/ToolOutcome.js"
 import * as Todo from "../core/Todo.js"
 import type { Usage } from "../event/AgentEvent.js"
 import type { TurnEnd } from "../event/TurnEnd.js"
@@ -225,7 +226,7 @@ export const resultOf = ({ call, ended }: CallSnapshot): ToolResult => ({
   name: call.name,
   outcome: ended?.outcome ?? "interrupted",
   // Null is a result too: that of a tool which returns nothing.
-  result: ended === undefined ? noResult : ended.result
+  result: ended === undefined ? ToolOutcome.lost : ended.result
 })
 
 /**
@@ -312,8 +313,6 @@ const verbatim: Redaction.Redactor = {
 /** What was masked in an answer would run otherwise than it was decided. Words beside a decision may be masked. */
 const isWhole = (answer: unknown): boolean =>
   !Redaction.isMasked(Predicate.isRecord(answer) && "decision" in answer ? { ...answer, comment: "" } : answer)
-
-const noResult = "The program ended while this call was under way. Whether it took effect is not known."
 
 /** One session while it is folded. The snapshot that it is made from is not changed. */
 class SnapshotFold {

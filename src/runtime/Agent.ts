@@ -123,8 +123,8 @@ export interface Agent {
   /** The selected agent, if it still lives. */
   readonly selected: Effect.Effect<Option.Option<Node>>
   /**
-   * Cancels an agent's turn, or one running call alone: its processes end, its result is `cancelled`, and the turn
-   * continues. Waits for the end; how long that may take is `Limits.stopWithin`. The agent stays usable.
+   * Cancels an agent's turn, or one running call alone: its processes end, and the turn continues. A call that had not
+   * begun is `cancelled`, one that had is `interrupted`, unless it came to an end of its own. Waits for the end; how long that may take is `Limits.stopWithin`. The agent stays usable.
    */
   readonly interrupt: (
     options?: AgentTreeControl.InterruptOptions

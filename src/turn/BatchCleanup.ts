@@ -3,10 +3,13 @@
  * its tool is seen later; crashes are logged, and abandoned checks are recorded.
  */
 import type * as Cause from "effect/Cause"
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as FiberId from "effect/FiberId"
-import type * as FiberRefs from "effect/FiberRefs"
+import * as FiberRef from "effect/FiberRef"
+import * as FiberRefs from "effect/FiberRefs"
 import * as Defect from "../core/Defect.js"
+import * as Origin from "../core/Origin.js"
 import * as World from "../core/World.js"
 import type { Pending } from "../permission/PermissionGate.js"
 import type { ToolCall } from "../tool/ToolCall.js"
@@ -21,9 +24,21 @@ export class BatchCleanup {
 
   constructor(private readonly session: TurnContext) {}
 
-  /** Keeps the fiber's FiberRefs; only the first ones that it is given. */
-  keep(id: FiberId.Single, refs: FiberRefs.FiberRefs): void {
+  /**
+   * The FiberRefs of a call in the turn's fiber: its identity and the tool's own context. Keeps those that the fiber had
+   * before its first call.
+   */
+  entered(
+    call: ToolCall,
+    id: FiberId.Single,
+    refs: FiberRefs.FiberRefs,
+    context: Context.Context<never> | undefined
+  ): FiberRefs.FiberRefs {
     this.outer ??= { id, refs }
+    const origin = Origin.inCall(call.id, id, refs)
+    return FiberRefs.updateManyAs(refs, {
+      entries: context === undefined ? [origin] : [origin, [FiberRef.currentContext, [[id, context]]]]
+    })
   }
 
   /** Records a crash in a place that cannot log. */

@@ -18,6 +18,7 @@ import * as Schema from "effect/Schema"
 import * as ForeignJson from "../core/ForeignJson.js"
 import type { ToolCallId } from "../core/Id.js"
 import * as GracePeriod from "../internal/GracePeriod.js"
+import * as LateInterrupt from "../internal/LateInterrupt.js"
 import type { ToolCall } from "../tool/ToolCall.js"
 import { TurnFiber } from "./TurnFiber.js"
 
@@ -62,18 +63,25 @@ export class RunningCall {
     private readonly by: By,
     /** Called once, when the call has ended or was abandoned. */
     private readonly ended: (call: RunningCall) => void,
-    /** True: it is being decided; its tool does not run. */
-    readonly waits: boolean
+    /** Whether its tool has begun. Absent while it is being decided. */
+    private readonly hasBegun: (() => boolean) | undefined
   ) {}
+
+  /** It is being decided; its tool does not run. */
+  get waits(): boolean {
+    return this.hasBegun === undefined
+  }
 
   interrupt(): void {
     if (this.by instanceof TurnFiber) this.by.interruptSection()
+    else if (this.hasBegun?.() === true) LateInterrupt.interrupt(this.by, () => this.over)
     else this.by.unsafeInterruptAsFork(FiberId.none)
   }
 
   /** Resumes the waiters of this call. */
   leave(): void {
     if (this.by instanceof TurnFiber) this.by.abandon()
+    else this.by.unsafeInterruptAsFork(FiberId.none)
   }
 
   whenOver(then: () => void): void {
@@ -110,14 +118,19 @@ export class RunningCalls {
     return [...(this.running?.values() ?? [])].filter(({ waits }) => !waits)
   }
 
+  /** Whether the user cancelled this call alone. */
+  isCancelled(id: ToolCallId): boolean {
+    return this.running?.get(id)?.cancelled === true
+  }
+
   /** Whether its tool runs. */
   has(id: ToolCallId): boolean {
     return this.running?.get(id)?.waits === false
   }
 
   /** Registers a call that runs, or waits to be decided, until it is {@link release}d. */
-  begin(call: ToolCall, by: By, ended: (call: RunningCall) => void, waits = false): RunningCall {
-    const entry = new RunningCall(call, by, ended, waits)
+  begin(call: ToolCall, by: By, ended: (call: RunningCall) => void, hasBegun?: () => boolean): RunningCall {
+    const entry = new RunningCall(call, by, ended, hasBegun)
     this.running ??= new Map()
     this.running.set(call.id, entry)
     return entry

@@ -161,7 +161,7 @@ export const tool = ({ spans, state }: TurnContext, call: ToolCall, params: unkn
 /** How it ends. */
 export const toolEnded = ({ spans }: TurnContext, span: Spans.Open | undefined, { outcome, result }: Ended): void => {
   if (span === undefined) return
-  const exit = outcome === "cancelled" ? Exit.interrupt(FiberId.none) : Exit.void
+  const exit = outcome === "cancelled" || outcome === "interrupted" ? Exit.interrupt(FiberId.none) : Exit.void
   span.end(exit, {
     "assent.tool.outcome": outcome,
     "gen_ai.tool.call.result": spans.content(textOf(result)),

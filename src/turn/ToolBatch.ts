@@ -12,16 +12,11 @@
  * A lone call runs in the fiber of its turn, which spares it a fiber of its own: see `TurnFiber`.
  */
 import * as Cause from "effect/Cause"
-import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
-import type * as FiberId from "effect/FiberId"
-import * as FiberRef from "effect/FiberRef"
-import * as FiberRefs from "effect/FiberRefs"
 import * as RuntimeFlags from "effect/RuntimeFlags"
-import * as Origin from "../core/Origin.js"
 import * as Region from "../core/Region.js"
 import type * as Spans from "../core/Spans.js"
 import { isImmediate } from "../internal/Immediate.js"
@@ -29,7 +24,7 @@ import * as Defect from "../core/Defect.js"
 import type { Interactor } from "../interaction/Interactor.js"
 import type { PermissionCheck } from "../permission/PermissionCheck.js"
 import type { Denied, Verdict } from "../permission/PermissionGate.js"
-import type { ToolOutcome } from "../core/ToolOutcome.js"
+import * as ToolOutcome from "../core/ToolOutcome.js"
 import type { ToolCall, ToolResult } from "../tool/ToolCall.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as ToolSummary from "../tool/ToolSummary.js"
@@ -166,7 +161,8 @@ export class ToolBatch implements ToolRun.Host {
         return Effect.void
       })
     }
-    this.lone = this.session.calls.begin(only, this.turnFiber, ({ cancelled }) => this.over(0, only, cancelled))
+    const over = ({ cancelled }: RunningCall) => this.over(0, only, cancelled)
+    this.lone = this.session.calls.begin(only, this.turnFiber, over, this.hasBegun)
     // A turn that was stopped meanwhile runs nothing.
     return this.turnFiber.isStopped ? Effect.interrupt : CallFiber.begun(run)
   }
@@ -256,20 +252,6 @@ export class ToolBatch implements ToolRun.Host {
     this.end(index, call, "failed", Defect.sentence(call.name), this.startedAt[index])
   }
 
-  /** The FiberRefs of a call in the turn's fiber: its identity and the tool's own context. */
-  entered(
-    call: ToolCall,
-    id: FiberId.Single,
-    refs: FiberRefs.FiberRefs,
-    context: Context.Context<never> | undefined
-  ): FiberRefs.FiberRefs {
-    this.cleanup.keep(id, refs)
-    const origin = Origin.inCall(call.id, id, refs)
-    return FiberRefs.updateManyAs(refs, {
-      entries: context === undefined ? [origin] : [origin, [FiberRef.currentContext, [[id, context]]]]
-    })
-  }
-
   /** Whether a call is still to be decided. */
   isToCome(index: number, { id }: ToolCall): boolean {
     const { callsPerStep } = this.session.limits
@@ -324,13 +306,14 @@ export class ToolBatch implements ToolRun.Host {
     const context = entry === undefined ? outer : session.contextOf(entry, outer)
     const fiber = CallFiber.start(place, call, context, held === undefined ? run : () => held.admit(index, run))
     this.open++
-    const running = calls.begin(call, fiber, ({ cancelled }) => {
+    const over = ({ cancelled }: RunningCall) => {
       // A guard check that does not stop has reported nothing yet.
       held?.leave(index)
       this.over(index, call, cancelled)
       this.open--
       if (this.open === 0) this.notify?.()
-    })
+    }
+    const running = calls.begin(call, fiber, over, () => this.startedAt[index] !== undefined)
     this.running ??= []
     this.running.push(running)
     fiber.addObserver((exit) => {
@@ -351,15 +334,25 @@ export class ToolBatch implements ToolRun.Host {
     ;(this.spans ??= [])[index] = span
   }
 
+  /** Whether the tool of the lone call has begun. */
+  readonly hasBegun = (): boolean => this.lone !== undefined && this.startedAt[0] !== undefined
+
+  cut({ id }: ToolCall): string | undefined {
+    if (this.session.calls.isCancelled(id)) return ToolOutcome.cut("The user cancelled this call")
+    return this.isStopped || this.turnFiber.isStopped ? ToolOutcome.cut("The call was cancelled") : undefined
+  }
+
   // An interrupted call publishes nothing itself; this does it.
   private over(index: number, call: ToolCall, cancelled: boolean): void {
     if (this.known[index] !== undefined) return
-    const why = cancelled ? "The user cancelled this call." : "The call was cancelled."
-    this.end(index, call, "cancelled", why, this.startedAt[index])
+    const why = cancelled ? "The user cancelled this call" : "The call was cancelled"
+    const began = this.startedAt[index]
+    if (began === undefined) this.end(index, call, "cancelled", `${why}.`)
+    else this.end(index, call, "interrupted", ToolOutcome.unknownEffect(ToolOutcome.cut(why)), began)
   }
 
   /** False: the bus is full. */
-  end(index: number, call: ToolCall, outcome: ToolOutcome, result: unknown, startedAt?: number): boolean {
+  end(index: number, call: ToolCall, outcome: ToolOutcome.ToolOutcome, result: unknown, startedAt?: number): boolean {
     if (this.known[index] !== undefined) return true
     const { session } = this
     const shown = presentable(session, result)
@@ -439,8 +432,8 @@ export class ToolBatch implements ToolRun.Host {
     const checked = session.gate.checkIn(check, proposal, session.state.authority, this.held !== undefined)
     if (isImmediate(checked)) return this.prepared(index, call, entry, checked.value)
     // Slow work and code of the tool run with the call's FiberRefs.
-    const enter = Effect.updateFiberRefs((id, refs) => this.entered(call, id, refs, undefined))
-    const running = session.calls.begin(call, this.turnFiber, doNothing, true)
+    const enter = Effect.updateFiberRefs((id, refs) => this.cleanup.entered(call, id, refs, undefined))
+    const running = session.calls.begin(call, this.turnFiber, doNothing)
     this.asking = { index, call, check, entry: running }
     return Effect.flatMap(enter, () =>
       Effect.flatMap(checked, (verdict) => {

@@ -5,7 +5,8 @@ import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import { canonicalJson } from "../core/CanonicalJson.js"
 import * as Defect from "../core/Defect.js"
-import type { ToolOutcome } from "../core/ToolOutcome.js"
+import * as ToolOutcome from "../core/ToolOutcome.js"
+import type { Allowed } from "../permission/PermissionGate.js"
 import * as ToolSummary from "../tool/ToolSummary.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import type { ToolResult } from "../tool/ToolCall.js"
@@ -18,7 +19,7 @@ export const resultOf = (
   entry: ToolRegistry.Entry,
   exit: Exit.Exit<unknown, unknown>
 ): {
-  readonly outcome: ToolOutcome
+  readonly outcome: ToolOutcome.ToolOutcome
   readonly result: unknown
   /** Why what the handler returned could not be encoded, for the log. */
   readonly misfit?: Cause.Cause<unknown>
@@ -37,7 +38,10 @@ export const resultOf = (
   const failure = Cause.failureOption(exit.cause)
   if (Option.isSome(failure)) {
     if (failure.value === tookTooLong) {
-      return { outcome: "failed", result: `${entry.name} took too long and was stopped.` }
+      return {
+        outcome: "interrupted",
+        result: ToolOutcome.unknownEffect(`${entry.name} took too long and was stopped.`)
+      }
     }
     const encoded = Either.try(() => entry.encodeFailure(failure.value))
     return {
@@ -45,7 +49,9 @@ export const resultOf = (
       result: Either.getOrElse(encoded, () => `${entry.name} failed: ${messageOf(failure.value)}`)
     }
   }
-  if (Cause.isInterruptedOnly(exit.cause)) return { outcome: "cancelled", result: "The call was cancelled." }
+  if (Cause.isInterruptedOnly(exit.cause)) {
+    return { outcome: "interrupted", result: ToolOutcome.unknownEffect(ToolOutcome.cut("The call was interrupted")) }
+  }
   return { outcome: "failed", result: Defect.sentence(entry.name) }
 }
 
@@ -66,9 +72,15 @@ export const unknownTool = (tools: ToolRegistry.Service, name: string): string =
 export const tooMany = (count: number, most: number): string =>
   `This step has ${count} calls, and only the first ${most} are looked at. Propose this one again in a later step.`
 
-/** Tells the model that the arguments were not the ones it wrote. */
-export const editedResult = (result: unknown, params: unknown): unknown => {
-  const notice = `The user edited the arguments before approving: ${JSON.stringify(params)}`
+/** What the model must know beside the result: arguments that it did not write, and a cancellation that came too late. */
+export const noticesOf = ({ edited, encoded }: Allowed, cut: string | undefined): ReadonlyArray<string> => [
+  ...(edited ? [`The user edited the arguments before approving: ${JSON.stringify(encoded)}`] : []),
+  ...(cut === undefined ? [] : [`${cut} It had its end all the same:`])
+]
+
+export const withNotices = (result: unknown, notices: ReadonlyArray<string>): unknown => {
+  if (notices.length === 0) return result
+  const notice = notices.join("\n\n")
   return typeof result === "string" ? `${notice}\n\n${result}` : { notice, result }
 }
 

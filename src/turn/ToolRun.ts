@@ -1,8 +1,6 @@
 /** One allowed call, from recording its start to its end. */
-import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type * as FiberId from "effect/FiberId"
 import * as FiberRef from "effect/FiberRef"
 import * as FiberRefs from "effect/FiberRefs"
 import * as Defect from "../core/Defect.js"
@@ -16,7 +14,7 @@ import * as ToolSummary from "../tool/ToolSummary.js"
 import type { BatchCleanup } from "./BatchCleanup.js"
 import { emit, type TurnContext } from "./TurnContext.js"
 import * as SessionSpan from "./SessionSpan.js"
-import { editedResult, resultOf, tookTooLong } from "./ToolResultEncoding.js"
+import { noticesOf, resultOf, tookTooLong, withNotices } from "./ToolResultEncoding.js"
 
 /** The batch that runs the call. */
 export interface Host {
@@ -26,17 +24,12 @@ export interface Host {
   /** Filled by the calls that begin. */
   readonly startedAt: Array<number | undefined>
   readonly cleanup: BatchCleanup
+  /** What was done to the call while it ran: a sentence. */
+  readonly cut: (call: ToolCall) => string | undefined
   /** False: the bus is full. */
   readonly end: (index: number, call: ToolCall, outcome: ToolOutcome, result: unknown, startedAt?: number) => boolean
   /** The span of a call that runs: the end of the call ends it. */
   readonly opened: (index: number, span: Spans.Open) => void
-  /** The FiberRefs of a call. */
-  readonly entered: (
-    call: ToolCall,
-    id: FiberId.Single,
-    refs: FiberRefs.FiberRefs,
-    context: Context.Context<never>
-  ) => FiberRefs.FiberRefs
   /** Present for a lone call: it runs in the turn's fiber, whose FiberRefs are restored later. */
   readonly only: ToolCall | undefined
 }
@@ -75,8 +68,8 @@ const begin = (host: Host, { call, entry, index }: Subject, allowed: Allowed): E
   emit(session, { _tag: "ToolCallStarted", toolCallId: call.id, tool: call.name, summary })
   const finished = (exit: Exit.Exit<unknown, unknown>) => {
     const { misfit, outcome, result } = resultOf(entry, exit)
-    const encoded = allowed.edited ? editedResult(result, allowed.encoded) : result
-    const room = host.end(index, call, outcome, encoded, began)
+    const notices = noticesOf(allowed, outcome === "interrupted" ? undefined : host.cut(call))
+    const room = host.end(index, call, outcome, withNotices(result, notices), began)
     const done = host.only === undefined ? Effect.void : host.cleanup.back()
     const restored = room ? done : Effect.zipRight(session.bus.awaitRoom, done)
     if (misfit !== undefined) return Effect.zipRight(host.cleanup.misfit(call, misfit), restored)
@@ -123,7 +116,7 @@ const handled = (
     const outer = FiberRefs.getOrDefault(refs, FiberRef.currentContext)
     const context = session.contextOf(entry, outer)
     const span = Spans.areOff(session.spans) ? undefined : open(new Spans.In(refs))
-    return host.entered(call, id, refs, span === undefined ? context : span.around(context))
+    return host.cleanup.entered(call, id, refs, span === undefined ? context : span.around(context))
   })
   return Effect.flatMap(enter, work)
 }

@@ -178,7 +178,7 @@ export class Turn {
       let ran: Exit.Exit<void> = Exit.void
       let state: ToolBatch.State = tools.decide()
       while (state === "on") {
-        ran = yield* this.fiber.section(tools.work(), () => tools.leave())
+        ran = yield* this.fiber.section(tools.work(), () => tools.leave(), tools.hasBegun)
         state = tools.ended(ran)
       }
       if (state === "broken") {

@@ -24,6 +24,7 @@ import * as FiberId from "effect/FiberId"
 import { YieldWrap } from "effect/Utils"
 import * as Region from "../core/Region.js"
 import * as GracePeriod from "../internal/GracePeriod.js"
+import * as LateInterrupt from "../internal/LateInterrupt.js"
 import type { Interactor } from "../interaction/Interactor.js"
 
 /** Work of a turn; it may ask the interactor. */
@@ -75,16 +76,18 @@ export class TurnFiber {
 
   /**
    * An interruptible section: `yield*` it in the turn's generator, in the step in which it is made. It yields its exit.
-   * With `abandoned`, a section that does not stop in time is abandoned, and `abandoned` is called.
+   * With `abandoned`, a section that does not stop in time is abandoned, and `abandoned` is called. While `mayEnd` is
+   * true, an uninterruptible region ends before the section is interrupted.
    */
-  section<A, E>(run: Effect.Effect<A, E, Interactor>, abandoned?: () => void): Section<A, E> {
+  section<A, E>(run: Effect.Effect<A, E, Interactor>, abandoned?: () => void, mayEnd?: () => boolean): Section<A, E> {
     const { running } = this
     const section: Section<A, E> = new Section(
       Effect.matchCauseEffect(Effect.interruptible(Region.once(run)), {
         onFailure: (cause) => over(Exit.failCause(cause)),
         onSuccess: (value) => over(Exit.succeed(value))
       }),
-      abandoned
+      abandoned,
+      mayEnd
     )
     if (running !== undefined) running.section = section
     const over = (exit: Exit.Exit<A, E>): Effect.Effect<void> => {
@@ -105,7 +108,7 @@ export class TurnFiber {
     const section = running?.section
     if (section === undefined || section.isCut) return
     section.isCut = true
-    running?.fiber.unsafeInterruptAsFork(FiberId.none)
+    if (running !== undefined) this.breakOff(running)
   }
 
   /** Continues without a section that was interrupted and does not stop. */
@@ -116,6 +119,7 @@ export class TurnFiber {
     running.section = undefined
     section.exit = Exit.interrupt(FiberId.none)
     section.abandoned()
+    running.fiber.unsafeInterruptAsFork(FiberId.none)
     this.over(running)
     this.next(running.turn)
   }
@@ -163,6 +167,12 @@ export class TurnFiber {
     return Effect.void
   }
 
+  private breakOff(running: Running): void {
+    const { fiber, section } = running
+    if (section?.mayEnd?.() !== true) fiber.unsafeInterruptAsFork(FiberId.none)
+    else LateInterrupt.interrupt(fiber, () => running.isOver || running.section !== section)
+  }
+
   private over(running: Running): void {
     running.isOver = true
     running.notify?.()
@@ -171,7 +181,7 @@ export class TurnFiber {
   /** Interrupts a fiber, and abandons it if it does not stop in time. */
   private interrupt(running: Running): void {
     if (running.isOver) return
-    running.fiber.unsafeInterruptAsFork(FiberId.none)
+    this.breakOff(running)
     const over = (done: () => void) => {
       if (running.isOver) done()
       else running.notify = done
@@ -221,7 +231,8 @@ export class Section<A, E> {
 
   constructor(
     private readonly run: Effect.Effect<void, never, Interactor>,
-    readonly abandoned: (() => void) | undefined
+    readonly abandoned: (() => void) | undefined,
+    readonly mayEnd?: (() => boolean) | undefined
   ) {}
 
   [Symbol.iterator](): this {

@@ -266,7 +266,7 @@ describe.concurrent("assent run --jsonl", () => {
       const pid = Number(/pid (\d+)/.exec((yield* program.json("ToolOutput")).text)?.[1])
       assert.isTrue(Program.isAlive(pid))
       yield* program.tell({ _tag: "Interrupt" })
-      assert.deepInclude(yield* program.json("ToolCallEnded"), { outcome: "cancelled" })
+      assert.deepInclude(yield* program.json("ToolCallEnded"), { outcome: "interrupted" })
       assert.deepInclude(yield* program.json("TurnEnded"), { reason: "cancelled", detail: "user" })
       assert.isFalse(Program.isAlive(pid))
       // Nothing runs now, so there is nothing to stop.

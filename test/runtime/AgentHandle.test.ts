@@ -150,8 +150,8 @@ describe("shutting down", () => {
       assert.deepStrictEqual(
         (yield* kit.of("ToolCallEnded")).map(({ outcome, toolCallId }) => [toolCallId, outcome]),
         [
-          ["call_fine", "cancelled"],
-          ["call_stuck", "cancelled"]
+          ["call_fine", "interrupted"],
+          ["call_stuck", "interrupted"]
         ]
       )
       // What it does from now on is nobody's.
@@ -234,11 +234,14 @@ describe("interrupting", () => {
       assert.deepStrictEqual(yield* kit.agent.interrupt({ toolCallId: "call_x" }), Option.none())
       assert.deepStrictEqual(
         (yield* kit.of("ToolCallEnded")).map(({ outcome, toolCallId }) => [toolCallId, outcome]),
-        [["call_x", "cancelled"]]
+        [["call_x", "interrupted"]]
       )
       yield* TestClock.adjust("1 minute")
       assert.strictEqual((yield* Fiber.join(running))._tag, "Completed")
-      assert.deepStrictEqual(kit.results(), ["The user cancelled this call.", "y"])
+      assert.deepStrictEqual(kit.results(), [
+        "The user cancelled this call while it ran. Whether it took effect is not known.",
+        "y"
+      ])
       assert.deepStrictEqual(yield* kit.wrong, [])
     })
   )
@@ -250,7 +253,7 @@ describe("interrupting", () => {
           main: [Family.calls({ ...Family.delegate("helper"), id: "call_delegate" }), { text: "done" }],
           helper: [
             { tools: [work("h", "call_h")] },
-            { expect: { contains: "The user cancelled this call." }, text: "I see" }
+            { expect: { contains: "The user cancelled this call while it ran." }, text: "I see" }
           ]
         },
         worker: () => Effect.never,

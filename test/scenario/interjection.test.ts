@@ -43,7 +43,7 @@ describe.concurrent("a family of agents with a person at the wire", () => {
       assert.match((yield* program.json("AgentError")).message, /^Line 4: "when": "idle" is for main alone/)
       // The command alone: its processes end, and the child's turn goes on with what was said meanwhile.
       yield* program.tell({ _tag: "Interrupt", toolCallId })
-      assert.deepInclude(yield* program.json("ToolCallEnded", { toolCallId }), { outcome: "cancelled" })
+      assert.deepInclude(yield* program.json("ToolCallEnded", { toolCallId }), { outcome: "interrupted" })
       assert.deepInclude(yield* program.json("InterjectionAcknowledged"), { agent: "main/agent", step: 2 })
       assert.deepInclude(yield* program.json("InterjectionAcknowledged"), { agent: "main", step: 2 })
       assert.deepInclude(yield* program.json("TurnEnded", { agent: "main" }), { reason: "completed" })

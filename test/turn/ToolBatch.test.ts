@@ -237,7 +237,12 @@ describe("what the model is told of", () => {
       "work failed: with a Object, which JSON cannot hold"
     ],
     ["fails with an object", () => Effect.fail({ why: 1 } as never), "failed", 'work failed: {"why":1}'],
-    ["interrupts itself", () => Effect.interrupt, "cancelled", "The call was cancelled."]
+    [
+      "interrupts itself",
+      () => Effect.interrupt,
+      "interrupted",
+      "The call was interrupted while it ran. Whether it took effect is not known."
+    ]
   ]
   for (const [name, worker, outcome, result] of crashes) {
     it.scoped(`a handler that ${name}`, () =>
@@ -257,7 +262,9 @@ describe("what the model is told of", () => {
       assert.deepStrictEqual(yield* kit.of("ToolCallEnded"), [])
       yield* TestClock.adjust("1 second")
       yield* Fiber.join(running)
-      assert.deepStrictEqual(kit.results(), ["slow took too long and was stopped."])
+      assert.deepStrictEqual(kit.results(), [
+        "slow took too long and was stopped. Whether it took effect is not known."
+      ])
       assert.strictEqual((yield* kit.of("ToolCallEnded"))[0]?.duration, 120_000)
     })
   )

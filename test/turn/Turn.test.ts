@@ -349,7 +349,8 @@ describe("cancelling", () => {
       assert.deepStrictEqual(running, [])
       assert.deepStrictEqual(yield* kit.person.open, [])
       const cancelled = "The call was cancelled."
-      assert.deepStrictEqual(kit.results(), ["quick", cancelled, cancelled, cancelled])
+      const begun = "The call was cancelled while it ran. Whether it took effect is not known."
+      assert.deepStrictEqual(kit.results(), ["quick", begun, cancelled, cancelled])
       assert.deepStrictEqual(
         (yield* kit.of("PermissionResolved")).map(({ granted, method }) => [granted, method]),
         [
@@ -394,7 +395,9 @@ describe("cancelling", () => {
       })
       yield* Deferred.succeed(self, kit)
       assert.strictEqual((yield* kit.agent.run("go"))._tag, "Cancelled")
-      assert.deepStrictEqual(kit.results(), ["The call was cancelled."])
+      assert.deepStrictEqual(kit.results(), [
+        "The call was cancelled while it ran. Whether it took effect is not known."
+      ])
       assert.strictEqual((yield* kit.agent.run("again"))._tag, "Completed")
       assert.deepStrictEqual(yield* kit.wrong, [])
     })

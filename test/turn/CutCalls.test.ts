@@ -1,0 +1,178 @@
+/** Calls that are cancelled while their tools run, and what is said of their effect. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as TestClock from "effect/TestClock"
+import * as SessionStore from "../../src/journal/SessionStore.js"
+import * as Policy from "../../src/permission/Policy.js"
+import * as Persistence from "../../src/runtime/Persistence.js"
+import * as TestInteractor from "../../src/testing/TestInteractor.js"
+import * as Kit from "../kit/session.js"
+import { settle } from "../kit/Recorder.js"
+
+const work = (name: string) => ({ name: "work", params: { name }, id: `call_${name}` })
+const unknown = "Whether it took effect is not known."
+const late = "The user cancelled this call while it ran. It had its end all the same:\n\n"
+
+/** A transaction that is written when the test says so. */
+const transaction = Effect.gen(function* () {
+  const gate = yield* Deferred.make<void>()
+  let receipts = 0
+  return {
+    worker: () =>
+      Effect.uninterruptible(
+        Effect.zipRight(
+          Deferred.await(gate),
+          Effect.sync(() => `receipt ${++receipts}`)
+        )
+      ),
+    write: Deferred.succeed(gate, undefined),
+    count: () => receipts
+  }
+})
+
+const outcomes = (kit: Kit.Started) => Effect.map(kit.of("ToolCallEnded"), (all) => all.map(({ outcome }) => outcome))
+
+/** Interrupts a call, and lets the transaction end after that. */
+const cancelledLate = (names: ReadonlyArray<string>) =>
+  Effect.gen(function* () {
+    const tx = yield* transaction
+    const kit = yield* Kit.start({ model: [{ tools: names.map(work) }, { text: "done" }], worker: tx.worker })
+    const running = yield* Effect.fork(kit.agent.run("go"))
+    yield* settle
+    const cancelling = yield* Effect.fork(kit.agent.interrupt({ toolCallId: "call_a" }))
+    yield* settle
+    yield* tx.write
+    yield* Fiber.join(cancelling)
+    assert.strictEqual((yield* Fiber.join(running))._tag, "Completed")
+    assert.strictEqual(tx.count(), names.length)
+    assert.deepStrictEqual(yield* kit.wrong, [])
+    return kit
+  })
+
+describe("a call that has its end although it was cancelled", () => {
+  it.scoped("alone in its step is reported with its result", () =>
+    Effect.gen(function* () {
+      const kit = yield* cancelledLate(["a"])
+      assert.deepStrictEqual(kit.results(), [`${late}receipt 1`])
+      assert.deepStrictEqual(yield* outcomes(kit), ["succeeded"])
+    })
+  )
+
+  it.scoped("among others is reported with its result", () =>
+    Effect.gen(function* () {
+      const kit = yield* cancelledLate(["a", "b"])
+      assert.deepStrictEqual(kit.results(), [`${late}receipt 1`, "receipt 2"])
+      assert.deepStrictEqual(yield* outcomes(kit), ["succeeded", "succeeded"])
+    })
+  )
+
+  for (const names of [["a"], ["a", "b"]]) {
+    it.scoped(`is written down as it was when the whole turn was cancelled, of ${names.length}`, () =>
+      Effect.gen(function* () {
+        const tx = yield* transaction
+        const store = (yield* SessionStore.makeMemory)({ pid: 1, host: "here", isAlive: () => false })
+        const persistence = yield* Persistence.begin(store)
+        const model = [{ tools: names.map(work) }, { text: "and now" }]
+        const kit = yield* Kit.start({ model, worker: tx.worker, agent: { persistence } })
+        yield* kit.agent.send("go")
+        yield* settle
+        const cancelling = yield* Effect.fork(kit.agent.cancel())
+        yield* settle
+        yield* tx.write
+        yield* Fiber.join(cancelling)
+        const said = names.map(
+          (_, i) => `The call was cancelled while it ran. It had its end all the same:\n\nreceipt ${i + 1}`
+        )
+        assert.deepStrictEqual(kit.results(), said)
+        assert.deepStrictEqual(yield* outcomes(kit), names.map(() => "succeeded") as never)
+        const { entries } = yield* store.load(kit.agent.id)
+        assert.deepStrictEqual(
+          entries.flatMap(({ entry }) => (entry._tag === "ToolEnded" ? [[entry.outcome, entry.result]] : [])),
+          said.map((result) => ["succeeded", result])
+        )
+        assert.strictEqual((yield* kit.agent.run("again"))._tag, "Completed")
+      })
+    )
+  }
+
+  it.scoped("with a failure of its own is reported as failed", () =>
+    Effect.gen(function* () {
+      const gate = yield* Deferred.make<void>()
+      const kit = yield* Kit.start({
+        model: [{ tools: [work("a")] }, { text: "done" }],
+        worker: () => Effect.uninterruptible(Effect.zipRight(Deferred.await(gate), Effect.fail("no room") as never))
+      })
+      const running = yield* Effect.fork(kit.agent.run("go"))
+      yield* settle
+      const cancelling = yield* Effect.fork(kit.agent.interrupt({ toolCallId: "call_a" }))
+      yield* settle
+      yield* Deferred.succeed(gate, undefined)
+      yield* Effect.all([Fiber.join(cancelling), Fiber.join(running)])
+      assert.deepStrictEqual(kit.results(), [`${late}work failed: no room`])
+      assert.deepStrictEqual(yield* outcomes(kit), ["failed"])
+    })
+  )
+})
+
+describe("a call whose end is not known", () => {
+  const cases: ReadonlyArray<readonly [string, Kit.Worker, string]> = [
+    ["that acted before it was interrupted", () => Effect.never, "The user cancelled this call while it ran."],
+    [
+      "of a promise without a signal",
+      () => Effect.promise(() => new Promise(() => {})),
+      "The user cancelled this call while it ran."
+    ],
+    [
+      "that goes on after a region that cannot be interrupted",
+      () => Effect.zipRight(Effect.uninterruptible(Effect.yieldNow()), Effect.never),
+      "The user cancelled this call while it ran."
+    ],
+    ["that does not stop", () => Effect.uninterruptible(Effect.never), "The user cancelled this call while it ran."]
+  ]
+  for (const [name, worker, what] of cases) {
+    for (const names of [["a"], ["a", "b"]]) {
+      it.scoped(`${name}, one of ${names.length}, says so`, () =>
+        Effect.gen(function* () {
+          const kit = yield* Kit.start({
+            model: [{ tools: names.map(work) }, { text: "done" }],
+            worker: (name) => (name === "a" ? worker(name) : Effect.succeed(name))
+          })
+          const running = yield* Effect.fork(kit.agent.run("go"))
+          yield* settle
+          const cancelling = yield* Effect.fork(kit.agent.interrupt({ toolCallId: "call_a" }))
+          yield* settle
+          yield* TestClock.adjust("5 seconds")
+          yield* Effect.all([Fiber.join(cancelling), Fiber.join(running)])
+          assert.deepStrictEqual(kit.results(), [`${what} ${unknown}`, ...names.slice(1)])
+          assert.include(yield* outcomes(kit), "interrupted")
+          const [summary] = (yield* kit.of("ToolCallEnded")).flatMap(({ outcome, summary }) =>
+            outcome === "interrupted" ? [summary] : []
+          )
+          assert.include(summary, unknown)
+        })
+      )
+    }
+  }
+})
+
+describe("a call that had not begun", () => {
+  it.scoped("while it waits for its approval or for room, was cancelled", () =>
+    Effect.gen(function* () {
+      const kit = yield* Kit.start({
+        model: [{ tools: ["a", "b", "c"].map(work) }, { text: "done" }],
+        runtime: { policy: Policy.make({}) },
+        worker: () => Effect.never,
+        person: ["y", "y", TestInteractor.silent],
+        agent: { limits: { parallelTools: 1 } }
+      })
+      yield* kit.agent.send("go")
+      yield* settle
+      yield* kit.agent.cancel()
+      const was = "The call was cancelled."
+      assert.deepStrictEqual(kit.results(), [`The call was cancelled while it ran. ${unknown}`, was, was])
+      assert.deepStrictEqual([...(yield* outcomes(kit))].sort(), ["cancelled", "cancelled", "interrupted"])
+    })
+  )
+})
