@@ -35,6 +35,8 @@ export class OpenRequest extends Waiting<Answered, InteractionError> {
   holdsSlot = false
   /** Where answers go that are votes; only where a rule reserves the call. */
   ballot: BallotBox | undefined = undefined
+  /** A channel that closed had it, and it stays open for another process. */
+  isParted = false
   private error: InteractionError | undefined
   private shown: ReadonlyArray<Showing> = nobody
 

@@ -41,6 +41,8 @@ export interface Host {
   readonly options: {
     readonly whenNobody?: "fail" | "wait" | undefined
     readonly halting?: Halting | undefined
+    /** Present where another process can go on with a request. */
+    readonly journal?: unknown
   }
   readonly redactor: Redaction.Redactor
   /** The open requests by id, until their end is published. */
@@ -161,7 +163,10 @@ export class Participants {
     return Effect.zipRight(
       Fiber.interruptAll(fibers),
       Effect.sync(() => {
-        for (const one of raised.values()) this.leave(attachment, one)
+        for (const one of raised.values()) {
+          if (this.keeps) one.isParted = true
+          this.leave(attachment, one)
+        }
       })
     )
   }
@@ -282,7 +287,9 @@ export class Participants {
       host.settle(raised, Exit.fail(error), error.by)
       return
     }
-    raised.fail(error)
+    // A channel that closes takes no kept question with it: the process may be ending.
+    if (error._tag === "InteractionCancelled" && this.keeps) raised.isParted = true
+    else raised.fail(error)
     const reason = host.redactor.text(error.message)
     host.tell(raised, { _tag: "InteractorFailed", requestId, interactor: by, reason })
     this.leave(attachment, raised)
@@ -291,6 +298,10 @@ export class Participants {
   private get halt(): ((detail: string) => Effect.Effect<void>) | undefined {
     const { halting } = this.host.options
     return halting === undefined ? undefined : (detail) => halting.halt(detail)
+  }
+
+  private get keeps(): boolean {
+    return this.host.options.journal !== undefined
   }
 
   private leave(attachment: Attachment, raised: OpenRequest): void {
@@ -308,7 +319,9 @@ export class Participants {
   private endIfNobodyIsLeft(raised: OpenRequest): void {
     if (raised.hasShowing()) return
     const { ballot, lastError, request } = raised
-    if (lastError === undefined && this.host.options.whenNobody === "wait") return
+    const isParted = raised.isParted || (this.keeps && this.hadSomebody && this.attached.length === 0)
+    const waits = this.host.options.whenNobody === "wait" || isParted
+    if (lastError === undefined && waits) return
     if (ballot !== undefined && this.hadSomebody) {
       this.host.settle(raised, Exit.fail(ballot.missing(lastError)), "nobody")
       return

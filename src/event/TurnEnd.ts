@@ -76,6 +76,14 @@ export const unsaved = (end: TurnEnd, error: string): TurnEnd =>
   is("Completed")(end) ? Failed({ error, steps: end.steps }) : end
 
 /**
+ * The end of a turn that goes on in the next process: its journal was frozen before the end.
+ *
+ * @internal
+ */
+export const parked = (end: TurnEnd): TurnEnd =>
+  is("Halted")(end) ? end : Cancelled({ reason: "shutdown", steps: end.steps })
+
+/**
  * How a turn ended, as it is reported.
  *
  * @since 0.1.0

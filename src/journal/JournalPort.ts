@@ -33,6 +33,9 @@ export interface Service {
   readonly freeze: Effect.Effect<void, JournalFailure>
   /** Whether it is frozen: a resuming process would know of nothing that begins now. */
   readonly isFrozen: () => boolean
+  /** From now on no tool begins: a call that is allowed waits for the next process. */
+  readonly hold: Effect.Effect<void>
+  readonly isHeld: () => boolean
   /** Keeps content for entries that will refer to it; durable when it returns. */
   readonly keep: (contents: ReadonlyArray<Content>) => Effect.Effect<void, JournalFailure>
   /** The same journal for another session of the tree. */
@@ -47,6 +50,8 @@ export const noop: Service = {
   write: () => Effect.void,
   freeze: Effect.void,
   isFrozen: () => false,
+  hold: Effect.void,
+  isHeld: () => false,
   keep: () => Effect.void,
   of: () => noop
 }

@@ -45,6 +45,7 @@ export const make = (lease: Lease): Effect.Effect<Service, never, Scope.Scope> =
     let noted: Array<Draft> = []
     let writing = false
     let frozen = false
+    let held = false
     // An append that the store has not answered in time. Until it does nobody knows whether its entries are written, so
     // nothing is written behind them.
     let late: { readonly fiber: Appending; readonly drafts: ReadonlyArray<Draft> } | undefined
@@ -113,6 +114,10 @@ export const make = (lease: Lease): Effect.Effect<Service, never, Scope.Scope> =
         return flush
       }),
       isFrozen: () => frozen,
+      hold: Effect.sync(() => {
+        held = true
+      }),
+      isHeld: () => held,
       keep,
       of
     })

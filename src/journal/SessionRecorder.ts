@@ -47,6 +47,11 @@ export class SessionRecorder {
     return Effect.mapError(this.journal.flush, ({ message }) => message)
   }
 
+  /** Whether later entries are ignored: another process goes on from the earlier ones. */
+  get isFrozen(): boolean {
+    return this.journal.isFrozen()
+  }
+
   /** For the inbox: a message was filed. */
   readonly received = (message: Message): void => {
     this.open()
@@ -129,7 +134,9 @@ export class SessionRecorder {
   /** Returns when it is durable: only then may the tool begin. */
   started(toolCallId: ToolCallId, tool: string, params: unknown): Effect.Effect<void, string> {
     return Effect.suspend(() => {
-      if (this.journal.isFrozen())
+      // It stays allowed, and begins in the next process.
+      if (this.journal.isHeld()) return Effect.never
+      if (this.isFrozen)
         return Effect.fail("the session was stopped as it stands, and goes on when it is resumed.")
       this.journal.note({ _tag: "ToolStarted", toolCallId, tool, params: this.redactor.value(params) })
       return this.flush

@@ -139,8 +139,13 @@ export interface Agent {
   /**
    * Runs words as a turn of their own, after those that were asked for before, and yields its end. The turn belongs to
    * its caller: two runs never share one. An interrupt withdraws the words, or cancels the turn when that has begun. A
-   * run whose turn has not begun when the agent ends, ends as `Cancelled`, and its words are withdrawn; those of a stored
-   * agent whose scope just closes stay for the process that resumes it. It does not wait for subagents in the
+   * run whose turn has not begun when the agent ends, ends as `Cancelled`, and its words are withdrawn.
+   *
+   * Of a stored agent an interrupt ends only the waiting: processes end by interrupts. The turn goes on, in this process
+   * or in the one that resumes the session; {@link cancel} cancels it. When just the scope of a stored agent closes, its
+   * runs end as interrupted. `Completed` is in the journal before the caller gets it.
+   *
+   * It does not wait for subagents in the
    * background: {@link awaitIdle} does. A tool that waits for a run of its own agent waits for ever. It runs in the world
    * of its caller: see {@link start}.
    */
@@ -202,6 +207,12 @@ export interface Agent {
    * `Options.shutdownWithin`.
    */
   readonly shutdown: Effect.Effect<void>
+  /**
+   * Ends the agent gently, for a deployment: it takes no more words, begins no more tools, waits for those that run, at most
+   * for this long, and ends. With persistence the results are stored, and open questions, allowed calls and the turn
+   * wait for the process that resumes the session. Without persistence the turn is cancelled.
+   */
+  readonly drain: (within: Duration.DurationInput) => Effect.Effect<void>
   /** Waits until the agent is shut down; yields the last turn's end. */
   readonly done: Effect.Effect<Option.Option<TurnEnd>>
 }

@@ -3,6 +3,7 @@ import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import type { MessageId } from "../core/Id.js"
@@ -65,6 +66,7 @@ export class Halting implements Participants.Halting {
 export class RunningAgent {
   /** Settled at its end; see `Agent.done`. */
   private readonly finished = new OneShot<Option.Option<TurnEnd>>()
+  private isEnding = false
   private permissionsMemo: AgentPermissions.Permissions | undefined
 
   constructor(private readonly parts: Parts) {}
@@ -144,7 +146,8 @@ export class RunningAgent {
     const { intake, session } = this.parts
     return this.given(
       input,
-      (draft) => intake.admit(draft, Session.turn(session, draft, options)),
+      (draft) =>
+        intake.admit(draft, this.unlessParked(Session.turn(session, draft, { ...options, lasts: this.isKept }))),
       () => session.model
     )
   }
@@ -159,7 +162,13 @@ export class RunningAgent {
     const ended = (output?: TypedOutput.TypedOutput) =>
       this.given(
         input,
-        (draft) => intake.admit(draft, Session.turn(session, draft, { kept: intake.kept, output })),
+        (draft) => {
+          const { kept } = intake
+          return intake.admit(
+            draft,
+            this.unlessParked(Session.turn(session, draft, { kept, lasts: this.isKept, output }))
+          )
+        },
         () => session.model
       )
     if (options === undefined) return ended()
@@ -253,13 +262,29 @@ export class RunningAgent {
       Effect.uninterruptible(
         Region.once(
           Effect.suspend(() => {
-            if (this.parts.intake.isClosed) return Effect.asVoid(this.finished)
+            if (this.isEnding) return Effect.asVoid(this.finished)
+            this.isEnding = true
             this.parts.intake.close()
             return this.isAlone && this.parts.session.end() ? this.stopAtRest : this.stop
           })
         )
       )
     )
+  }
+
+  drain(within: Duration.DurationInput): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      if (this.parts.intake.isClosed) return Effect.asVoid(this.finished)
+      this.parts.intake.close()
+      const { journal } = this.parts.tree
+      const ended = Effect.flatMap(Effect.forkDaemon(Effect.zipRight(journal.hold, this.awaitTools)), (tools) =>
+        Effect.zipRight(
+          GracePeriod.wait((done) => tools.addObserver(done), within),
+          Fiber.interruptFork(tools)
+        )
+      )
+      return Effect.uninterruptible(Effect.zipRight(ended, this.end))
+    })
   }
 
   get done(): Effect.Effect<Option.Option<TurnEnd>> {
@@ -269,6 +294,18 @@ export class RunningAgent {
   /** The finalizer of the scope that it was started in. */
   get end(): Effect.Effect<void> {
     return Effect.zipRight(Effect.ignore(this.parts.tree.journal.freeze), this.shutdown)
+  }
+
+  private get isKept(): boolean {
+    return this.parts.tree.journal.enabled
+  }
+
+  /** A turn that goes on in the next process has no end here. */
+  private unlessParked<E>(end: Effect.Effect<TurnEnd, E>): Effect.Effect<TurnEnd, E> {
+    if (!this.isKept) return end
+    const isParked = (end: TurnEnd) =>
+      end._tag === "Cancelled" && end.reason === "shutdown" && this.parts.tree.journal.isFrozen()
+    return Effect.flatMap(end, (end) => (isParked(end) ? Effect.interrupt : Effect.succeed(end)))
   }
 
   private get isAlone(): boolean {

@@ -3,6 +3,7 @@
  *
  * Everything the session starts lives in the scope it was made in. One turn runs at a time.
  */
+import * as Cause from "effect/Cause"
 import type * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -133,18 +134,20 @@ export const make = (shared: TurnContext.Shared, own: Own, { clock, ids, scope }
 export interface Waiting<E> extends Wanted {
   /** Must succeed before the end counts, such as keeping the words. A failure gives the turn up. */
   readonly kept?: Effect.Effect<void, E> | undefined
+  /** An interrupt leaves the words and the turn to the session: another process may go on with them. */
+  readonly lasts?: boolean | undefined
   /** Called with the requested turn in the step in which its words are filed. */
   readonly requested?: ((turn: RequestedTurn) => void) | undefined
 }
 
 /**
  * Gives a session words for a turn of their own, and waits for its end. An interrupt withdraws the words, or cancels the
- * turn when that has begun. The turn runs in the world of the caller: see `World`. One turn runs at a time, so a tool that waits for a turn of its own session waits for ever.
+ * turn when that has begun, unless it `lasts`. The turn runs in the world of the caller: see `World`. One turn runs at a time, so a tool that waits for a turn of its own session waits for ever.
  */
 export const turn = <E = never>(
   self: Pick<Service, "awaitTurn" | "submit">,
   draft: Draft,
-  { authority, kept, output, reason, requested, task }: Waiting<E> = {}
+  { authority, kept, lasts, output, reason, requested, task }: Waiting<E> = {}
 ): Effect.Effect<TurnEnd, E> =>
   Region.uninterruptibleMask((restore) =>
     Effect.flatMap(Effect.getFiberRefs, (world) => {
@@ -152,7 +155,9 @@ export const turn = <E = never>(
       const turn = self.awaitTurn(self.submit(draft, OwnTurn()).id, wanted)
       requested?.(turn)
       const end: Effect.Effect<TurnEnd, E> = kept === undefined ? turn.end : Effect.flatMap(kept, () => turn.end)
-      return Effect.tapErrorCause(restore(end), () => turn.giveUp)
+      return Effect.tapErrorCause(restore(end), (cause) =>
+        lasts === true && Cause.isInterruptedOnly(cause) ? Effect.void : turn.giveUp
+      )
     })
   )
 

@@ -383,7 +383,8 @@ export class TurnLoop implements Host, RequestHost, Loop {
       this.finish()
       return Effect.void
     }
-    if (state.correlationId !== undefined) journal.turnEnded(state.correlationId, Turn.endOf(signal))
+    if (journal.isFrozen) signal.end = Turn.parked(Turn.endOf(signal))
+    else if (state.correlationId !== undefined) journal.turnEnded(state.correlationId, Turn.endOf(signal))
     return Effect.matchEffect(journal.flush, {
       onFailure: (message) => {
         emit(this.session, { _tag: "AgentError", message })

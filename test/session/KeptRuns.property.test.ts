@@ -37,8 +37,8 @@ interface Run {
   readonly text: string
   readonly fiber: Fiber.RuntimeFiber<TurnEnd.TurnEnd, Agent.NotTaken>
   readonly life: number
-  /** Its caller went away, and the history had its words by then. */
-  given: "begun" | "unread" | undefined
+  /** Its caller went away. */
+  isLeft: boolean
 }
 
 const drive = (seed: number) => {
@@ -147,18 +147,14 @@ const drive = (seed: number) => {
           case 1:
           case 2: {
             const text = `run ${runs.length}`
-            runs.push({ text, life: number, fiber: yield* Effect.fork(agent.run(text)), given: undefined })
+            runs.push({ text, life: number, fiber: yield* Effect.fork(agent.run(text)), isLeft: false })
             break
           }
           case 3: {
             const run = pick(mine())
             if (run === undefined) break
-            const gone = Effect.map(Fiber.interrupt(run.fiber), () => {
-              const isRead = users().some((text) => text.split("\n").includes(run.text))
-              // What is given up while its process ends may come back: nothing is written down any more.
-              run.given = isRead || persistence.journal.isFrozen() ? "begun" : "unread"
-            })
-            others.push(["an interruption", yield* Effect.fork(gone)])
+            run.isLeft = true
+            others.push(["an interruption", yield* Effect.fork(Fiber.interrupt(run.fiber))])
             break
           }
           case 4:
@@ -192,10 +188,16 @@ const drive = (seed: number) => {
         for (const { fiber, life, text } of runs) if (life === number) yield* finished(text, fiber)
         wrong.push(...HistoryRules.violations(agent.history.messages))
         const words = users().flatMap((text) => text.split("\n"))
-        for (const { fiber, given, life, text } of runs) {
+        const { entries } = yield* store(lives + 1).load(root)
+        const received = new Set(
+          entries.flatMap(({ entry }) => (entry._tag === "MessageReceived" ? [entry.message.text] : []))
+        )
+        for (const { fiber, isLeft, life, text } of runs) {
           const times = words.filter((word) => word === text).length
           if (times > 1) wrong.push(`${text} was heard ${times} times`)
-          if (given === "unread" && times > 0) wrong.push(`${text} of process ${life} was withdrawn, and heard`)
+          // An interrupt may be the end of the process, so the words of a caller that left stay.
+          const isKept = life === number || cut.has(life)
+          if (isLeft && isKept && times === 0 && received.has(text)) wrong.push(`${text} was lost with its caller`)
           const exit = yield* fiber.poll
           if (Option.isNone(exit) || Exit.isFailure(exit.value)) continue
           const end = exit.value.value
