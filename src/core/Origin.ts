@@ -44,6 +44,12 @@ export interface Origin {
    * @internal
    */
   readonly paths?: ResolvedPaths
+  /**
+   * The call runs once: no other process runs it again, so none asks its questions again.
+   *
+   * @internal
+   */
+  readonly once?: true
 }
 
 /**
@@ -169,6 +175,24 @@ export const withPaths =
   (paths: ResolvedPaths) =>
   <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     Effect.locallyWith(self, currentRef, (origin) => ({ ...origin, paths }))
+
+/**
+ * Runs an effect, and everything it forks, as a call that no other process runs again. The fiber ends with the call, or its
+ * FiberRefs are restored after it.
+ *
+ * @internal
+ */
+export const once = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.zipRight(
+    Effect.updateFiberRefs((id, refs) =>
+      FiberRefs.updateAs(refs, {
+        fiberId: id,
+        fiberRef: currentRef,
+        value: { ...FiberRefs.getOrDefault(refs, currentRef), once: true }
+      })
+    ),
+    self
+  )
 
 /**
  * How an origin is shown to a person: `[subagent:code_reviewer]` for a child, nothing for a root.

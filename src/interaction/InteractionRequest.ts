@@ -51,6 +51,8 @@ export interface InteractionRequest<I extends Interaction = Interaction> {
   readonly subagentId?: string | undefined
   /** Present only for an approval of one of several calls of a tool. It decides nothing. */
   readonly batch?: BatchPlace | undefined
+  /** Present when no other process asks it again: its answer counts only here. */
+  readonly once?: true | undefined
   readonly interaction: I
 }
 
@@ -70,6 +72,7 @@ export const InteractionRequest = /* @__PURE__ */ Lazy.schema(() =>
     parentSessionId: Schema.optional(SessionId),
     subagentId: Schema.optional(Schema.String),
     batch: Schema.optional(BatchPlace),
+    once: Schema.optional(Schema.Literal(true)),
     interaction: Interaction
   })
 )
@@ -112,8 +115,17 @@ export const unsafeMake = <I extends Interaction>(
   }
   if (parentSessionId !== undefined) request.parentSessionId = parentSessionId
   if (subagentId !== undefined) request.subagentId = subagentId
+  if (origin.once === true) request.once = true
   return askedBy(request, toolCallId)
 }
+
+/**
+ * Whether no other process asks it again: its tool had begun and is not resumable, or no turn asks it.
+ *
+ * @internal
+ */
+export const isAskedOnce = ({ correlationId, once }: Pick<InteractionRequest, "correlationId" | "once">): boolean =>
+  once === true || correlationId === noTurn
 
 /**
  * The same request, as one of a batch.

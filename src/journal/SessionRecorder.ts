@@ -136,8 +136,7 @@ export class SessionRecorder {
     return Effect.suspend(() => {
       // It stays allowed, and begins in the next process.
       if (this.journal.isHeld()) return Effect.never
-      if (this.isFrozen)
-        return Effect.fail("the session was stopped as it stands, and goes on when it is resumed.")
+      if (this.isFrozen) return Effect.fail("the session was stopped as it stands, and goes on when it is resumed.")
       this.journal.note({ _tag: "ToolStarted", toolCallId, tool, params: this.redactor.value(params) })
       return this.flush
     })

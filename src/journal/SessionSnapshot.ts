@@ -282,7 +282,7 @@ export interface OpenRequest {
 }
 
 /**
- * The open requests of a whole tree, parents' first.
+ * The open requests of a whole tree that an answer counts for, parents' first.
  *
  * @since 0.1.0
  * @category getters
@@ -290,7 +290,8 @@ export interface OpenRequest {
 export const openRequests = (self: TreeSnapshot, answers: Loaded["answers"]): ReadonlyArray<OpenRequest> => {
   const byRequest = new Map<RequestId, StoredAnswer>(answers.map((answer) => [answer.requestId, answer]))
   return self.sessions.flatMap(({ open, votes }) =>
-    open.map((request) => {
+    open.flatMap((request) => {
+      if (InteractionRequest.isAskedOnce(request)) return []
       const given = votes.filter(({ requestId }) => requestId === request.requestId)
       return { request: given.reduce(Tally.withVote, request), answer: byRequest.get(request.requestId) }
     })

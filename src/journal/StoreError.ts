@@ -229,7 +229,7 @@ export class ContentUnknown extends Schema.TaggedError<ContentUnknown>("assent/j
  */
 export class AnswerRefused extends Schema.TaggedError<AnswerRefused>("assent/journal/AnswerRefused")("AnswerRefused", {
   requestId: RequestId,
-  problem: Schema.Literal("notOpen", "answered", "misfit", "secret", "reserved"),
+  problem: Schema.Literal("notOpen", "answered", "misfit", "secret", "reserved", "once"),
   reason: Schema.String
 }) {
   override get message(): string {

@@ -9,7 +9,7 @@ import * as Ballot from "../interaction/Ballot.js"
 import * as Tally from "../interaction/Tally.js"
 import * as Interaction from "../interaction/Interaction.js"
 import * as NeedWords from "../interaction/NeedWords.js"
-import type { InteractionRequest } from "../interaction/InteractionRequest.js"
+import { isAskedOnce, type InteractionRequest } from "../interaction/InteractionRequest.js"
 import type * as JournalEntry from "./JournalEntry.js"
 import type * as SessionSummary from "./SessionSummary.js"
 import * as StoreError from "./StoreError.js"
@@ -30,7 +30,8 @@ export interface StoredAnswer {
 }
 
 /**
- * A request that a session waits for: who asks is in its `agentPath`, since when in its `issuedAt`.
+ * A request that a session waits for: who asks is in its `agentPath`, since when in its `issuedAt`. One that no other process
+ * asks again is not among them.
  *
  * @since 0.1.0
  * @category models
@@ -59,9 +60,16 @@ export interface WaitingRequest {
  * @category operations
  */
 export const accepts = (
-  { requestId, interaction }: InteractionRequest,
+  request: InteractionRequest,
   answer: unknown
 ): Either.Either<void, StoreError.AnswerRefused> => {
+  const { requestId, interaction } = request
+  if (isAskedOnce(request)) {
+    const reason =
+      "the work that asks it had begun, and no other process asks it again. A tool with ToolTrait.Resumable does: what its " +
+      "handler does before the question runs again"
+    return Either.left(new StoreError.AnswerRefused({ requestId, problem: "once", reason }))
+  }
   if (Interaction.isSecret(interaction._tag)) {
     const reason = `answers to ${interaction._tag} are secrets and are not kept; resume the session and answer there`
     return Either.left(new StoreError.AnswerRefused({ requestId, problem: "secret", reason }))
@@ -97,7 +105,7 @@ export const waitingIn = (
   return open.flatMap(({ requestId }) => {
     const request = raised.get(requestId)
     const answer = answers.find((answer) => answer.requestId === requestId)
-    return request === undefined
+    return request === undefined || isAskedOnce(request)
       ? []
       : [
           {

@@ -81,7 +81,9 @@ export class Groups extends Context.Reference<Groups>()("assent/tool/Groups", {
 }) {}
 
 /**
- * A restarted call finds its request or child again instead of repeating a side effect.
+ * A call that another process had begun runs again, and finds its questions and children again. What its handler does before a
+ * question runs again, so it must be harmless twice. Without this trait such a call is not run again: its effect is not known,
+ * and no answer to its question is taken while no process runs it.
  *
  * @since 0.1.0
  * @category annotations

@@ -94,10 +94,12 @@ const handled = (
   if (handler === undefined) return Effect.dieMessage(`${entry.name} has no handler`)
   const handle = () =>
     paths === undefined ? handler(params) : Origin.withPaths(paths)(Effect.suspend(() => handler(params)))
+  const asksAgain = session.journal === undefined || entry.resumable || entry.idempotent
+  const begin = () => (asksAgain ? handle() : Origin.once(Effect.suspend(handle)))
   const work = () =>
     timeout === undefined
-      ? handle()
-      : Effect.timeoutFail(Effect.suspend(handle), { duration: timeout, onTimeout: () => tookTooLong })
+      ? begin()
+      : Effect.timeoutFail(Effect.suspend(begin), { duration: timeout, onTimeout: () => tookTooLong })
   const open = (place: Spans.Place) => {
     const span = session.spans.open(() => SessionSpan.tool(session, call, encoded), place)
     if (span !== undefined) host.opened(index, span)

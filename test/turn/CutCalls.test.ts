@@ -102,7 +102,7 @@ describe("a call that has its end although it was cancelled", () => {
       const gate = yield* Deferred.make<void>()
       const kit = yield* Kit.start({
         model: [{ tools: [work("a")] }, { text: "done" }],
-        worker: () => Effect.uninterruptible(Effect.zipRight(Deferred.await(gate), Effect.fail("no room") as never))
+        worker: () => Effect.uninterruptible(Effect.zipRight(Deferred.await(gate), Effect.fail("no room" as never)))
       })
       const running = yield* Effect.fork(kit.agent.run("go"))
       yield* settle
