@@ -2,7 +2,7 @@
  * Runs of a stored agent through several processes: given up, answered, forked, closed and killed at moments that nobody chose.
  *
  * ```
- *  process 1 ──moves──► closed, shut down or killed ──► process 2, which resumes ──► … ──► the last, where everybody says yes
+ *  process 1 ──moves──► closed, interrupted, shut down or killed ──► process 2, which resumes ──► … ──► the last, where everybody says yes
  *                 └── forks, which work for themselves
  * ```
  */
@@ -31,7 +31,7 @@ import * as VirtualClock from "../kit/VirtualClock.js"
 
 const seeds = Often.of(240)
 
-type Ending = "closed" | "shut down" | "killed" | "left to work"
+type Ending = "closed" | "interrupted" | "shut down" | "killed" | "left to work"
 
 interface Run {
   readonly text: string
@@ -181,7 +181,7 @@ const drive = (seed: number) => {
         }
         if (below(3) > 0) yield* pause
       }
-      const ending: Ending = isLast ? "left to work" : pick<Ending>(["closed", "shut down", "killed"])
+      const ending: Ending = isLast ? "left to work" : pick<Ending>(["closed", "interrupted", "shut down", "killed"])
       if (ending === "left to work") {
         yield* finished("the last process", yield* Effect.fork(agent.awaitIdle))
         for (const [move, fiber] of others) yield* finished(`${move} of the last process`, fiber)
@@ -217,12 +217,26 @@ const drive = (seed: number) => {
         kit.life.over = true
         continue
       }
-      const end = ending === "closed" ? Scope.close(scope, Exit.void) : agent.shutdown
+      // As a signal does: first the fibers of the program, then its scopes.
+      const gone =
+        ending === "interrupted" ? Effect.forEach(mine(), ({ fiber }) => Fiber.interrupt(fiber)) : Effect.void
+      const asked = new Set((yield* agent.broker.open).map(({ requestId }) => requestId))
+      const isCancelled = others.some(([move]) => move === "a cancel")
+      const end = ending === "shut down" ? agent.shutdown : Effect.zipRight(gone, Scope.close(scope, Exit.void))
       yield* finished(`a process that is ${ending}`, yield* Effect.fork(end))
       for (const run of runs.filter(({ life }) => life === number)) yield* finished(`${run.text}, ${ending}`, run.fiber)
       for (const [move, fiber] of others) yield* finished(`${move}, ${ending}`, fiber)
       if (ending === "shut down") yield* finished("a scope", yield* Effect.fork(Scope.close(scope, Exit.void)))
       kit.life.over = true
+      // A person may have answered meanwhile; nothing else ends a question.
+      if (ending !== "shut down" && !isCancelled)
+        for (const { entry } of yield* Effect.match(store(number + 100).load(root), {
+          // A process that was asked nothing has left nothing.
+          onFailure: () => [],
+          onSuccess: ({ entries }) => entries
+        }))
+          if (entry._tag === "InteractionSettled" && entry.status !== "answered" && asked.has(entry.requestId))
+            wrong.push(`the question ${entry.requestId} of process ${number} was ${entry.status}, ${ending}`)
     }
     const twice = done.filter((name, i) => done.indexOf(name) !== i)
     if (twice.length > 0) wrong.push(`done twice: ${twice.join(", ")}`)
