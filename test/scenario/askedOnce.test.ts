@@ -52,7 +52,7 @@ const left = (ask: Ask, tool: typeof Book = Book, allowed = true) =>
           ScriptedModel.layer({ agents: { main: [{ tools: [{ name: "book", id: "call_1" }] }, { text: "end" }] } })
         ])
       )
-    const start = (pid: number, persistence: Persistence.Persistence, person: TestInteractor.TestInteractor) =>
+    const start = (pid: number, persistence: Persistence.Persistence, person: TestInteractor.Service) =>
       Effect.flatMap(Layer.build(runtime(pid)), (context) =>
         Effect.provide(Effect.orDie(Agent.startWith([person.interactor], { persistence, whenNobody: "wait" })), context)
       )

@@ -97,6 +97,23 @@ describe("a call that has its end although it was cancelled", () => {
     )
   }
 
+  it.scoped("within a timeout is reported with its result", () =>
+    Effect.gen(function* () {
+      const tx = yield* transaction
+      const kit = yield* Kit.start({
+        model: [{ tools: [work("a")] }, { text: "done" }],
+        worker: () => Effect.timeout(tx.worker(), "1 hour")
+      })
+      const running = yield* Effect.fork(kit.agent.run("go"))
+      yield* settle
+      const cancelling = yield* Effect.fork(kit.agent.interrupt({ toolCallId: "call_a" }))
+      yield* settle
+      yield* tx.write
+      yield* Effect.all([Fiber.join(cancelling), Fiber.join(running)])
+      assert.deepStrictEqual(kit.results(), [`${late}receipt 1`])
+    })
+  )
+
   it.scoped("with a failure of its own is reported as failed", () =>
     Effect.gen(function* () {
       const gate = yield* Deferred.make<void>()
@@ -122,6 +139,11 @@ describe("a call whose end is not known", () => {
     [
       "of a promise without a signal",
       () => Effect.promise(() => new Promise(() => {})),
+      "The user cancelled this call while it ran."
+    ],
+    [
+      "that waits for others without being interruptible",
+      () => Effect.timeout(Effect.never, "1 hour"),
       "The user cancelled this call while it ran."
     ],
     [
