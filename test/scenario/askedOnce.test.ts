@@ -107,10 +107,7 @@ describe("a question of a handler that does not run again", () => {
   const asks: ReadonlyArray<readonly [string, Ask]> = [
     ["a Confirm", confirm],
     ["an Ask", Interactor.ask(new Interaction.Ask({ prompt: "Which seat?" }))],
-    [
-      "a Select",
-      Interactor.ask(new Interaction.Select({ prompt: "Which?", options: ["a", "b"] }))
-    ],
+    ["a Select", Interactor.ask(new Interaction.Select({ prompt: "Which?", options: ["a", "b"] }))],
     ["a fiber of its own", Effect.flatMap(Effect.fork(confirm), Fiber.join)],
     ["a daemon", Effect.flatMap(Effect.forkDaemon(confirm), Fiber.join)],
     [

@@ -97,6 +97,9 @@ const drive = (seed: number) => {
           }))
       }
     }
+    /** A process that nobody spoke to has left nothing. */
+    const written = (number: number, root: SessionId) =>
+      Effect.match(store(number + 100).load(root), { onFailure: () => [], onSuccess: ({ entries }) => entries })
     const start = (persistence: Persistence.Persistence, isLast: boolean) =>
       Effect.gen(function* () {
         const life = { over: false }
@@ -188,7 +191,7 @@ const drive = (seed: number) => {
         for (const { fiber, life, text } of runs) if (life === number) yield* finished(text, fiber)
         wrong.push(...HistoryRules.violations(agent.history.messages))
         const words = users().flatMap((text) => text.split("\n"))
-        const { entries } = yield* store(lives + 1).load(root)
+        const entries = yield* written(number, root)
         const received = new Set(
           entries.flatMap(({ entry }) => (entry._tag === "MessageReceived" ? [entry.message.text] : []))
         )
@@ -230,11 +233,7 @@ const drive = (seed: number) => {
       kit.life.over = true
       // A person may have answered meanwhile; nothing else ends a question.
       if (ending !== "shut down" && !isCancelled)
-        for (const { entry } of yield* Effect.match(store(number + 100).load(root), {
-          // A process that was asked nothing has left nothing.
-          onFailure: () => [],
-          onSuccess: ({ entries }) => entries
-        }))
+        for (const { entry } of yield* written(number, root))
           if (entry._tag === "InteractionSettled" && entry.status !== "answered" && asked.has(entry.requestId))
             wrong.push(`the question ${entry.requestId} of process ${number} was ${entry.status}, ${ending}`)
     }
