@@ -102,7 +102,7 @@ describe("a call that has its end although it was cancelled", () => {
       const tx = yield* transaction
       const kit = yield* Kit.start({
         model: [{ tools: [work("a")] }, { text: "done" }],
-        worker: () => Effect.timeout(tx.worker(), "1 hour")
+        worker: () => Effect.orDie(Effect.timeout(tx.worker(), "1 hour"))
       })
       const running = yield* Effect.fork(kit.agent.run("go"))
       yield* settle
@@ -143,7 +143,7 @@ describe("a call whose end is not known", () => {
     ],
     [
       "that waits for others without being interruptible",
-      () => Effect.timeout(Effect.never, "1 hour"),
+      () => Effect.orDie(Effect.timeout(Effect.never, "1 hour")),
       "The user cancelled this call while it ran."
     ],
     [
