@@ -213,7 +213,8 @@ const encoded = (ast: SchemaAST.AST): SchemaAST.AST =>
 
 /** The text spells a value that the parameter takes. If its schema has to wait or needs a service, every text does. */
 const takes = (ast: SchemaAST.AST) => {
-  const decode = ParseResult.decodeUnknownEither(Schema.make<unknown>(ast))
+  // A member that the schema does not have is a misspelt one.
+  const decode = ParseResult.decodeUnknownEither(Schema.make<unknown>(ast), { onExcessProperty: "error" })
   return (text: string): boolean =>
     spelledBy(text).some((value) => {
       try {

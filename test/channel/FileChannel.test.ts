@@ -326,7 +326,7 @@ describe("FileChannel", () => {
     ["no request id", '{"answer":true}', "requestId"],
     ["no answer", '{"requestId":"ID"}', "ID"],
     ["extra fields", '{"requestId":"ID","answer":true,"also":1}', "requestId"],
-    ["an answer of another kind", '{"requestId":"ID","answer":{"decision":"allow"}}', "boolean"],
+    ["an answer of another kind", '{"requestId":"ID","answer":{"decision":"allow"}}', "true or false"],
     ["a list", "[true]", "requestId"],
     ["text that never becomes JSON", "certainly!", "JSON"],
     ["binary", "\u0000\uFFFD\u0001", "JSON"],

@@ -34,7 +34,7 @@ describe("what commands do, at a terminal", () => {
         const kept = yield* screen.sees((text) => text.includes("— cancelled (user) —"))
         assert.match(
           kept,
-          /… 18 lines above · Ctrl-O shows all\n +19\n[^]* {4}30\n {2}✗ run_command cancelled · [\d.]+ m?s\n/
+          /… 18 lines above · Ctrl-O shows all\n +19\n[^]* {4}30\n {2}✗ run_command interrupted · [\d.]+ m?s\n/
         )
       })
     )

@@ -226,6 +226,8 @@ const live = (
       yield* Scope.extend(broker.attach(service), own)
       // Some leave in the middle.
       if (random() < 0.15) {
+        // A question that a closing channel had stays open for another process.
+        hasSilent = true
         const leaving = Effect.delay(Scope.close(own, Exit.void), below(random, 12) * minute)
         yield* Effect.forkDaemon(leaving)
       }

@@ -74,7 +74,7 @@ const outcome = ({ fault = "", outcome }: EventOf<"ToolCallEnded">): string =>
 const said = ({ outcome, summary, tool }: EventOf<"ToolCallEnded">): string => {
   // What it says then is for the model, too.
   if (outcome === "succeeded" && tool === proposer) return "approved"
-  if (outcome === "cancelled" && cancelled.test(summary)) return ""
+  if ((outcome === "cancelled" || outcome === "interrupted") && cut.test(summary)) return ""
   if (outcome !== "denied") return Display.oneLine(summary, longest)
   const reason = summary.replace(/^Permission denied: /, "")
   return Display.oneLine(PlanMode.forPerson(reason), longest)
@@ -87,7 +87,8 @@ const wordFor: { readonly [outcome: string]: string } = { invalid: "not run" }
 const proposer = "propose_plan"
 
 /** Says no more than the outcome. */
-const cancelled = /^The (?:call was cancelled|user cancelled this call)\.$/
+const cut =
+  /^The (?:call was cancelled|user cancelled this call)(?: while it ran\. Whether it took effect is not known)?\.$/
 
 /** Characters. */
 const longest = 160
