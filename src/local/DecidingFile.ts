@@ -3,7 +3,7 @@
  *
  * Tools do not touch such a file, and confined commands do not change it, by whatever path they come to it. Instructions
  * are not among them: they allow nothing, and agents may work on them. When a file changes all the same, by an editor or by
- * a command that runs unconfined, the session goes on with what was read, and the person is told once.
+ * a command that runs unconfined, the session continues with the first version, and one line says so.
  */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
