@@ -298,6 +298,39 @@ describe("write_file", () => {
   const asCall = (id: string) => Origin.inToolCall(ToolCallId.make(id))
 
   it.scopedLive(
+    "edits the places that a person was shown, also when other edits moved them",
+    inWorkspace(({ call, get, preview, put }) =>
+      Effect.gen(function* () {
+        const ask = (id: string, old_text: string, new_text: string) => {
+          const params = { path: "f", old_text, new_text }
+          return Effect.as(asCall(id)(preview("edit_file", params)), asCall(id)(call("edit_file", params)))
+        }
+        const refused = /^failed: f was changed after a person was shown this change\./
+        // Somebody else writes the text to another line.
+        yield* put("f", "a\nhere\nb\n")
+        const swapped = yield* ask("c1", "here", "new")
+        yield* put("f", "here\na\nb\n")
+        assert.match(yield* swapped, refused)
+        assert.strictEqual(yield* get("f"), "here\na\nb\n")
+        // Both edits were shown in one step: the first one moves the second one.
+        yield* put("f", "one\ntwo\nthree\n")
+        const first = yield* ask("c2", "one", "1\n1\n1")
+        const third = yield* ask("c3", "three", "3")
+        assert.strictEqual(yield* first, "Edited f.")
+        assert.strictEqual(yield* third, "Edited f.")
+        assert.strictEqual(yield* get("f"), "1\n1\n1\ntwo\n3\n")
+        // A decided edit takes the text away and puts it to another place.
+        yield* put("f", "head\nhere\nmiddle\ntail\n")
+        const gone = yield* ask("c4", "here\nmiddle\ntail", "middle\nhere\ntail")
+        const late = yield* ask("c5", "here", "new")
+        assert.strictEqual(yield* gone, "Edited f.")
+        assert.match(yield* late, refused)
+        assert.strictEqual(yield* get("f"), "head\nmiddle\nhere\ntail\n")
+      })
+    )
+  )
+
+  it.scopedLive(
     "replaces what a person was shown, and not what somebody else wrote while they were asked",
     inWorkspace(({ call, get, preview, put }) =>
       Effect.gen(function* () {
