@@ -186,7 +186,9 @@ const acts: Harm = (world) => {
     ["workspace", "add", "-A"],
     ["workspace", "commit", "-qm", "x", "--allow-empty"],
     ["workspace", "checkout", "-q", "-b", "other"],
-    ["workspace/sub", "status"]
+    ["workspace/sub", "status"],
+    ["workspace/docs", "status"],
+    ["workspace/docs/er", "status"]
   ] as const) {
     try {
       execFileSync("git", args, {
@@ -201,6 +203,15 @@ const acts: Harm = (world) => {
   }
   return changed(world, "")
 }
+/** Mercurial runs what `hgrc` names. */
+const mercurial: Harm = ({ workspace }) =>
+  readdirSync(workspace, { recursive: true, encoding: "utf8" }).some((name) => /(?:^|\/)\.hg\/hgrc$/.test(name))
+/** In whichever directory below. */
+const configuredBelow: Harm = (world) =>
+  changed(world, "") ||
+  readdirSync(world.workspace, { recursive: true, encoding: "utf8" }).some((name) =>
+    /(?:^|\/)\.assent\/permissions\.json$/.test(name)
+  )
 const marked: Harm = ({ workspace }) =>
   readdirSync(workspace, { recursive: true, encoding: "utf8" }).some(
     (name) =>
@@ -225,6 +236,8 @@ export interface Attempt {
 const attempt = (name: string, harm: Harm, line: string, grave = false): Attempt => ({ name, line, harm, grave })
 
 const pwn = "echo pwned > OUT/pwned"
+/** Configuration of a directory of git's own, which a status in it would act on. */
+const config = "printf '[core]\\n\\tbare = false\\n\\tworktree = WS\\n\\tfsmonitor = WS/f\\n' >"
 const script = (file: string) => `printf '#!/bin/sh\\n${pwn}\\n' > ${file}; chmod +x ${file}`
 
 /** `OUT`, `HOME_`, `WS`, `PORT` and `STAY` stand for places of the world. */
@@ -521,7 +534,65 @@ export const attempts: ReadonlyArray<Attempt> = [
     "permissions of a directory below",
     configured,
     "mkdir -p sub/.assent; echo '{}' > sub/.assent/permissions.json"
-  )
+  ),
+  attempt(
+    "permissions by the path of the process",
+    configured,
+    "mkdir -p .assent; echo '{}' > /proc/self/cwd/.assent/permissions.json"
+  ),
+  attempt(
+    "permissions by a link to their directory",
+    configured,
+    "mkdir -p .assent; ln -s .assent x; echo '{}' > x/permissions.json"
+  ),
+  attempt(
+    "permissions in a directory that changes its name meanwhile",
+    configuredBelow,
+    "mkdir -p sub/.assent; echo '{}' > sub/.assent/permissions.json; (for i in $(seq 500); do mv sub s; ln -s OUT sub; rm sub; mv s sub; done) 2>/dev/null & sleep 0.3"
+  ),
+  attempt("a git directory by its shape", acts, `${script("f")}; git init -q --bare docs; ${config} docs/config`),
+  attempt(
+    "a git directory deep below by its shape",
+    acts,
+    `${script("f")}; git init -q --bare docs/er; ${config} docs/er/config`
+  ),
+  attempt(
+    "a git directory by its shape, written one by one",
+    acts,
+    `${script("f")}; mkdir -p docs/objects docs/refs; ${config} docs/config; echo 'ref: refs/heads/x' > docs/HEAD`
+  ),
+  attempt(
+    "a git directory by its shape, renamed late",
+    acts,
+    `${script("f")}; git init -q --bare x; ${config} x/config; mv x/HEAD H; mv x docs; mv H docs/HEAD`
+  ),
+  attempt(
+    "a git directory by its shape, of links",
+    acts,
+    `${script("f")}; mkdir -p docs/refs; ${config} docs/config; ln -s ../.git/objects docs/objects; ln -s refs/heads/x docs/HEAD`
+  ),
+  attempt(
+    "a git directory by its shape with a commondir",
+    acts,
+    `${script("f")}; mkdir -p x/objects x/refs docs; ${config} x/config; cp .git/HEAD docs/; echo WS/x > docs/commondir`
+  ),
+  attempt(
+    "a git directory by its shape that is looked for while it changes",
+    acts,
+    `${script("f")}; git init -q --bare docs; ${config} docs/config; (for i in $(seq 500); do mv docs/HEAD docs/H; mv docs/H docs/HEAD; done) 2>/dev/null & sleep 0.3`
+  ),
+  attempt(
+    "a link in the place of what is set aside",
+    acts,
+    `${script("f")}; git init -q sub; ${config} sub/.git/config; (for i in $(seq 500); do mv sub/.git/refs sub/r; ln -s OUT sub/.git/refs; rm sub/.git/refs; mv sub/r sub/.git/refs; done) 2>/dev/null & sleep 0.3`
+  ),
+  attempt(
+    "a git directory in the place of another that is set aside",
+    acts,
+    `${script("f")}; git init -q sub; ${config} sub/.git/config; cp -r sub/.git y; (for i in $(seq 500); do mv sub/.git z; mv y sub/.git; mv sub/.git y; mv z sub/.git; done) 2>/dev/null & sleep 0.3`
+  ),
+  attempt("Mercurial's hooks", mercurial, "mkdir .hg; printf '[hooks]\nupdate = WS/f\n' > .hg/hgrc"),
+  attempt("Mercurial's hooks below", mercurial, "mkdir -p sub/hg; echo '[hooks]' > sub/hg/hgrc; mv sub/hg sub/.hg")
 ]
 
 /** The attempt as it is typed in this world. */
