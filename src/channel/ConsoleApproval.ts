@@ -71,7 +71,12 @@ const approveAlone =
         const begun: Begun = {}
         // What it is about stands above the options again, in a row.
         const seen = new Once({ lines: [...lines.slice(0, 1), ...choice] })
-        const view = whole && Effect.as(viewed(screen, title, whole), Either.left(seen))
+        const view =
+          whole &&
+          Effect.as(
+            Effect.suspend(() => viewed(screen, title, whole)),
+            Either.left(seen)
+          )
         return insist(screen, ask, { lines, label, keys }, help, (line) =>
           understood(screen, ask, request.interaction, line, { ...options, begun, help, view })
         )
@@ -80,11 +85,17 @@ const approveAlone =
     )
 
 /** Shows a long text: over the whole terminal where one is drawn, with the question behind it; else it is printed. */
-const viewed = (screen: ConsoleScreen.Service, title: string, lines: ReadonlyArray<string>): Effect.Effect<void> =>
-  isByLines(screen)
+const viewed = (
+  screen: ConsoleScreen.Service,
+  title: string,
+  whole: () => ReadonlyArray<string>
+): Effect.Effect<void> => {
+  const lines = whole()
+  return isByLines(screen)
     ? // Behind a gutter, as in a dialog: quoted text must not pass for a question.
       screen.printLine(lines.map((line) => Signs.of(screen).bar + line).join("\n"))
     : screen.page({ title, lines: (columns) => lines.map((line) => Display.wrap(line, columns)) })
+}
 
 /** What was begun of an answer to one call, by people who went back from it. */
 interface Begun {
@@ -213,8 +224,8 @@ const heard = (
 ): Effect.Effect<Understood<ApproveAnswer | "singly">, Ended> => {
   const again = () => Either.left(new Once({ lines: ConsoleBatch.renderAgain(items, batch, look) }))
   const view = (seen: ReadonlyArray<ConsoleBatch.Item>) => {
-    const lines = seen.flatMap((one) => ConsoleBatch.renderWhole(one, items, look))
-    return Effect.map(viewed(screen, title, lines), () => {
+    const whole = () => seen.flatMap((one) => ConsoleBatch.renderWhole(one, items, look))
+    return Effect.map(viewed(screen, title, whole), () => {
       for (const one of seen) batch.saw(one)
       return again()
     })

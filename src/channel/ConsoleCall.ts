@@ -47,9 +47,9 @@ export const make = (
 export const remembered = (style: Display.Style, interaction: Approve, whole: boolean): ReadonlyArray<string> => {
   const { approvalKey, onceOnly } = interaction
   if (approvalKey === "") return []
-  const words = (verb: "allow" | "deny") =>
-    thisCommand(interaction, verb) ?? Display.oneLine(rule(interaction, verb), whole ? Infinity : longestKey)
-  const [always, never] = [words("allow"), words("deny")]
+  const said = (verb: "allow" | "deny") =>
+    thisCommand(interaction, verb) ?? Display.oneLine(rule(interaction, verb), whole ? shownAtAll.head : longestKey)
+  const [always, never] = [said("allow"), said("deny")]
   if (onceOnly === true) return [style.dim(`never is remembered for: ${never}`)]
   if (always === never) return [style.dim(`always and never are remembered for: ${always}`)]
   return [style.dim(`always is remembered for: ${always}; never for: ${never}`)]
@@ -78,23 +78,37 @@ const thisCommand = ({ approvalKey, display }: Approve, verb: "allow" | "deny"):
 
 /** How many characters and lines of a call are shown before somebody asks for all of them. */
 const shownAtOnce = { head: 4_000, tail: 2_000, headLines: 60, tailLines: 20 }
+/** How many are shown to somebody who asks: no key is read while they are drawn. */
+const shownAtAll = { head: 80_000, tail: 20_000 }
 const longestKey = 200
 
 /** Lines of a diff beyond which only those are shown that change. */
 const mostDiff = 60
+/** Characters beyond which a diff is shown as it is: where somebody asks for all of it, and before. */
+const longestDiff = shownAtAll.head + shownAtAll.tail
+const longestDiffAtOnce = 20_000
 
 /** The diff of a call that changes a file, as a person reads it. */
-const diffOf = ({ display }: Approve, { color, diff }: Look, most: number): ReadonlyArray<string> | undefined =>
-  diff === undefined || display?.format !== "diff" || display.details === undefined
-    ? undefined
-    : DiffLines.make(display.details, { color, ...diff, most })
+const diffOf = ({ display }: Approve, { color, diff }: Look, most: number): ReadonlyArray<string> | undefined => {
+  if (diff === undefined || display?.format !== "diff" || display.details === undefined) return undefined
+  if (display.details.length > (most === Infinity ? longestDiff : longestDiffAtOnce)) return undefined
+  return DiffLines.make(display.details, { color, ...diff, most })
+}
 
 /** Whether lines of a diff are left out that are the same in both versions, or a part of what is remembered. */
-const isCut = ({ approvalKey, display }: Approve): boolean =>
-  (display?.details ?? "").split("\n").length > mostDiff || approvalKey.length > longestKey
+const isCut = (interaction: Approve): boolean =>
+  (interaction.display?.details ?? "").split("\n").length > mostDiff ||
+  (interaction.display?.summary ?? "").length > longestWords ||
+  interaction.approvalKey.length > longestKey
 
-const isShortened = ({ approvalKey, display }: Approve): boolean =>
-  Shortened.make(display?.details ?? "", shownAtOnce) !== undefined || approvalKey.length > longestKey
+const isShortened = ({ approvalKey, argumentsSummary, display }: Approve): boolean =>
+  Shortened.make(display?.details ?? "", shownAtOnce) !== undefined ||
+  (display?.summary ?? argumentsSummary).length > longestWords ||
+  approvalKey.length > longestKey
+
+/** A summary, which stands on one line. */
+const words = (text: string, whole: boolean): string => Display.oneLine(text, whole ? shownAtAll.head : longestWords)
+const longestWords = 4_000
 
 const call = (
   style: Display.Style,
@@ -103,9 +117,9 @@ const call = (
   diff?: ReadonlyArray<string>,
   draw?: Look["draw"]
 ): ReadonlyArray<string> => [
-  ...(display?.summary === undefined ? [] : [Display.oneLine(display.summary)]),
+  ...(display?.summary === undefined ? [] : [words(display.summary, whole)]),
   ...(display?.details === undefined
-    ? [Display.oneLine(argumentsSummary)]
+    ? [words(argumentsSummary, whole)]
     : isSaid(display)
       ? []
       : (diff ?? details(style, display, display.details, whole, draw))),
@@ -133,13 +147,15 @@ const details = (
     format === "diff"
       ? foreign(part).map((line) => diffLine(style, line))
       : (format === "markdown" ? draw : foreign)(part)
-  const shortened = whole ? undefined : Shortened.make(written, shownAtOnce)
+  const shortened = Shortened.make(written, whole ? shownAtAll : shownAtOnce)
   const lines =
     shortened === undefined
       ? styled(written)
       : [
           ...styled(shortened.head.replace(/\n$/, "")),
-          style.yellow(`[${Shortened.note(shortened)}; v shows everything]`),
+          style.yellow(
+            `[${Shortened.note(shortened)}${whole ? "" : `; v shows ${Shortened.make(written, shownAtAll) === undefined ? "everything" : "more"}`}]`
+          ),
           ...styled(shortened.tail)
         ]
   return format === "code" && language !== undefined ? [style.dim(`${Display.oneLine(language)}:`), ...lines] : lines

@@ -162,11 +162,16 @@ const markdownLook = (screen: ConsoleScreen.Service, { interaction }: Interactio
         screen.columns,
         ([MarkdownStream, CodeColors], columns) =>
           (text: string) =>
-            MarkdownStream.rows(Display.reveal(text), columns, {
-              color: screen.color,
-              colors: screen.color ? CodeColors.ofCode : undefined
-            })
+            text.length > longestDrawn
+              ? Display.reveal(text).split("\n")
+              : MarkdownStream.rows(Display.reveal(text), columns, {
+                  color: screen.color,
+                  colors: screen.color ? CodeColors.ofCode : undefined
+                })
       )
+
+/** Characters of Markdown beyond which it is shown as it was written: no key is read while it is drawn. */
+const longestDrawn = 8_000
 
 export const isTooMuch = (screen: ConsoleScreen.Service, nonsense: number): boolean =>
   screen.source === "pipe" && nonsense >= patience

@@ -38,7 +38,7 @@ export interface Prompt {
   /** What can be taken by arrows, where choices do not stand among the lines. */
   readonly menu?: Menu.Menu
   /** The whole text, where `lines` leave something of it out, or cannot be seen at once. */
-  readonly whole?: ReadonlyArray<string>
+  readonly whole?: () => ReadonlyArray<string>
 }
 
 /** What a typed line means. */
@@ -129,7 +129,7 @@ export const render = (request: InteractionRequest, options: Options): Prompt =>
       const words = optionsOf(interaction, options)
       const all = offering(words)
       return isShort || options.fits?.(all.title, all.lines) === false
-        ? { ...offering([...words, viewOption]), whole: whole() }
+        ? { ...offering([...words, viewOption]), whole }
         : all
     }
     case "grantStageTool":

@@ -13,6 +13,7 @@
  */
 import { diffWordsWithSpace } from "diff/lib/diff/word.js"
 import { parsePatch } from "diff/lib/patch/parse.js"
+import * as Option from "effect/Option"
 import * as TimeLimit from "./TimeLimit.js"
 import type { Colors } from "./CodeColors.js"
 import * as Display from "./Display.js"
@@ -30,8 +31,26 @@ export interface Look {
   readonly signs?: Signs | undefined
 }
 
-/** Lines, which may be longer than a row. Undefined when it is no diff of one file that can be read. */
+/**
+ * Lines, which may be longer than a row. Undefined when it is no diff of one file that can be read, or takes longer than
+ * a person waits for a key.
+ */
 export const make = (patch: string, look: Look): ReadonlyArray<string> | undefined => {
+  const language = languageOf(patch)
+  // Whether the language is known, and what it takes to load it.
+  const colors = look.color && look.colors?.("", language) !== undefined ? look.colors : undefined
+  const drawn = (look: Look) => TimeLimit.run(() => linesOf(patch, look), TimeLimit.turn * 0.8)
+  return drawn({ ...look, colors }).pipe(
+    Option.orElse(() => (colors === undefined ? Option.none() : drawn({ ...look, colors: undefined }))),
+    Option.getOrUndefined
+  )
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const linesOf = (patch: string, look: Look): ReadonlyArray<string> | undefined => {
   const parsed = parsedOf(patch)
   if (parsed === undefined) return undefined
   const rows = parsed.hunks.map(rowsOf)
@@ -40,13 +59,17 @@ export const make = (patch: string, look: Look): ReadonlyArray<string> | undefin
   const removed = all.filter(({ sign }) => sign === "-").length
   const isLong = all.length > look.most
   const width = String(all.reduce((most, { number }) => Math.max(most, number), 0)).length
-  const language = parsed.name.slice(parsed.name.lastIndexOf("/") + 1)
   const between = (index: number) => {
     const [last, hunk] = [parsed.hunks[index - 1], parsed.hunks[index]]
     return last === undefined || hunk === undefined ? 0 : Math.max(0, hunk.newStart - last.newStart - last.newLines)
   }
   const shown = all.filter(({ sign }) => sign !== " " || !isLong)
-  const drawing: Drawing = { width, look, colors: colored(shown, language, look), words: compared(rows) }
+  const drawing: Drawing = {
+    width,
+    look,
+    colors: colored(shown, languageOf(patch), look.colors),
+    words: compared(rows)
+  }
   const pieces = rows.flatMap((hunk, index) => [{ same: between(index) }, ...drawn(hunk, isLong, drawing)])
   const lines = joined(pieces).map((piece) => (typeof piece === "string" ? piece : skip(piece.same, drawing)))
   const counts = [
@@ -57,16 +80,15 @@ export const make = (patch: string, look: Look): ReadonlyArray<string> | undefin
   return [...head.map((text) => StyledText.line([{ text, style: look.color ? weights.bold : 0 }])), ...lines]
 }
 
-// -----------------------------------------------------------------------------------------------------------------
-// internal
-// -----------------------------------------------------------------------------------------------------------------
-
 interface Row {
   readonly sign: " " | "+" | "-" | "\\"
   /** In the version that has the line. */
   readonly number: number
   readonly text: string
 }
+
+/** The name of the file, which tells its language. */
+const languageOf = (patch: string): string => /^\+\+\+ (?:[^\t\n]*\/)?([^\t\n/]*)/m.exec(patch)?.[1] ?? ""
 
 const parsedOf = (patch: string) => {
   try {
@@ -105,18 +127,14 @@ interface Drawing {
 }
 
 /** The first lines in their colours: as many as a person does not wait for. */
-const colored = (rows: ReadonlyArray<Row>, language: string, { color, colors }: Look): Drawing["colors"] => {
+const colored = (rows: ReadonlyArray<Row>, language: string, colors: Look["colors"]): Drawing["colors"] => {
   const done = new Map<Row, ReadonlyArray<Run>>()
-  // Whether the language is known, and what it takes to load it.
-  if (!color || colors?.("", language) === undefined) return done
   let room = mostColored
-  TimeLimit.run(() => {
-    for (const row of rows) {
-      if ((room -= row.text.length) < 0) return
-      const [line] = colors(row.text, language)?.lines ?? []
-      if (line !== undefined) done.set(row, line)
-    }
-  })
+  for (const row of colors === undefined ? [] : rows) {
+    if ((room -= row.text.length) < 0) break
+    const [line] = colors?.(row.text, language)?.lines ?? []
+    if (line !== undefined) done.set(row, line)
+  }
   return done
 }
 
@@ -204,7 +222,7 @@ const mostEdits = 100
 
 /** Characters of a diff that are compared word by word, and that are coloured. */
 const mostCompared = 20_000
-const mostColored = 20_000
+const mostColored = 10_000
 
 /** Two versions of a line; what differs is bold. Lines with little in common are not compared word by word. */
 const changed = (before: string, after: string) => {

@@ -41,6 +41,21 @@ describe("render", () => {
     })
   )
 
+  it.effect("bounds what is drawn of a call, also for somebody who wants to see all of it", () =>
+    Effect.gen(function* () {
+      const patch = `--- a/a.ts\n+++ b/a.ts\n@@ -1,1 +1,2 @@\n a\n+${"x".repeat(300_000)}\n`
+      const sizeOf = (lines: ReadonlyArray<string> = []) => lines.join("\n").length
+      for (const format of ["text", "markdown", "diff"] as const) {
+        const details = format === "diff" ? patch : `one\n${"words ".repeat(50_000)}`
+        const display = { summary: "s".repeat(300_000), details, format }
+        const request = yield* InteractionSample.request(approve({ display }))
+        const { lines, whole } = ConsolePrompt.render(request, { ...look, diff: {}, draw: (text) => [text] })
+        assert.isBelow(sizeOf(lines), 12_000)
+        assert.isBelow(sizeOf(whole?.()), 190_000)
+      }
+    })
+  )
+
   it.effect("says what is remembered as a person would", () =>
     Effect.gen(function* () {
       for (const [tool, approvalKey, said, denied] of [
