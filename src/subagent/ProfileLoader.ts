@@ -220,9 +220,9 @@ export const loadFile = (
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Bytes of a file, and characters of all files of a directory: a start waits for them. */
+/** Bytes of a file, and characters of all files of a directory: a start waits for them, less than half a second. */
 const maxSize = 200_000
-const maxRead = 1_000_000
+const maxRead = 300_000
 /** Problems of one file that are reported. */
 const maxProblems = 20
 /** Files in one directory. */
@@ -262,14 +262,14 @@ const loadDirectory = (directory: Directory, context: Context) =>
     let room = maxRead
     for (const name of listed.right) {
       const file = path.join(directory.path, name)
-      if (room <= 0) {
-        const message = `it and those behind it are not read: those before it have ${maxRead / 1_000_000} MB`
-        problems.push({ file, path: "$", message })
-        break
-      }
       const text = directory.files && Option.getOrUndefined(Either.getRight(directory.files))?.get(name)
       const found = text ?? (yield* Effect.either(readText(file)))
       room -= Either.match(found, { onLeft: () => 0, onRight: ({ length }) => length })
+      if (room < 0) {
+        const message = `it and those behind it are not read: all files of a directory have at most ${maxRead / 1_000} kB`
+        problems.push({ file, path: "$", message })
+        break
+      }
       const read = yield* loadFile(file, { ...context, trusted: directory.trusted, text: found })
       problems.push(...read.problems)
       if (read.profile === undefined) continue

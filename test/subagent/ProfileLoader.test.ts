@@ -127,6 +127,22 @@ describe("ProfileLoader", () => {
   )
 
   live(
+    "reads no more of a directory than a start can wait for, and says so",
+    Effect.gen(function* () {
+      const { load, write } = yield* place
+      for (const name of ["a", "b", "c", "d"]) yield* write(`a/${name}.json`, { description: "x".repeat(140_000) })
+      const { problems, profiles } = yield* load()
+      assert.deepStrictEqual(
+        [...profiles.keys()].filter((name) => name.length === 1),
+        ["a", "b"]
+      )
+      assert.deepStrictEqual(problems, [
+        "a/c.json $: it and those behind it are not read: all files of a directory have at most 300 kB"
+      ])
+    })
+  )
+
+  live(
     "tells every problem of every file, and uses the files that are good",
     Effect.gen(function* () {
       const { fileSystem, at, load, write } = yield* place
