@@ -4,6 +4,7 @@ import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import { canonicalJson } from "../core/CanonicalJson.js"
+import * as ForeignJson from "../core/ForeignJson.js"
 import * as Defect from "../core/Defect.js"
 import * as ToolOutcome from "../core/ToolOutcome.js"
 import type { Allowed } from "../permission/PermissionGate.js"
@@ -63,9 +64,13 @@ const messageOf = (error: unknown): string => {
   return Either.getOrUndefined(whole) ?? `with ${nameOf(error)}, which JSON cannot hold`
 }
 
+/** Tools that are named to a model which asked for another: it knows them all, and there may be hundreds. */
+const mostNamed = 100
+
 export const unknownTool = (tools: ToolRegistry.Service, name: string): string => {
-  const known = tools.entries.map((entry) => entry.name).join(", ")
-  return `There is no tool ${JSON.stringify(name)}. ${known === "" ? "No tools are available." : `Available: ${known}.`}`
+  const names = tools.entries.map((entry) => ForeignJson.echo(entry.name))
+  const known = ForeignJson.few(names, mostNamed).join(", ")
+  return `There is no tool ${JSON.stringify(ForeignJson.echo(name))}. ${known === "" ? "No tools are available." : `Available: ${known}.`}`
 }
 
 /** The error result of a call beyond the limit of calls per step. */
