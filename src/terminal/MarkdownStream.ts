@@ -306,7 +306,7 @@ export const make = ({ color, colors }: Options): MarkdownStream => {
   }
 }
 
-/** A whole text as rows. */
+/** A short text as rows, in one turn of the event loop. */
 export const rows = (text: string, columns: number, options: Options): ReadonlyArray<string> => {
   const stream = make(options)
   stream.push(text)
@@ -344,15 +344,9 @@ const helping = 2 * longestOpen
 
 const longestPeek = 2_048
 
-/**
- * Milliseconds for the parser, and to look for the end of a row. {@link isThicket} keeps away what is known to be hard,
- * and the rest takes a twentieth of that: a text that is cut off was made by somebody who knows the parser.
- */
-const longestLexed = 1_000
-
 /** To watch the time takes as long as the work itself, and a text of few marks is bounded without. */
 const limited = <A>(text: string, work: () => A): Option.Option<A> =>
-  thickness(text) < 0.2 ? Option.some(work()) : TimeLimit.run(work, longestLexed)
+  thickness(text) < 0.2 ? Option.some(work()) : TimeLimit.run(work)
 
 /** Texts that take the parser so long, in one stream, after which it is not asked again. */
 const mostCuts = 3

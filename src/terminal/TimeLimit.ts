@@ -9,7 +9,7 @@
 import * as Option from "effect/Option"
 
 /** Milliseconds that a person does not notice between two keys. */
-export const turn = 40
+export const turn = 25
 
 /**
  * None when the work was cut off. The work may run several times, no `finally` of it runs when it is cut, and what it

@@ -301,6 +301,18 @@ describe("Markdown that arrives in pieces", () => {
     assert.isAtMost(taken, limit)
   }, 120_000)
 
+  it("hands a long text out in helpings, of which each leaves its turn to others", () => {
+    for (const unit of ["- item\n", "- a\n\n  ```xml\n  <script>\n  ```\n", "word ", "a\u0301", "| a | b |\n", "x"]) {
+      const text = unit.repeat(200_000 / unit.length)
+      const stream = MarkdownStream.make({ color: true, colors: CodeColors.ofCode })
+      stream.push(text)
+      stream.end()
+      let turns = 1
+      while (stream.take(100).more) turns++
+      assert.isAtLeast(turns, Math.floor(text.length / 16_384), unit)
+    }
+  })
+
   it("takes no long time for texts that are made to be hard to parse", () => {
     const hard = [
       ">".repeat(20_000),

@@ -116,7 +116,8 @@ export const tellPast = (
     const columns = interactive ? yield* screen.columns : Infinity
     const views = () => Promise.all([import("../view/Speech.js"), import("../view/Printed.js")])
     const [Speech, Printed] = drawn ? yield* Effect.promise(views) : []
-    const draw = (text: string) => Speech?.rowsOf(text, columns, color) ?? Display.sanitize(text).split("\n")
+    const draw = (text: string) =>
+      Speech?.inHelpings(text, columns, color) ?? Effect.succeed(Display.sanitize(text).split("\n"))
     // Its own: what has no end here must not count as running on the screen.
     const drawing =
       Speech === undefined || Printed === undefined
@@ -125,12 +126,13 @@ export const tellPast = (
     const style = Display.style(color)
     const last = turns.slice(-shownTurns)
     const before = turns.length - last.length
-    const lines = last.flatMap(({ ended, first, words }, index) => {
+    const lines: Array<string> = []
+    for (const [index, { ended, first, words }] of last.entries()) {
       const end = last[index + 1]?.first ?? Infinity
       const isHeard = loaded.entries.some(({ entry, seq }) => entry._tag === "MessageTaken" && seq > first && seq < end)
       const rows =
         ended === undefined || isHeard
-          ? soFar(loaded, [first, end], {
+          ? yield* soFar(loaded, [first, end], {
               columns,
               color,
               drawing,
@@ -139,15 +141,15 @@ export const tellPast = (
               isTold: ({ _tag }) => ended === undefined || _tag === "UserInterjected"
             })
           : []
-      return [
+      lines.push(
         ...Display.wrap(Display.sanitize(`> ${cut(words, 8, signs)}`), columns).map(style.bold),
         ...rows,
         ...(ended === undefined
           ? [style.dim(signs.edge("this turn has no end yet"))]
-          : answerOf(ended.end, draw, signs)),
+          : yield* answerOf(ended.end, draw, signs)),
         ""
-      ]
-    })
+      )
+    }
     if (before > 0)
       lines.unshift(style.dim(`${signs.more}${before} ${before === 1 ? "turn" : "turns"} before: /rewind lists them`))
     yield* screen.printLine(lines.slice(0, -1).join("\n"))
@@ -207,22 +209,29 @@ const soFar = (
     readonly signs: Signs.Signs
     readonly isTold: (event: AgentEvent) => boolean
   }
-): ReadonlyArray<string> => {
-  const transcript = Transcript.make({ color: options.color, signs: options.signs, isPastTold: true })
-  if (options.drawing !== undefined) transcript.draw(options.drawing)
-  const columns = options.columns === Infinity ? undefined : options.columns
-  const teller = Replay.teller()
-  const pieces: Array<Piece.Piece> = []
-  for (const written of entries) {
-    if (written.seq >= end) break
-    for (const event of teller(written)) {
-      if (written.seq >= first && options.isTold(event)) pieces.push(...transcript.show(event, columns))
-      else transcript.outline.apply(event)
+): Effect.Effect<ReadonlyArray<string>> =>
+  Effect.gen(function* () {
+    const transcript = Transcript.make({ color: options.color, signs: options.signs, isPastTold: true })
+    if (options.drawing !== undefined) transcript.draw(options.drawing)
+    const columns = options.columns === Infinity ? undefined : options.columns
+    const teller = Replay.teller()
+    const pieces: Array<Piece.Piece> = []
+    for (const written of entries) {
+      if (written.seq >= end) break
+      for (const event of teller(written)) {
+        if (written.seq >= first && options.isTold(event)) pieces.push(...transcript.show(event, columns))
+        else transcript.outline.apply(event)
+        for (let more = columns !== undefined && event._tag === "TextDelta"; more;) {
+          const taken = transcript.settle(columns ?? Infinity)
+          for (const piece of taken.pieces) pieces.push(piece)
+          more = taken.more
+          yield* Effect.sleep(0)
+        }
+      }
     }
-  }
-  const text = Piece.joined(pieces).map((piece) => piece.text.replace(/\n+$/, ""))
-  return text.length === 0 ? [] : lastRows(text.join("\n").replace(/^\n+/, "").split("\n"), options.signs)
-}
+    const text = Piece.joined(pieces).map((piece) => piece.text.replace(/\n+$/, ""))
+    return text.length === 0 ? [] : lastRows(text.join("\n").replace(/^\n+/, "").split("\n"), options.signs)
+  })
 
 const lastRows = (rows: ReadonlyArray<string>, { more }: Signs.Signs): ReadonlyArray<string> => {
   const above = rows.length - shownRows
@@ -231,19 +240,19 @@ const lastRows = (rows: ReadonlyArray<string>, { more }: Signs.Signs): ReadonlyA
 
 const answerOf = (
   end: NonNullable<SessionFork.Turn["ended"]>["end"],
-  draw: (text: string) => ReadonlyArray<string>,
+  draw: (text: string) => Effect.Effect<ReadonlyArray<string>>,
   signs: Signs.Signs
-): ReadonlyArray<string> => {
+): Effect.Effect<ReadonlyArray<string>> => {
   switch (end._tag) {
     case "Completed":
     case "TurnLimit":
-      return lastRows(draw(end.text), signs)
+      return Effect.map(draw(end.text), (rows) => lastRows(rows, signs))
     case "Cancelled":
-      return [signs.edge(`cancelled (${end.reason})`)]
+      return Effect.succeed([signs.edge(`cancelled (${end.reason})`)])
     case "Failed":
-      return [signs.edge(`failed: ${Display.oneLine(end.error, 200)}`)]
+      return Effect.succeed([signs.edge(`failed: ${Display.oneLine(end.error, 200)}`)])
     case "Halted":
     case "Denied":
-      return [signs.edge(Display.oneLine(end.detail, 200))]
+      return Effect.succeed([signs.edge(Display.oneLine(end.detail, 200))])
   }
 }

@@ -114,7 +114,7 @@ export const make = (options: { readonly color: boolean }): Speech => {
   }
 }
 
-/** A whole answer as rows. */
+/** A short answer as rows, at once. */
 export const rowsOf = (text: string, columns: number, color: boolean): ReadonlyArray<string> => {
   const options = { color, colors: color ? CodeColors.ofCode : undefined }
   return MarkdownStream.rows(Display.sanitize(text), columns, options)
@@ -123,8 +123,12 @@ export const rowsOf = (text: string, columns: number, color: boolean): ReadonlyA
 /** A whole answer as rows for standard output, in helpings: a long one must not hold up what interrupts it. */
 export const answer = (text: string): Effect.Effect<ReadonlyArray<string>> =>
   Effect.gen(function* () {
-    const color = yield* Screen.wantsColor("stdout")
-    const columns = Output.columns("stdout") ?? 80
+    return yield* inHelpings(text, Output.columns("stdout") ?? 80, yield* Screen.wantsColor("stdout"))
+  })
+
+/** The same for any place. */
+export const inHelpings = (text: string, columns: number, color: boolean): Effect.Effect<ReadonlyArray<string>> =>
+  Effect.gen(function* () {
     const stream = MarkdownStream.make({ color, colors: color ? CodeColors.ofCode : undefined })
     stream.push(Display.sanitize(text))
     stream.end()
