@@ -1,6 +1,6 @@
 /**
  * Bundles a program, or the library for Node: `node .ci/build.mjs bin | node | bench | soak | soak-people | soak-shell |
- * soak-sandbox`. Says nothing unless something is wrong.
+ * soak-sandbox | soak-texts`. Says nothing unless something is wrong.
  *
  * The library has two forms. `tsc` writes a file for each module into `dist/lib`, with its types: bundlers take out what
  * they need. `dist/node` has the same modules in a few files, because Node takes a millisecond for each file it opens:
@@ -189,7 +189,8 @@ const programs = {
   soak: () => module("test/soak/main.ts", "soak"),
   "soak-shell": () => module("test/soak/shell.ts", "soak-shell"),
   "soak-people": () => module("test/soak/people.ts", "soak-people"),
-  "soak-sandbox": () => module("test/soak/sandbox.ts", "soak-sandbox")
+  "soak-sandbox": () => module("test/soak/sandbox.ts", "soak-sandbox"),
+  "soak-texts": () => module("test/soak/texts.ts", "soak-texts")
 }
 
 const program = programs[process.argv[2]]
