@@ -51,6 +51,10 @@ export class Approve extends Schema.TaggedRequest<Approve>("assent/interaction/A
     tool: Schema.String,
     /** The arguments as one line, secrets masked. */
     argumentsSummary: Schema.String,
+    /** The encoded arguments by name, declared secrets masked. Requests that an older version kept have none. */
+    arguments: Schema.optional(Schema.Record({ key: Schema.String, value: Schema.Unknown })),
+    /** Names of arguments of over 20,000 characters: `arguments` has their beginning and their end, as text. */
+    argumentsCut: Schema.optional(Schema.Array(Schema.String)),
     /** The key under which a lasting answer is remembered. */
     approvalKey: Schema.String,
     /** In display order. */

@@ -96,6 +96,8 @@ export const within = <A, E>(effect: Effect.Effect<A, E>, context: Context.Conte
 
 /** Longer arguments are shown by their beginning and their end only; lengths in characters. */
 const shownWhole = { head: 80_000, tail: 20_000 }
+/** The same for each argument by itself. */
+const argumentWhole = { head: 16_000, tail: 4_000 }
 
 const formOf = (
   { call, delegated, entry, needs, own }: Subject,
@@ -105,6 +107,8 @@ const formOf = (
 ): Interaction.Approve => {
   const { editable } = entry
   const { declared } = redactor
+  // Masking keeps the shape.
+  const params = declared.value(call.params)
   const argumentsSummary = Redaction.summarize(call.params, declared)
   // A preview in words may leave out the arguments, so they are added.
   const display =
@@ -114,11 +118,11 @@ const formOf = (
     toolCallId: call.id,
     tool: call.name,
     argumentsSummary,
+    ...argumentsOf(params),
     approvalKey: declared.text(key),
     options: PermissionOption.offered({ editable: editable !== undefined, onceOnly }),
-    // Masking keeps the shape.
     display: declared.value(display) as ToolDisplay,
-    ...(editable && { editable: editableOf(editable, declared.value(call.params)) }),
+    ...(editable && { editable: editableOf(editable, params) }),
     ...(onceOnly && { onceOnly }),
     ...(needs ? { needs } : delegated && { delegated })
   })
@@ -131,6 +135,18 @@ const plain = (call: ToolCall, redactor: Redaction.Redactor): ToolDisplay => {
   return shortened === undefined
     ? { details, format: "json" }
     : { details: Shortened.text(shortened), format: "text", truncated: true }
+}
+
+const argumentsOf = (params: unknown): Pick<Interaction.Approve, "arguments" | "argumentsCut"> => {
+  if (!Signature.isRecord(params)) return {}
+  const argumentsCut: Array<string> = []
+  const shown = Object.entries(params).map(([name, value]) => {
+    const shortened = Shortened.make(typeof value === "string" ? value : canonicalJson(value), argumentWhole)
+    if (shortened === undefined) return [name, value] as const
+    argumentsCut.push(name)
+    return [name, Shortened.text(shortened)] as const
+  })
+  return { arguments: Object.fromEntries(shown), ...(argumentsCut.length > 0 && { argumentsCut }) }
 }
 
 const withWarnings = (display: ToolDisplay, warnings: ReadonlyArray<string>): ToolDisplay =>

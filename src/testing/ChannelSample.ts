@@ -30,6 +30,7 @@ export const samples: { readonly [K in Interaction.Kind]: Sample<K> } = {
       toolCallId: "call_1" as ToolCallId,
       tool: "run_command",
       argumentsSummary: '{"command":"ls -la"}',
+      arguments: { command: "ls -la" },
       approvalKey: "ls",
       options: PermissionOption.offered({ editable: true }),
       editable: { parameters: ["command"], format: "text", current: { command: "ls -la" } }

@@ -956,6 +956,40 @@ describe("what is shown", () => {
     })
   )
 
+  it.effect("has the arguments of every tool by name, as the model wrote them", () =>
+    Effect.gen(function* () {
+      const secret = "hunter2-hunter2"
+      const kit = yield* Kit.make({ person: () => "n", secrets: [secret] })
+      yield* kit.check("shell", { command: `curl ${secret}` })
+      yield* kit.check("write", { path: "p", content: "text", size: "7" })
+      yield* kit.check("shown", { how: "it" })
+      yield* kit.check("deploy", { n: 1 })
+      assert.deepStrictEqual(
+        (yield* kit.person.shown).map((request) => approveOf(request).arguments),
+        [{ command: "curl [REDACTED]" }, { path: "p", content: "text", size: "7" }, { how: "it" }, { n: 1 }]
+      )
+    })
+  )
+
+  it.effect("names the arguments of which it has beginning and end only", () =>
+    Effect.gen(function* () {
+      const kit = yield* Kit.make({ person: () => "n" })
+      for (const length of [20_000, 20_001, 30_000])
+        yield* kit.check("write", { path: "p", content: `start${"x".repeat(length - 8)}end` })
+      const [whole, ...cut] = (yield* kit.person.shown).map(approveOf)
+      assert.strictEqual(String(whole?.arguments?.["content"]).length, 20_000)
+      assert.isUndefined(whole?.argumentsCut)
+      for (const { arguments: shown, argumentsCut } of cut) {
+        assert.deepStrictEqual(argumentsCut, ["content"])
+        assert.strictEqual(shown?.["path"], "p")
+        assert.match(
+          String(shown?.["content"]),
+          /^startx+\n\[[\d,]+ characters are between, and not shown here\]\nx+end$/
+        )
+      }
+    })
+  )
+
   it.effect("is the tool's preview, or its arguments with what went wrong", () =>
     Effect.gen(function* () {
       const kit = yield* Kit.make({ person: () => "n" })
