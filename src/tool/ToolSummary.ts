@@ -13,7 +13,6 @@ export const of = (result: unknown, redactor: Pick<Redaction.Masking, "text">): 
     const printed = result.output.trim() === "" ? "no output" : ofText(result.output, redactor)
     return `${result.job_id} ${result.state === "running" ? "runs" : "has ended"} · ${printed}`
   }
-  if (isEdited(result)) return of(result.result, redactor)
   return Redaction.summarize(cancelledOf(result) ?? answersOf(result) ?? filledOf(result) ?? result, redactor)
 }
 
@@ -44,7 +43,7 @@ export const fault = (result: unknown): string | undefined => {
   const { exitCode, signal } = result
   if (typeof exitCode === "number") return exitCode === 0 ? undefined : `exit ${exitCode}`
   if (exitCode === null) return typeof signal === "string" ? `ended by ${signal}` : "ended by a signal"
-  return isEdited(result) ? fault(result.result) : undefined
+  return undefined
 }
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -106,10 +105,6 @@ const isJob = (value: unknown): value is { readonly job_id: string; readonly sta
   typeof value["job_id"] === "string" &&
   typeof value["state"] === "string" &&
   typeof value["output"] === "string"
-
-/** A result with the note that its arguments were edited. */
-const isEdited = (value: unknown): value is { readonly result: unknown } =>
-  isRecord(value) && "result" in value && typeof value["notice"] === "string" && Object.keys(value).length === 2
 
 const ofText = (text: string, redactor: Pick<Redaction.Masking, "text">): string => {
   const body = text.endsWith("\n") ? text.slice(0, -1) : text

@@ -40,7 +40,7 @@ import type { RunningCall } from "./RunningCalls.js"
 import { SameTool } from "./SameTool.js"
 import * as SessionSpan from "./SessionSpan.js"
 import * as ToolRun from "./ToolRun.js"
-import { presentable, tellEnd, tooMany, unknownTool } from "./ToolResultEncoding.js"
+import { leaveNotices, presentable, tellEnd, tooMany, unknownTool } from "./ToolResultEncoding.js"
 import { emit, flushOutput, setStatus, type TurnContext } from "./TurnContext.js"
 
 /** Runs an allowed call; undefined when its result is already known. */
@@ -352,9 +352,17 @@ export class ToolBatch implements ToolRun.Host {
   }
 
   /** False: the bus is full. */
-  end(index: number, call: ToolCall, outcome: ToolOutcome.ToolOutcome, result: unknown, startedAt?: number): boolean {
+  end(
+    index: number,
+    call: ToolCall,
+    outcome: ToolOutcome.ToolOutcome,
+    result: unknown,
+    startedAt?: number,
+    notices: ReadonlyArray<string> = []
+  ): boolean {
     if (this.known[index] !== undefined) return true
     const { session } = this
+    leaveNotices(session, call, notices)
     const shown = presentable(session, result)
     const unusable = Either.isLeft(shown)
     const toolResult: ToolResult = {

@@ -10,7 +10,7 @@ import * as ToolOutcome from "../core/ToolOutcome.js"
 import type { Allowed } from "../permission/PermissionGate.js"
 import * as ToolSummary from "../tool/ToolSummary.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
-import type { ToolResult } from "../tool/ToolCall.js"
+import type { ToolCall, ToolResult } from "../tool/ToolCall.js"
 import { emit, type TurnContext } from "./TurnContext.js"
 
 /** Distinct from every failure of a handler. */
@@ -80,14 +80,8 @@ export const tooMany = (count: number, most: number): string =>
 /** What the model must know beside the result: arguments that it did not write, and a cancellation that came too late. */
 export const noticesOf = ({ edited, encoded }: Allowed, cut: string | undefined): ReadonlyArray<string> => [
   ...(edited ? [`The user edited the arguments before approving: ${JSON.stringify(encoded)}`] : []),
-  ...(cut === undefined ? [] : [`${cut} It had its end all the same:`])
+  ...(cut === undefined ? [] : [`${cut} It had its end all the same.`])
 ]
-
-export const withNotices = (result: unknown, notices: ReadonlyArray<string>): unknown => {
-  if (notices.length === 0) return result
-  const notice = notices.join("\n\n")
-  return typeof result === "string" ? `${notice}\n\n${result}` : { notice, result }
-}
 
 /** Publishes that a call has ended. False: the bus is full. */
 export const tellEnd = (
@@ -115,6 +109,14 @@ export const tellEnd = (
       })
 }
 
+/** Lays notices about a call beside its result, which keeps the form that its tool gave it. */
+export const leaveNotices = (session: TurnContext, { id, name }: ToolCall, notices: ReadonlyArray<string>): void => {
+  if (notices.length === 0) return
+  const { maxResult } = session.limits
+  const text = bounded(session.redactor.text(`About the call ${id} of ${name}: ${notices.join(" ")}`), maxResult)
+  session.inbox.file({ text, source: "system" }, "along")
+}
+
 /** A result for the model: JSON, masked, within the limit. A left when JSON cannot hold it. */
 export const presentable = (session: TurnContext, result: unknown): Either.Either<unknown, unknown> =>
   Either.try(() => {
@@ -125,14 +127,17 @@ export const presentable = (session: TurnContext, result: unknown): Either.Eithe
     if (text === undefined || (typeof result !== "string" && losesInJson(result))) throw new TypeError("not JSON")
     if (text.length <= limits.maxResult) return redactor.value(result)
     // Masked before the cut: half a secret would not be recognised.
-    const masked = redactor.text(text)
-    const kept = masked.slice(0, limits.maxResult)
-    return `${kept}\n[cut: ${masked.length - kept.length} of ${masked.length} characters left out]`
+    return bounded(redactor.text(text), limits.maxResult)
   })
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+const bounded = (text: string, most: number): string =>
+  text.length <= most
+    ? text
+    : `${text.slice(0, most)}\n[cut: ${text.length - most} of ${text.length} characters left out]`
 
 /** For a value without cycles. Undefined members are left out, as everywhere. */
 const losesInJson = (value: unknown): boolean => {

@@ -14,7 +14,7 @@ import * as ToolSummary from "../tool/ToolSummary.js"
 import type { BatchCleanup } from "./BatchCleanup.js"
 import { emit, type TurnContext } from "./TurnContext.js"
 import * as SessionSpan from "./SessionSpan.js"
-import { noticesOf, resultOf, tookTooLong, withNotices } from "./ToolResultEncoding.js"
+import { noticesOf, resultOf, tookTooLong } from "./ToolResultEncoding.js"
 
 /** The batch that runs the call. */
 export interface Host {
@@ -27,7 +27,14 @@ export interface Host {
   /** What was done to the call while it ran: a sentence. */
   readonly cut: (call: ToolCall) => string | undefined
   /** False: the bus is full. */
-  readonly end: (index: number, call: ToolCall, outcome: ToolOutcome, result: unknown, startedAt?: number) => boolean
+  readonly end: (
+    index: number,
+    call: ToolCall,
+    outcome: ToolOutcome,
+    result: unknown,
+    startedAt?: number,
+    notices?: ReadonlyArray<string>
+  ) => boolean
   /** The span of a call that runs: the end of the call ends it. */
   readonly opened: (index: number, span: Spans.Open) => void
   /** Present for a lone call: it runs in the turn's fiber, whose FiberRefs are restored later. */
@@ -69,7 +76,7 @@ const begin = (host: Host, { call, entry, index }: Subject, allowed: Allowed): E
   const finished = (exit: Exit.Exit<unknown, unknown>) => {
     const { misfit, outcome, result } = resultOf(entry, exit)
     const notices = noticesOf(allowed, outcome === "interrupted" ? undefined : host.cut(call))
-    const room = host.end(index, call, outcome, withNotices(result, notices), began)
+    const room = host.end(index, call, outcome, result, began, notices)
     const done = host.only === undefined ? Effect.void : host.cleanup.back()
     const restored = room ? done : Effect.zipRight(session.bus.awaitRoom, done)
     if (misfit !== undefined) return Effect.zipRight(host.cleanup.misfit(call, misfit), restored)

@@ -52,7 +52,6 @@ describe("what came of a call, in few words", () => {
       [{ exitCode: 2, output: "a\nb\n", durationMs: 3 }, "2 lines", "exit 2"],
       [{ exitCode: null, signal: "SIGTERM", output: "", durationMs: 3 }, "no output", "ended by SIGTERM"],
       [{ exitCode: null, output: "x", durationMs: 3 }, "x", "ended by a signal"],
-      [{ notice: "The user edited", result: { exitCode: 1, output: "a\nb" } }, "2 lines", "exit 1"],
       ["     1\tone\n     2\ttwo\n[2 more lines; go on with offset 3]", "2 lines"],
       ["     1\tone\n", "1 line"],
       ["src/a.ts:3: x\nsrc/a.ts:9: y\nsrc/b.ts:1: z\n", "3 matches in 2 files"],

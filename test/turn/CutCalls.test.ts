@@ -4,6 +4,7 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/TestClock"
+import * as History from "../../src/conversation/History.js"
 import * as SessionStore from "../../src/journal/SessionStore.js"
 import * as Policy from "../../src/permission/Policy.js"
 import * as Persistence from "../../src/runtime/Persistence.js"
@@ -13,7 +14,7 @@ import { settle } from "../kit/Recorder.js"
 
 const work = (name: string) => ({ name: "work", params: { name }, id: `call_${name}` })
 const unknown = "Whether it took effect is not known."
-const late = "The user cancelled this call while it ran. It had its end all the same:\n\n"
+const late = "About the call call_a of work: The user cancelled this call while it ran. It had its end all the same."
 
 /** A transaction that is written when the test says so. */
 const transaction = Effect.gen(function* () {
@@ -33,6 +34,12 @@ const transaction = Effect.gen(function* () {
 })
 
 const outcomes = (kit: Kit.Started) => Effect.map(kit.of("ToolCallEnded"), (all) => all.map(({ outcome }) => outcome))
+
+/** What the model reads beside the results. */
+const notes = ({ agent }: Kit.Started) =>
+  agent.history.messages.flatMap((message) =>
+    History.metadata(message).source === "system" ? [History.textOf(message)] : []
+  )
 
 /** Interrupts a call, and lets the transaction end after that. */
 const cancelledLate = (names: ReadonlyArray<string>) =>
@@ -55,7 +62,8 @@ describe("a call that has its end although it was cancelled", () => {
   it.scoped("alone in its step is reported with its result", () =>
     Effect.gen(function* () {
       const kit = yield* cancelledLate(["a"])
-      assert.deepStrictEqual(kit.results(), [`${late}receipt 1`])
+      assert.deepStrictEqual(kit.results(), ["receipt 1"])
+      assert.deepStrictEqual(notes(kit), [late])
       assert.deepStrictEqual(yield* outcomes(kit), ["succeeded"])
     })
   )
@@ -63,7 +71,8 @@ describe("a call that has its end although it was cancelled", () => {
   it.scoped("among others is reported with its result", () =>
     Effect.gen(function* () {
       const kit = yield* cancelledLate(["a", "b"])
-      assert.deepStrictEqual(kit.results(), [`${late}receipt 1`, "receipt 2"])
+      assert.deepStrictEqual(kit.results(), ["receipt 1", "receipt 2"])
+      assert.deepStrictEqual(notes(kit), [late])
       assert.deepStrictEqual(yield* outcomes(kit), ["succeeded", "succeeded"])
     })
   )
@@ -82,9 +91,7 @@ describe("a call that has its end although it was cancelled", () => {
         yield* settle
         yield* tx.write
         yield* Fiber.join(cancelling)
-        const said = names.map(
-          (_, i) => `The call was cancelled while it ran. It had its end all the same:\n\nreceipt ${i + 1}`
-        )
+        const said = names.map((_, i) => `receipt ${i + 1}`)
         assert.deepStrictEqual(kit.results(), said)
         assert.deepStrictEqual(yield* outcomes(kit), names.map(() => "succeeded") as never)
         const { entries } = yield* store.load(kit.agent.id)
@@ -93,6 +100,11 @@ describe("a call that has its end although it was cancelled", () => {
           said.map((result) => ["succeeded", result])
         )
         assert.strictEqual((yield* kit.agent.run("again"))._tag, "Completed")
+        const end = "The call was cancelled while it ran. It had its end all the same."
+        assert.deepStrictEqual(
+          notes(kit),
+          names.map((name) => `About the call call_${name} of work: ${end}`)
+        )
       })
     )
   }
@@ -110,7 +122,8 @@ describe("a call that has its end although it was cancelled", () => {
       yield* settle
       yield* tx.write
       yield* Effect.all([Fiber.join(cancelling), Fiber.join(running)])
-      assert.deepStrictEqual(kit.results(), [`${late}receipt 1`])
+      assert.deepStrictEqual(kit.results(), ["receipt 1"])
+      assert.deepStrictEqual(notes(kit), [late])
     })
   )
 
@@ -127,7 +140,8 @@ describe("a call that has its end although it was cancelled", () => {
       yield* settle
       yield* Deferred.succeed(gate, undefined)
       yield* Effect.all([Fiber.join(cancelling), Fiber.join(running)])
-      assert.deepStrictEqual(kit.results(), [`${late}work failed: no room`])
+      assert.deepStrictEqual(kit.results(), ["work failed: no room"])
+      assert.deepStrictEqual(notes(kit), [late])
       assert.deepStrictEqual(yield* outcomes(kit), ["failed"])
     })
   )

@@ -6,6 +6,7 @@ import * as FiberRef from "effect/FiberRef"
 import * as Redacted from "effect/Redacted"
 import * as TestClock from "effect/TestClock"
 import * as Stream from "effect/Stream"
+import * as History from "../../src/conversation/History.js"
 import * as Origin from "../../src/core/Origin.js"
 import * as Interactor from "../../src/interaction/Interactor.js"
 import { Confirm } from "../../src/interaction/Interaction.js"
@@ -286,8 +287,13 @@ describe("what the model is told of", () => {
 
   it.scoped("arguments that were edited on the way", () =>
     Effect.gen(function* () {
-      const { results } = yield* resultsOf(
-        { tools: [work("theirs"), work("theirs")] },
+      const { kit, results } = yield* resultsOf(
+        {
+          tools: [
+            { ...work("theirs"), id: "c1" },
+            { ...work("theirs"), id: "c2" }
+          ]
+        },
         {
           worker: (name) => Effect.succeed(name === "mine" ? `did ${name}` : { did: name }),
           runtime: { policy: ask },
@@ -299,12 +305,14 @@ describe("what the model is told of", () => {
           ]
         }
       )
-      assert.deepStrictEqual(results, [
-        'The user edited the arguments before approving: {"name":"mine"}\n\ndid mine',
-        {
-          notice: 'The user edited the arguments before approving: {"name":"other"}',
-          result: { did: "other" }
-        }
+      assert.deepStrictEqual(results, ["did mine", { did: "other" }])
+      const words = kit.agent.history.messages.slice(
+        kit.agent.history.messages.findIndex(({ role }) => role === "tool")
+      )
+      assert.deepStrictEqual(words.slice(1).map(History.textOf), [
+        'About the call c1 of work: The user edited the arguments before approving: {"name":"mine"}',
+        'About the call c2 of work: The user edited the arguments before approving: {"name":"other"}',
+        "done"
       ])
     })
   )
