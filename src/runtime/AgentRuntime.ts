@@ -33,7 +33,6 @@ import * as Compaction from "../turn/Compaction.js"
 import * as SessionLimits from "../turn/Limits.js"
 import type { Limits } from "../turn/Limits.js"
 import type * as AgentTree from "../subagent/AgentTree.js"
-import * as DefaultProfiles from "../subagent/DefaultProfiles.js"
 import * as InteractionBroker from "../broker/InteractionBroker.js"
 import * as PermissionGate from "../permission/PermissionGate.js"
 import * as LateChildren from "../subagent/LateChildren.js"
@@ -256,7 +255,11 @@ export function make<Tools extends Record<string, Tool.Any>>(
       spans: options.spans ?? (yield* Spans.Spans),
       audit: yield* AuditTrail.AuditTrail,
       metrics: yield* Metrics,
-      subagents: subagentSettings({ ...subagents, profiles }, tools, options.baseInstructions ?? "")
+      subagents: subagentSettings(
+        { ...subagents, profiles: profiles ?? (yield* shippedProfiles).all },
+        tools,
+        options.baseInstructions ?? ""
+      )
     }
   })
 }
@@ -341,13 +344,16 @@ const unmet = LateModule.make(() => import("./UnmetRules.js"))
 const noOtherModels = (ref: string) =>
   Effect.fail(`The model ${ref} is not to be had here. Leave model out to use your own.`)
 
+/** Their instructions are long, and a program with profiles of its own has no use for them. */
+const shippedProfiles = LateModule.make(() => import("../subagent/DefaultProfiles.js"))
+
 const subagentSettings = (
-  options: SubagentOptions = {},
+  options: SubagentOptions & { readonly profiles: Iterable<SubagentProfile> },
   tools: ToolRegistry.Service,
   instructions: string
 ): AgentTree.Settings => ({
   tools,
-  profiles: new Map(Array.from(options.profiles ?? DefaultProfiles.all, (profile) => [profile.name, profile])),
+  profiles: new Map(Array.from(options.profiles, (profile) => [profile.name, profile])),
   toolsOf: toolsOf(),
   resolveModel: options.resolveModel ?? noOtherModels,
   instructions,

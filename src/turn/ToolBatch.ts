@@ -369,7 +369,7 @@ export class ToolBatch implements ToolRun.Host {
       id: call.id,
       name: call.name,
       outcome: unusable ? "failed" : outcome,
-      result: unusable ? `${call.name} ran, and its result cannot be written as JSON.` : shown.right
+      result: unusable ? `${call.name} ran, and its result cannot be written as JSON: ${shown.left}.` : shown.right
     }
     this.known[index] = toolResult
     session.journal?.ended(toolResult)

@@ -59,7 +59,7 @@ export const resultOf = (
 const messageOf = (error: unknown): string => {
   if (error instanceof Error) return error.message
   if (typeof error !== "object" || error === null) return String(error)
-  const whole = Either.try(() => (losesInJson(error) ? undefined : canonicalJson(error)))
+  const whole = Either.try(() => (lostInJson(error) === undefined ? canonicalJson(error) : undefined))
   // As JSON a map would be `{}`.
   return Either.getOrUndefined(whole) ?? `with ${nameOf(error)}, which JSON cannot hold`
 }
@@ -117,17 +117,21 @@ export const leaveNotices = (session: TurnContext, { id, name }: ToolCall, notic
   session.inbox.file({ text, source: "system" }, "along")
 }
 
-/** A result for the model: JSON, masked, within the limit. A left when JSON cannot hold it. */
-export const presentable = (session: TurnContext, result: unknown): Either.Either<unknown, unknown> =>
-  Either.try(() => {
-    const { limits, redactor } = session
-    const text = typeof result === "string" ? result : JSON.stringify(result)
-    if (result === undefined) return null
-    // As JSON a map would be `{}`, and a function would be nothing.
-    if (text === undefined || (typeof result !== "string" && losesInJson(result))) throw new TypeError("not JSON")
-    if (text.length <= limits.maxResult) return redactor.value(result)
-    // Masked before the cut: half a secret would not be recognised.
-    return bounded(redactor.text(text), limits.maxResult)
+/** A result for the model: JSON, masked, within the limit. A left says why JSON cannot hold it. */
+export const presentable = ({ limits, redactor }: TurnContext, result: unknown): Either.Either<unknown, string> =>
+  Either.try({
+    try: () => {
+      const text = typeof result === "string" ? result : JSON.stringify(result)
+      if (result === undefined) return null
+      // As JSON a map would be `{}`, and a function would be nothing.
+      const lost = lostInJson(result) ?? (text === undefined ? "nothing" : undefined)
+      if (lost !== undefined) throw new TypeError(`it holds ${lost}`)
+      if (text.length <= limits.maxResult) return redactor.value(result)
+      // Masked before the cut: half a secret would not be recognised.
+      return bounded(redactor.text(text), limits.maxResult)
+    },
+    // An engine shows the way around a circle in further lines.
+    catch: (thrown) => redactor.text(messageOf(thrown).replace(/\n[^]*/, ""))
   })
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -139,31 +143,35 @@ const bounded = (text: string, most: number): string =>
     ? text
     : `${text.slice(0, most)}\n[cut: ${text.length - most} of ${text.length} characters left out]`
 
-/** For a value without cycles. Undefined members are left out, as everywhere. */
-const losesInJson = (value: unknown): boolean => {
+/** What JSON would lose of a value without cycles. Undefined members are left out, as everywhere. */
+const lostInJson = (value: unknown): string | undefined => {
   switch (typeof value) {
     case "object":
-      if (value === null) return false
+      if (value === null) return undefined
       // The result of `toJSON` is written, and may lose data too.
       if ("toJSON" in value && typeof value.toJSON === "function") {
         const said: unknown = value.toJSON("")
-        return said !== value && losesInJson(said)
+        return said === value ? undefined : lostInJson(said)
       }
-      if (Array.isArray(value)) return value.some(losesInJson)
-      return isOpaque(value) || Object.values(value).some(losesInJson)
+      if (!Array.isArray(value) && isOpaque(value)) return nameOf(value)
+      for (const member of Object.values(value)) {
+        const lost = lostInJson(member)
+        if (lost !== undefined) return lost
+      }
+      return undefined
     case "number":
-      return !Number.isFinite(value)
+      return Number.isFinite(value) ? undefined : String(value)
     case "function":
     case "symbol":
-      return true
+      return `a ${typeof value}`
     default:
-      return false
+      return undefined
   }
 }
 
 const nameOf = (value: object): string => {
-  const { constructor } = value
-  return typeof constructor === "function" && constructor.name !== "" ? `a ${constructor.name}` : "something"
+  const name: unknown = typeof value.constructor === "function" && value.constructor.name
+  return typeof name !== "string" || name === "" ? "something" : `${/^[AEIO]/.test(name) ? "an" : "a"} ${name}`
 }
 
 /** Its data is not in its fields: maps, errors, bytes, promises, and instances without fields. */

@@ -170,38 +170,39 @@ describe("what the model is told of", () => {
     })
   )
 
+  const notJson = (why: string) => `work ran, and its result cannot be written as JSON: ${why}.`
   const circular: { self?: unknown } = {}
   circular.self = circular
   const values: ReadonlyArray<readonly [string, unknown, string, unknown]> = [
     ["nothing", undefined, "succeeded", null],
     ["null", null, "succeeded", null],
-    ["a value that goes round in circles", circular, "failed", "work ran, and its result cannot be written as JSON."],
-    ["a big integer", 7n, "failed", "work ran, and its result cannot be written as JSON."],
+    ["a value that goes round in circles", circular, "failed", notJson("Converting circular structure to JSON")],
+    ["a big integer", 7n, "failed", notJson("Do not know how to serialize a BigInt")],
     ...[
-      ["a map", new Map([["a", 1]])],
-      ["a set", new Set([1])],
-      ["a function", () => 1],
-      ["a symbol", Symbol("x")],
-      ["an error", new Error("boom")],
-      ["a promise", Promise.resolve(1)],
-      ["bytes", new Uint8Array([1])],
-      ["a pattern", /x/],
-      ["no number", Number.NaN],
-      ["an infinite number", { a: Number.POSITIVE_INFINITY }],
+      ["a map", new Map([["a", 1]]), "a Map"],
+      ["a set", new Set([1]), "a Set"],
+      ["a function", () => 1, "a function"],
+      ["a symbol", Symbol("x"), "a symbol"],
+      ["an error", new Error("boom"), "an Error"],
+      ["a promise", Promise.resolve(1), "a Promise"],
+      ["bytes", new Uint8Array([1]), "a Uint8Array"],
+      ["a pattern", /x/, "a RegExp"],
+      ["no number", Number.NaN, "NaN"],
+      ["an infinite number", { a: Number.POSITIVE_INFINITY }, "Infinity"],
       [
         "an object that hides what it holds",
         new (class {
           readonly #x = 1
           readonly y = () => this.#x
-        })()
+        })(),
+        "a function"
       ],
-      ["what says of itself that it is a map", { toJSON: () => new Map([["a", 1]]) }],
-      ["what says nothing of itself", { a: { toJSON: () => () => 1 } }],
-      ["a map deep within", { a: [{ b: new Map() }] }],
-      ["a function among others", [1, () => 1]]
-    ].map(
-      ([name, value]) => [String(name), value, "failed", "work ran, and its result cannot be written as JSON."] as const
-    ),
+      ["what says of itself that it is a map", { toJSON: () => new Map([["a", 1]]) }, "a Map"],
+      ["what says nothing of itself", { a: { toJSON: () => () => 1 } }, "a function"],
+      ["a map deep within", { a: [{ b: new Map() }] }, "a Map"],
+      ["a function among others", [1, () => 1], "a function"],
+      ["what writes nothing", { toJSON: () => undefined }, "nothing"]
+    ].map(([name, value, lost]) => [String(name), value, "failed", notJson(`it holds ${String(lost)}`)] as const),
     ["an object with a member that is undefined", { a: 1, b: undefined }, "succeeded", { a: 1, b: undefined }],
     ["an object without a prototype", Object.assign(Object.create(null), { a: 1 }), "succeeded", { a: 1 }]
   ]
@@ -235,7 +236,7 @@ describe("what the model is told of", () => {
       "fails with what holds a map",
       () => Effect.fail({ why: { toJSON: () => new Map() } } as never),
       "failed",
-      "work failed: with a Object, which JSON cannot hold"
+      "work failed: with an Object, which JSON cannot hold"
     ],
     ["fails with an object", () => Effect.fail({ why: 1 } as never), "failed", 'work failed: {"why":1}'],
     [
