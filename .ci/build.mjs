@@ -4,7 +4,9 @@
  *
  * The library has two forms. `tsc` writes a file for each module into `dist/lib`, with its types: bundlers take out what
  * they need. `dist/node` has the same modules in a few files, because Node takes a millisecond for each file it opens:
- * what the index loads is one of them. Packages are in neither, but for two in the second.
+ * what the index loads is one of them. Packages are in neither, but for two in the second. A bundler cannot take the second
+ * apart. It asks for `module`, which Node does not, and so gets the first. Under `development` it gets the second: what
+ * Vite and Vitest leave to Node must be the same copy that Node finds.
  *
  * The command line becomes scripts in pieces, not modules: `src/cli/start.ts` loads them together with what V8 compiled
  * before, which takes a third off the start. Each piece is a function of what CommonJS gives it.
@@ -23,8 +25,8 @@ const module = (input, name) =>
 /** The sources of the public modules, by their paths below `src`. */
 const publicModules = () => {
   const { exports } = JSON.parse(readFileSync("package.json", "utf8"))
-  const paths = Object.values(exports).flatMap(({ node }) =>
-    node === undefined ? [] : [node.slice("./dist/node/".length)]
+  const paths = Object.values(exports).flatMap((target) =>
+    typeof target === "string" ? [] : [target.default.slice("./dist/lib/".length)]
   )
   return Object.fromEntries(paths.map((path) => [path.replace(/\.js$/, ""), `src/${path.replace(/js$/, "ts")}`]))
 }

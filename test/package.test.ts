@@ -26,13 +26,14 @@ import {
 import { tmpdir } from "node:os"
 import { dirname, join, resolve } from "node:path"
 import { pathToFileURL } from "node:url"
+import { rolldown } from "rolldown"
 import { afterAll } from "vitest"
 import * as DocExamples from "./kit/DocExamples.js"
 
-/** Where a module is: its types, its form for Node and the one for bundlers. */
+/** Where a module is: its types, its form for Node and the one for browsers and bundlers. */
 interface Target {
   readonly types: string
-  readonly node: string
+  readonly node: { readonly development: string; readonly module: string; readonly default: string }
   readonly default: string
 }
 
@@ -212,8 +213,18 @@ describe("the package", () => {
     )
     const packed = within(join(full, "node_modules/assent"))
     assert.deepStrictEqual(
-      packed.filter((file) => /(?:^|\/)(?:test|node_modules|compiled|\.assent)(?:\/|$)/.test(file)),
+      packed.filter(
+        (file) => !file.startsWith("test") && /(?:^|\/)(?:test|node_modules|compiled|\.assent)(?:\/|$)/.test(file)
+      ),
       []
+    )
+    assert.sameMembers(
+      packed.filter((file) => file.startsWith("test/examples/")),
+      readdirSync("test/examples").map((file) => `test/examples/${file}`)
+    )
+    assert.sameMembers(
+      packed.filter((file) => /^test(?:$|\/(?!examples\/))/.test(file)),
+      ["test", "test/examples"]
     )
     for (const file of ["README.md", "LICENSE", "CHANGELOG.md", manifest.bin["assent"]?.slice(2) ?? ""]) {
       assert.include(packed, file)
@@ -279,10 +290,13 @@ describe("the package", () => {
     const wrong = Object.entries(manifest.exports).filter(([key, target]) => {
       if (key === "./package.json") return target !== key
       const source = sources.get(key)
-      const expected = {
+      const forNode = `./dist/node/${source}.js`
+      const inParts = `./dist/lib/${source}.js`
+      const expected: Target = {
         types: `./dist/lib/${source}.d.ts`,
-        node: `./dist/node/${source}.js`,
-        default: `./dist/lib/${source}.js`
+        // Bundlers ask for `module`. Vite asks for `development` too, and leaves the package to Node.
+        node: { development: forNode, module: inParts, default: forNode },
+        default: inParts
       }
       // The first that fits counts, so their order does too.
       return JSON.stringify(target) !== JSON.stringify(expected)
@@ -373,6 +387,42 @@ describe("the package", () => {
       late.filter((name) => loaded.includes(`// src/${name}.ts\n`)),
       []
     )
+  })
+
+  it("is taken apart by a bundler for a server, though Node gets few files", { timeout: 60_000 }, async () => {
+    const directory = join(full, "bundled")
+    mkdirSync(directory)
+    cpSync("test/kit/SmallestAgent.ts", join(directory, "server.ts"))
+    const bundle = await rolldown({
+      cwd: directory,
+      input: "server.ts",
+      platform: "node",
+      logLevel: "silent",
+      external: (id) => !/^[./#]|^assent(?:\/|$)/.test(id)
+    })
+    const { output } = await bundle.generate({ format: "esm", minify: true })
+    await bundle.close()
+    const modules = output.flatMap((chunk) => (chunk.type === "chunk" ? Object.keys(chunk.modules) : []))
+    assert.isAbove(modules.filter((id) => id.includes("/dist/lib/")).length, 100)
+    assert.deepStrictEqual(
+      modules.filter((id) => id.includes("/dist/node/")),
+      []
+    )
+    const [entry] = output
+    const loaded = new Set<string>()
+    const visit = (name: string): void => {
+      const chunk = output.find(({ fileName }) => fileName === name)
+      if (chunk?.type !== "chunk" || loaded.has(name)) return
+      loaded.add(name)
+      chunk.imports.forEach(visit)
+    }
+    visit(entry.fileName)
+    const size = output.reduce(
+      (sum, chunk) => sum + (chunk.type === "chunk" && loaded.has(chunk.fileName) ? chunk.code.length : 0),
+      0
+    )
+    assert.isAbove(size, 50_000, "it measures something else")
+    assert.isAtMost(size, 280_000)
   })
 
   it("is imported in this repository as by others, so that a closed module does not compile here either", () => {
