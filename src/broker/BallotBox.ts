@@ -106,7 +106,7 @@ export class BallotBox {
       ...(said === undefined
         ? ["nobody who could decide it is there"]
         : [said, "nobody else who could decide it is there"]),
-      ...(last === undefined ? [] : [last.message])
+      last?.message ?? 'to wait for further people, start the agent with whenNobody: "wait"'
     ].join("; ")
     return new InteractorUnavailable({ requestId, by: "broker", reason })
   }

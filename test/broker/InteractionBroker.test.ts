@@ -1099,7 +1099,7 @@ describe("votes that were kept", () => {
       const error = yield* Effect.flip(broker.interactor.request(yield* request(4, members)))
       assert.strictEqual(
         error.message,
-        "broker could not answer: ada allowed it, grace allowed it, linus allowed it; nobody else who could decide it is there"
+        'broker could not answer: ada allowed it, grace allowed it, linus allowed it; nobody else who could decide it is there; to wait for further people, start the agent with whenNobody: "wait"'
       )
     })
   )
