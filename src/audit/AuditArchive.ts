@@ -92,6 +92,8 @@ export const decisions = (
 export interface Verified extends AuditChain.Summary {
   /** What later processes found wrong when they continued the trail; the first hundred. */
   readonly reopened: ReadonlyArray<Extract<AuditRecord, { readonly _tag: "Reopened" }>>
+  /** Questions that were left open, and about which no later record decides; the first hundred. */
+  readonly open: ReadonlyArray<Extract<AuditRecord, { readonly _tag: "Decided" }>>
 }
 
 /** As {@link verifySession}, in memory that is independent of the trail's length. */
@@ -105,11 +107,16 @@ export const verifyStreamed = (
     let head = yield* readIfThere(of.head)
     for (let attempt = 1; ; attempt++) {
       const reopened: Array<Verified["reopened"][number]> = []
+      const open = new Map<string, Verified["open"][number]>()
       const follower = new AuditChain.Follower(of, key, AuditChain.sealedCount(head))
       let lines = 0
       const torn = yield* eachLine(of.trail, (line) =>
         Either.map(follower.take(AuditChain.lineOf(line)), (record) => {
           lines++
+          if (record._tag === "Decided" && record.requestId !== undefined) {
+            if (record.outcome === "left_open" && open.size < 100) open.set(record.requestId, record)
+            else if (record.outcome !== "voted") open.delete(record.requestId)
+          }
           if (record._tag !== "Reopened" || (record.unsealed === 0 && record.torn === 0)) return
           if (reopened.length < 100) reopened.push(record)
         })
@@ -121,7 +128,7 @@ export const verifyStreamed = (
       }
       const chain = lines === 0 || torn === undefined ? undefined : yield* follower.end(torn)
       const trail = torn === undefined ? undefined : { torn, chain }
-      return { ...(yield* AuditChain.judge({ files: of, head, trail }, key)), reopened }
+      return { ...(yield* AuditChain.judge({ files: of, head, trail }, key)), reopened, open: [...open.values()] }
     }
   })
 

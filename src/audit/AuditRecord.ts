@@ -19,10 +19,20 @@ import type { PermissionMethod } from "../event/AgentEvent.js"
 export const AuditClass = Schema.Literal("permission", "interaction", "grant", "envelope", "trust", "session")
 export type AuditClass = typeof AuditClass.Type
 
-/** Denied, withdrawn, not answered in time, and nobody to ask: these stay different. `done`: nobody had to be asked. */
+/**
+ * Denied, withdrawn, not answered in time, and nobody to ask: these stay different.
+ *
+ * - `edited`: the answer changed the arguments of the call. It decided nothing yet.
+ * - `voted`: one of several people who have to agree. It decided nothing yet.
+ * - `left_open`: the process ended first. The next one goes on with the question.
+ * - `done`: nobody had to be asked.
+ */
 export const AuditOutcome = Schema.Literal(
   "granted",
   "denied",
+  "edited",
+  "voted",
+  "left_open",
   "answered",
   "cancelled",
   "timed_out",
@@ -30,6 +40,10 @@ export const AuditOutcome = Schema.Literal(
   "done"
 )
 export type AuditOutcome = typeof AuditOutcome.Type
+
+/** Whether the call or the question goes on behind the record. */
+export const isUndecided = (outcome: AuditOutcome): boolean =>
+  outcome === "edited" || outcome === "voted" || outcome === "left_open"
 
 const described = () => ({
   class: AuditClass,
@@ -56,6 +70,13 @@ const described = () => ({
   askedAt: Schema.optional(Schema.Number),
   /** Milliseconds since the epoch. */
   answeredAt: Schema.Number,
+  /**
+   * Milliseconds since the epoch. Present when a later process took the answer from the journal. The process before it
+   * may have recorded the same answer.
+   */
+  countedAt: Schema.optional(Schema.Number),
+  /** The request about the changed arguments. Present when an edit led to one. */
+  leadsTo: Schema.optional(RequestId),
   tool: Schema.optional(Schema.String),
   /** How a command that was allowed runs: `confined`, `network`, `left` or `open`. */
   sandbox: Schema.optional(Schema.String),
@@ -75,6 +96,8 @@ export interface AuditEntry extends Schema.Schema.Type<typeof Description> {
   readonly rootSessionId: SessionId
   /** Encoded arguments of the tool call. Only their digest is kept. */
   readonly args?: unknown
+  /** Encoded arguments that an edit put in their place. Only their digest is kept. */
+  readonly newArgs?: unknown
   /** Present in the first entry of a fork: the first record of its trail has it. */
   readonly forkOf?: ForkOf | undefined
 }
@@ -132,8 +155,10 @@ export const Reopened = /* @__PURE__ */ Lazy.schema(() =>
 export const Decided = /* @__PURE__ */ Lazy.schema(() =>
   Schema.TaggedStruct("Decided", {
     ...described(),
-    /** SHA-256 of the arguments' canonical JSON. */
-    argsDigest: Schema.optional(Schema.String)
+    /** SHA-256 of the arguments' canonical JSON. With a request: of those that the request showed. */
+    argsDigest: Schema.optional(Schema.String),
+    /** The same, of the arguments that an edit put in their place. */
+    newArgsDigest: Schema.optional(Schema.String)
   })
 )
 export type Decided = typeof Decided.Type
@@ -160,6 +185,9 @@ export const AuditRecord = /* @__PURE__ */ Lazy.schema(() =>
 )
 export type AuditRecord = typeof AuditRecord.Type
 
+/** The reason of what is left open. */
+export const leftOpen = "the process ended before it was decided; the next process goes on with it"
+
 /** Version of the record format. */
 export const version = 1
 
@@ -167,35 +195,27 @@ export const version = 1
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** The entry for a tool call that was allowed or refused, as `origin`. */
-export const permission = (
-  origin: Origin,
-  decision: {
-    readonly tool: string
-    readonly toolCallId: ToolCallId
-    readonly args: unknown
-    readonly granted: boolean
-    readonly method: PermissionMethod
-    readonly reason: string
-    readonly requestId?: RequestId | undefined
-    readonly by?: string | undefined
-    readonly how?: string | undefined
-    readonly votes?: AuditEntry["votes"]
-    readonly askedAt?: number | undefined
-    readonly sandbox?: string | undefined
-    readonly answeredAt: number
-  }
-): AuditEntry => {
-  const { granted, ...rest } = decision
+type Placed = "agent" | "class" | "correlationId" | "kind" | "rootSessionId" | "sessionId"
+
+/** What is recorded of a tool call beside its place. */
+export interface OnCall extends Omit<AuditEntry, Placed | "outcome"> {
+  readonly granted: boolean
+  readonly method: PermissionMethod | undefined
+  /** Default: that of the decision. */
+  readonly outcome?: AuditOutcome | undefined
+}
+
+/** The entry for a tool call that was allowed or refused, or for an answer that decided nothing yet, as `origin`. */
+export const permission = (origin: Origin, { granted, ...decision }: OnCall): AuditEntry => {
   return {
     class: "permission",
     kind: "Approve",
-    outcome: granted ? "granted" : (refusals[decision.method] ?? "denied"),
     rootSessionId: origin.rootSessionId,
     sessionId: origin.sessionId,
     agent: origin.agent,
     correlationId: origin.correlationId,
-    ...rest
+    ...decision,
+    outcome: decision.outcome ?? (granted ? "granted" : ((decision.method && refusals[decision.method]) ?? "denied"))
   }
 }
 
@@ -221,10 +241,13 @@ export const decided = (entry: AuditEntry, redactor: Redactor): Decided => {
     ...(entry.votes && { votes: entry.votes.map(({ by, vote }) => ({ by: told(by), vote: told(vote) })) }),
     askedAt: entry.askedAt,
     answeredAt: entry.answeredAt,
+    countedAt: entry.countedAt,
+    leadsTo: toldOf(entry.leadsTo),
     tool: toldOf(entry.tool),
     sandbox: toldOf(entry.sandbox),
     toolCallId: toldOf(entry.toolCallId),
-    argsDigest: entry.args === undefined ? undefined : Digest.digest(entry.args)
+    argsDigest: entry.args === undefined ? undefined : Digest.digest(entry.args),
+    newArgsDigest: entry.newArgs === undefined ? undefined : Digest.digest(entry.newArgs)
   }
 }
 

@@ -49,7 +49,7 @@ export const show = (
 const together = 200
 
 /** The report on a verified trail: the first line is the verdict, then remarks for its readers. */
-export const verdict = ({ keyed, last, reopened, sessionId }: AuditArchive.Verified): ReadonlyArray<string> => [
+export const verdict = ({ keyed, last, open, reopened, sessionId }: AuditArchive.Verified): ReadonlyArray<string> => [
   visible(`${sessionId}: ${count(last.seq)}, whole and in order${keyed ? ", written with this key" : ""}.`),
   ...reopened.map(
     (record) =>
@@ -59,6 +59,11 @@ export const verdict = ({ keyed, last, reopened, sessionId }: AuditArchive.Verif
       ].join(" and ")}. A process that died while writing leaves that.${
         record.unsealed === 0 || keyed ? "" : " So does somebody who added them."
       }`
+  ),
+  ...open.map(({ kind, requestId, seq, tool }) =>
+    visible(
+      `  Note: the question ${requestId} about ${tool ?? kind} was left open at record ${seq}. Resume the session to go on with it.`
+    )
   )
 ]
 
@@ -73,7 +78,9 @@ export const line = (record: AuditRecord): string => {
     case "Reopened":
       return `${place}  ${time(record.at)}  reopened${found(record)}`
     case "Decided":
-      return visible(`${place}  ${time(record.answeredAt)}  ${record.outcome.padEnd(11)}${account(record)}`)
+      return visible(
+        `${place}  ${time(record.answeredAt)}  ${record.outcome.replace("_", " ").padEnd(11)}${account(record)}`
+      )
   }
 }
 
@@ -86,22 +93,30 @@ export const visible = (text: string): string =>
 // -----------------------------------------------------------------------------------------------------------------
 
 const account = (decided: Decided): string => {
-  const { agent, argsDigest, askedAt, answeredAt, by, how, kind, method, reason, requestId, tool, votes } = decided
+  const { agent, argsDigest, askedAt, answeredAt, by, countedAt, how, kind, leadsTo, method, reason, requestId } =
+    decided
+  const { newArgsDigest, tool, votes } = decided
   const what = tool ?? kind
   const why = [method, reason].filter((part) => part !== undefined).join(": ")
   const who = by === undefined ? "" : `by ${by}${how === undefined || how === "answered" ? "" : ` (${how})`}`
   const said = votes === undefined ? "" : `votes ${votes.map(({ by, vote }) => `${by}: ${vote}`).join(", ")}`
   const waited = askedAt === undefined ? "" : `after ${((answeredAt - askedAt) / 1_000).toFixed(1)} s`
+  const later = countedAt === undefined ? "" : `counted by a later process at ${time(countedAt)}`
+  const changed = newArgsDigest === undefined ? "" : `arguments changed to ${short(newArgsDigest)}`
+  const next = leadsTo === undefined ? "" : `asked again as ${leadsTo}`
   const ids = [
     requestId,
     decided.toolCallId,
     decided.correlationId,
-    argsDigest === undefined ? undefined : `args ${argsDigest.slice(0, 12)}`
+    argsDigest === undefined ? undefined : `args ${short(argsDigest)}`
   ].filter((id) => id !== undefined)
-  return [`${decided.class} ${what}`, agent, why, who, said, waited, `[${ids.join(" ")}]`]
+  return [`${decided.class} ${what}`, agent, why, who, said, changed, next, waited, later, `[${ids.join(" ")}]`]
     .filter((part) => part !== "" && part !== "[]")
     .join("  ")
 }
+
+/** The beginning of a digest. */
+const short = (digest: string): string => digest.slice(0, 12)
 
 /** A trail is opened for its first decision, so the second record may be the earliest. */
 const summary = ({ ends, lines }: AuditArchive.Extent): string => {

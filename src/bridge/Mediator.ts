@@ -264,8 +264,8 @@ class Mediator {
         InteractionEvent.publish(bus, clock, request, InteractionEvent.settled(request, exit, redactor))
         return true
       })
-      const answeredAt = clock.unsafeCurrentTimeMillis()
-      const entry = InteractionAudit.settled(request, exit, { rootSessionId: origin.rootSessionId, answeredAt })
+      const now = clock.unsafeCurrentTimeMillis()
+      const entry = InteractionAudit.settled(request, exit, { rootSessionId: origin.rootSessionId, now })
       if (audit === undefined || Option.isNone(entry)) return tell
       return Effect.matchEffect(audit.record(entry.value), {
         onFailure: () => Effect.succeed(false),

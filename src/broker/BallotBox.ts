@@ -69,9 +69,9 @@ export class BallotBox {
     }
   }
 
-  /** Settles the request where the votes suffice. */
-  count(): Interactor.Filed {
-    return this.counted(Tally.standing(this.reserved, this.votes))
+  /** Settles the request when the votes suffice. `at`: when they did, in an earlier process. */
+  count(at?: number): Interactor.Filed {
+    return this.counted(Tally.standing(this.reserved, this.votes), at)
   }
 
   /** Why this person is not asked; `voted` when they have their vote in already. */
@@ -147,9 +147,9 @@ export class BallotBox {
     return by === undefined ? undefined : new InteractionAlreadyAnswered({ requestId: this.request.requestId, by })
   }
 
-  private counted(standing: Tally.Standing): Interactor.Filed {
+  private counted(standing: Tally.Standing, at?: number): Interactor.Filed {
     if (standing._tag === "Open") return "open"
-    this.host.settle({ answer: standing.answer, by: standing.by, how: "answered", votes: this.votes })
+    this.host.settle({ answer: standing.answer, at, by: standing.by, how: "answered", votes: this.votes })
     return "settled"
   }
 

@@ -8,10 +8,11 @@ import * as Cause from "effect/Cause"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import type { SessionId } from "../core/Id.js"
-import type { AuditClass, AuditEntry, AuditOutcome } from "../audit/AuditRecord.js"
+import { leftOpen, type AuditClass, type AuditEntry, type AuditOutcome } from "../audit/AuditRecord.js"
+import type * as Ballot from "../interaction/Ballot.js"
 import type * as Interaction from "../interaction/Interaction.js"
 import type { InteractionError } from "../interaction/InteractionError.js"
-import { turnOf, type InteractionRequest } from "../interaction/InteractionRequest.js"
+import { callOf, turnOf, type InteractionRequest } from "../interaction/InteractionRequest.js"
 import type { Answered } from "../interaction/Interactor.js"
 
 /** The entry for a request that was settled with `exit`; nothing when somebody else records the decision. */
@@ -22,7 +23,9 @@ export const settled = (
     /** The root of the tree whose broker settled it. */
     readonly rootSessionId: SessionId
     /** Milliseconds since the epoch. */
-    readonly answeredAt: number
+    readonly now: number
+    /** The process ended first, and the next one goes on with the question. */
+    readonly isLeftOpen?: boolean
   }
 ): Option.Option<AuditEntry> => {
   const { interaction } = request
@@ -37,11 +40,38 @@ export const settled = (
         correlationId: turnOf(request),
         requestId: request.requestId,
         askedAt: request.issuedAt,
-        answeredAt: options.answeredAt,
+        answeredAt: options.now,
         tool: interaction._tag === "grantStageTool" ? interaction.tool : undefined,
-        ...(Exit.isSuccess(exit) ? answered(interaction._tag, exit.value) : unanswered(exit.cause))
+        ...(options.isLeftOpen === true
+          ? { outcome: "left_open", reason: leftOpen }
+          : Exit.isSuccess(exit)
+            ? { ...answered(interaction._tag, exit.value), ...timeOf(exit.value, options.now) }
+            : unanswered(exit.cause, options.now))
       })
 }
+
+/** The entry for the vote of one of several people who have to agree on a call. */
+export const voted = (
+  request: InteractionRequest,
+  { answer, by }: Ballot.Cast,
+  rootSessionId: SessionId = request.sessionId,
+  answeredAt: number
+): AuditEntry => ({
+  class: "permission",
+  kind: request.interaction._tag,
+  outcome: "voted",
+  rootSessionId,
+  sessionId: request.sessionId,
+  agent: request.agentPath,
+  correlationId: turnOf(request),
+  requestId: request.requestId,
+  toolCallId: callOf(request),
+  tool: request.interaction._tag === "Approve" ? request.interaction.tool : undefined,
+  votes: [{ by, vote: answer.decision }],
+  by,
+  askedAt: request.issuedAt,
+  answeredAt
+})
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
@@ -52,6 +82,9 @@ const classes: { readonly [K in Interaction.Kind]?: AuditClass } = {
   approveSubagentEnvelope: "envelope"
 }
 
+const timeOf = ({ at }: { readonly at?: number | undefined }, now: number) =>
+  at === undefined ? {} : { answeredAt: at, countedAt: now }
+
 type Ending = Pick<AuditEntry, "outcome" | "reason" | "by" | "how">
 
 const answered = (kind: Interaction.Kind, { answer, by, how }: Answered<Interaction.Interaction>): Ending => {
@@ -61,7 +94,7 @@ const answered = (kind: Interaction.Kind, { answer, by, how }: Answered<Interact
   return { outcome: outcome === "approve" ? "granted" : "denied", reason: note, by, how }
 }
 
-const unanswered = (cause: Cause.Cause<InteractionError>): Ending => {
+const unanswered = (cause: Cause.Cause<InteractionError>, now: number): Ending => {
   const error = Option.getOrUndefined(Cause.failureOption(cause))
   if (error === undefined) {
     return Cause.isInterrupted(cause)
@@ -69,7 +102,8 @@ const unanswered = (cause: Cause.Cause<InteractionError>): Ending => {
       : { outcome: "unavailable", reason: "asking failed" }
   }
   const by = "by" in error ? error.by : undefined
-  return { outcome: outcomes[error._tag], reason: error.message, by }
+  const time = error._tag === "InteractionCancelled" ? timeOf(error, now) : {}
+  return { outcome: outcomes[error._tag], reason: error.message, by, ...time }
 }
 
 const outcomes: { readonly [Tag in InteractionError["_tag"]]: AuditOutcome } = {

@@ -46,6 +46,7 @@ import {
   InteractionCancelled,
   MalformedAnswer,
   UnknownRequest,
+  VoteRefused,
   type AnswerRejected,
   type InteractionError
 } from "../interaction/InteractionError.js"
@@ -198,6 +199,8 @@ const decided = (
       }))
     : exit
 
+const parked = "this process is ending. The question stays open; answer it when the session goes on"
+
 type Ending = Effect.Effect<AnyAnswered, InteractionError>
 
 /** Only an approval is reserved, and its answers are those of an approval; the type of all answers cannot say so. */
@@ -272,6 +275,7 @@ class Broker implements Owned, Participants.Host {
     return Effect.suspend(() => {
       const raised = this.openOf(requestId)
       if (raised === undefined) return this.reject(requestId, by)
+      if (this.options.journal?.isParked() === true) return new VoteRefused({ requestId, by, reason: parked })
       const { interaction } = raised.request
       const decoded = Interaction.decodeAnswer(interaction, input)
       if (Either.isLeft(decoded)) {
@@ -421,9 +425,13 @@ class Broker implements Owned, Participants.Host {
     return this.showAll(raised, everybody)
   }
 
-  private showAll(raised: OpenRequest, everybody: Parameters<Participants.Participants["showAll"]>[1]): Ending {
+  private showAll(
+    raised: OpenRequest,
+    everybody: Parameters<Participants.Participants["showAll"]>[1],
+    answeredAt?: number
+  ): Ending {
     // The votes that it has may suffice.
-    if (raised.ballot?.count() === "settled") return this.wait(raised)
+    if (raised.ballot?.count(answeredAt) === "settled") return this.wait(raised)
     return this.attachments.showAll(raised, everybody, () => this.wait(raised))
   }
 
@@ -433,7 +441,7 @@ class Broker implements Owned, Participants.Host {
     everybody: Parameters<Participants.Participants["showAll"]>[1]
   ): Ending {
     // What an answer to a reserved call came to is counted anew, from the votes that were kept: the rules may be others now.
-    if (raised.ballot !== undefined && Exit.isSuccess(end)) return this.showAll(raised, everybody)
+    if (raised.ballot !== undefined && Exit.isSuccess(end)) return this.showAll(raised, everybody, end.value.at)
     this.settle(raised, end, Exit.isSuccess(end) ? end.value.by : "the journal")
     return this.wait(raised)
   }
@@ -447,7 +455,7 @@ class Broker implements Owned, Participants.Host {
     const { requestId } = raised.request
     const box = new BallotBox(
       {
-        keep: (request, vote) => journal?.voted(request, vote) ?? Effect.void,
+        keep: (request, vote) => RequestDurability.voted(this.options, request, vote),
         tell: (voted, missing) =>
           this.tell(raised, {
             _tag: "InteractionVoted",

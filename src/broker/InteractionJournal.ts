@@ -19,6 +19,8 @@ export interface Kept {
   /** Encoded; absent when the question was withdrawn. */
   readonly answer?: unknown
   readonly by: string
+  /** Milliseconds since the epoch. */
+  readonly at: number
   /** Present when no person decided, but a rule that somebody had opted in to. */
   readonly how?: "timeout" | "yolo" | undefined
 }
@@ -30,6 +32,8 @@ export interface Kept {
  * @category models
  */
 export interface InteractionJournal {
+  /** Whether another process goes on from here: what is open stays open for it, and nothing that comes now is kept. */
+  readonly isParked: () => boolean
   /** Returns when the request is durable. When it fails, with a sentence, nobody is asked. */
   readonly raised: (request: InteractionRequest) => Effect.Effect<void, string>
   /** Returns when the end is durable. When it fails, with a sentence, an answer does not count. */

@@ -9,6 +9,7 @@ import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import type * as Origin from "../core/Origin.js"
 import type * as AuditTrail from "../audit/AuditTrail.js"
+import type * as Ballot from "../interaction/Ballot.js"
 import * as Interaction from "../interaction/Interaction.js"
 import * as InteractionAudit from "./InteractionAudit.js"
 import { InteractionCancelled, InteractorUnavailable, type InteractionError } from "../interaction/InteractionError.js"
@@ -39,15 +40,38 @@ export const raised = ({ journal }: Options, request: InteractionRequest): Effec
   })
 }
 
-/** The end as it counts once it is in the journal and in the audit. */
+/** The end as it counts once it is in the journal and in the audit. What the next process goes on with has none here. */
 export const settled = (options: Options, request: InteractionRequest, end: End): Effect.Effect<End> => {
   const { audit, journal } = options
   if (journal === undefined) return audit === undefined ? Effect.succeed(end) : audited(audit, options, request, end)
+  if (journal.isParked()) {
+    const open: End = Exit.fail(new InteractionCancelled({ requestId: request.requestId }))
+    return audit === undefined ? Effect.succeed(open) : audited(audit, options, request, open, true)
+  }
   const kept = Effect.match(journal.settled(request, end), {
     onSuccess: () => end,
     onFailure: (reason) => uncounted(end, request, "journal", reason)
   })
   return audit === undefined ? kept : Effect.flatMap(kept, (known) => audited(audit, options, request, known))
+}
+
+/** Returns when a vote is in the journal and in the audit; fails with a sentence. */
+export const voted = (
+  { audit, journal, origin }: Options,
+  request: InteractionRequest,
+  vote: Ballot.Cast
+): Effect.Effect<void, string> => {
+  const kept = journal === undefined ? Effect.void : journal.voted(request, vote)
+  if (audit === undefined) return kept
+  return Effect.zipRight(
+    kept,
+    Effect.flatMap(Clock.currentTimeMillis, (answeredAt) =>
+      Effect.mapError(
+        audit.record(InteractionAudit.voted(request, vote, origin?.rootSessionId, answeredAt)),
+        ({ message }) => message
+      )
+    )
+  )
 }
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -57,21 +81,22 @@ export const settled = (options: Options, request: InteractionRequest, end: End)
 /** A kept end that does not fit belongs to another question; this one is asked. */
 const before = ({ interaction, requestId }: InteractionRequest, kept: Kept | undefined): End | undefined => {
   if (kept === undefined) return undefined
-  const { answer, by, how = "answered" } = kept
-  if (answer === undefined) return Exit.fail(new InteractionCancelled({ requestId, by }))
+  const { answer, at, by, how = "answered" } = kept
+  if (answer === undefined) return Exit.fail(new InteractionCancelled({ requestId, at, by }))
   const decoded = Interaction.decodeAnswer(interaction, answer)
-  return Either.isLeft(decoded) ? undefined : Exit.succeed(Asking.told({ answer: decoded.right, by, how }))
+  return Either.isLeft(decoded) ? undefined : Exit.succeed(Asking.told({ answer: decoded.right, at, by, how }))
 }
 
 const audited = (
   audit: AuditTrail.Service,
   { origin }: Options,
   request: InteractionRequest,
-  end: End
+  end: End,
+  isLeftOpen = false
 ): Effect.Effect<End> =>
-  Effect.flatMap(Clock.currentTimeMillis, (answeredAt) => {
+  Effect.flatMap(Clock.currentTimeMillis, (now) => {
     const rootSessionId = origin?.rootSessionId ?? request.sessionId
-    const entry = InteractionAudit.settled(request, end, { rootSessionId, answeredAt })
+    const entry = InteractionAudit.settled(request, end, { rootSessionId, now, isLeftOpen })
     if (Option.isNone(entry)) return Effect.succeed(end)
     return Effect.match(audit.record(entry.value), {
       onSuccess: () => end,

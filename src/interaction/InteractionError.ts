@@ -20,7 +20,12 @@ import { Problem } from "./Field.js"
  */
 export class InteractionCancelled extends Schema.TaggedError<InteractionCancelled>(
   "assent/interaction/InteractionCancelled"
-)("InteractionCancelled", { requestId: RequestId, by: Schema.optional(Schema.String) }) {
+)("InteractionCancelled", {
+  requestId: RequestId,
+  by: Schema.optional(Schema.String),
+  /** Milliseconds since the epoch. Present when an earlier process had withdrawn it. */
+  at: Schema.optional(Schema.Number)
+}) {
   override get message(): string {
     return this.by === undefined ? "The question was withdrawn." : `The question was cancelled by ${this.by}.`
   }

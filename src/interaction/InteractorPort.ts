@@ -48,6 +48,8 @@ export interface Answered<I extends Interaction> extends Reply<I> {
   readonly by: string
   /** Always `answered` for a program's own interactor; only Assent's own rooms set another value. */
   readonly how: How
+  /** Milliseconds since the epoch: when it was given. Present when that was before this process asked. */
+  readonly at?: number | undefined
 }
 
 /**

@@ -16,7 +16,10 @@ export type JournalFailure = StoreUnwritable | SessionTakenOver
 export interface Service {
   /** False: nothing is stored, so entries need not be made. */
   readonly enabled: boolean
-  /** Adds an entry. It is in memory until a flush. */
+  /**
+   * Adds an entry. It is in memory until a flush. A request has one settling entry: a second one is left out, and so is one
+   * of a request that was never raised.
+   */
   readonly note: (entry: JournalEntry) => void
   /**
    * Returns when all entries of the tree until now are durable. Entries that cannot be written keep their place, and

@@ -97,7 +97,11 @@ interface Known {
     readonly isAgain: boolean
   }
   /** The request, if it was open. */
-  readonly InteractionSettled: { readonly request: InteractionRequest.InteractionRequest | undefined }
+  readonly InteractionSettled: {
+    readonly request: InteractionRequest.InteractionRequest | undefined
+    /** Milliseconds since the epoch. */
+    readonly at: number
+  }
 }
 
 interface OnCall {
@@ -141,7 +145,8 @@ export class SessionReading {
     this.batch = before.batch
   }
 
-  read(entry: JournalEntry): Fact {
+  /** `at`: when it was written, in milliseconds since the epoch. */
+  read(entry: JournalEntry, at: number): Fact {
     switch (entry._tag) {
       case "MessageReceived":
         this.waiting.set(entry.message.id, entry.message)
@@ -182,7 +187,7 @@ export class SessionReading {
       case "InteractionSettled": {
         const request = this.open.get(entry.requestId)
         this.open.delete(entry.requestId)
-        return { _tag: entry._tag, entry, request }
+        return { _tag: entry._tag, entry, request, at }
       }
       default:
         return { _tag: entry._tag, entry } as Fact
@@ -255,7 +260,7 @@ export class TreeReading<State> {
    * The next entry as a fact, and the state of its session. As in a resume, entries of a session that was never opened
    * are ignored, and so is a second opening.
    */
-  read({ entry, sessionId }: Written): { readonly fact: Fact; readonly state: State } | undefined {
+  read({ at, entry, sessionId }: Written): { readonly fact: Fact; readonly state: State } | undefined {
     if (entry._tag === "SessionOpened") {
       return this.states.has(sessionId)
         ? undefined
@@ -263,7 +268,7 @@ export class TreeReading<State> {
     }
     const state = this.states.get(sessionId)
     const reading = this.readings.get(sessionId)
-    return state === undefined || reading === undefined ? undefined : { fact: reading.read(entry), state }
+    return state === undefined || reading === undefined ? undefined : { fact: reading.read(entry, at), state }
   }
 
   private open(opened: SessionOpened, before?: Before): State {

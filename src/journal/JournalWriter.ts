@@ -19,10 +19,10 @@ import type * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import * as Defect from "../core/Defect.js"
-import type { SessionId } from "../core/Id.js"
+import type { RequestId, SessionId } from "../core/Id.js"
 import * as Redaction from "../core/Redaction.js"
 import * as GracePeriod from "../internal/GracePeriod.js"
-import type { Draft } from "./JournalEntry.js"
+import type { Draft, JournalEntry } from "./JournalEntry.js"
 import { silentAfter } from "./SessionLease.js"
 import { isPrompt, type Lease } from "./SessionStore.js"
 import { StoreUnwritable } from "./StoreError.js"
@@ -37,18 +37,29 @@ export const patience = silentAfter
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** The journal of a tree, as its root writes it. Closing the scope flushes; make it in the scope of the lease. */
-export const make = (lease: Lease): Effect.Effect<Service, never, Scope.Scope> =>
+/**
+ * The journal of a tree, as its root writes it. Closing the scope flushes; make it in the scope of the lease. `raised`: the
+ * requests that are open in it.
+ */
+export const make = (lease: Lease, raised: Iterable<RequestId> = []): Effect.Effect<Service, never, Scope.Scope> =>
   Effect.gen(function* () {
     const line = yield* Effect.makeSemaphore(1)
     // A queue filled by every session of the tree and emptied by a flush; as long as the entries since the last flush.
     let noted: Array<Draft> = []
+    const open = new Set(raised)
     let writing = false
     let frozen = false
     let held = false
     // An append that the store has not answered in time. Until it does nobody knows whether its entries are written, so
     // nothing is written behind them.
     let late: { readonly fiber: Appending; readonly drafts: ReadonlyArray<Draft> } | undefined
+    /** Every entry passes here. A request that is not open has its one settling entry. */
+    const file = (sessionId: SessionId, entry: JournalEntry) => {
+      if (frozen) return
+      if (entry._tag === "InteractionRaised") open.add(entry.request.requestId)
+      if (entry._tag === "InteractionSettled" && !open.delete(entry.requestId)) return
+      noted.push({ sessionId, entry })
+    }
     const putBack = (drafts: ReadonlyArray<Draft>) => {
       noted = [...drafts, ...noted]
     }
@@ -100,13 +111,11 @@ export const make = (lease: Lease): Effect.Effect<Service, never, Scope.Scope> =
 
     const of = (sessionId: SessionId): Service => ({
       enabled: true,
-      note: (entry) => {
-        if (!frozen) noted.push({ sessionId, entry })
-      },
+      note: (entry) => file(sessionId, entry),
       flush,
       write: (entries) =>
         Effect.suspend(() => {
-          if (!frozen) for (const entry of entries) noted.push({ sessionId, entry })
+          for (const entry of entries) file(sessionId, entry)
           return flush
         }),
       freeze: Effect.suspend(() => {

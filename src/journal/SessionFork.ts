@@ -183,7 +183,7 @@ export const turns = ({ entries, rootSessionId }: SessionStore.Loaded): Readonly
   const reading = new SessionReading()
   for (const { at, entry, seq, sessionId } of entries) {
     if (sessionId !== rootSessionId) continue
-    const fact = reading.read(entry)
+    const fact = reading.read(entry, at)
     if (fact._tag === "MessageTaken" && fact.begins) {
       const { correlationId } = fact.entry
       const words = wordsOf(fact.messages)

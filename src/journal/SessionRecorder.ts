@@ -136,7 +136,7 @@ export class SessionRecorder {
     return Effect.suspend(() => {
       // It stays allowed, and begins in the next process.
       if (this.journal.isHeld()) return Effect.never
-      if (this.isFrozen) return Effect.fail("the session was stopped as it stands, and goes on when it is resumed.")
+      if (this.isFrozen) return Effect.fail(`${stopped}.`)
       this.journal.note({ _tag: "ToolStarted", toolCallId, tool, params: this.redactor.value(params) })
       return this.flush
     })
@@ -225,8 +225,13 @@ export const interactions = (
   votes: InteractionJournal["votes"] = () => []
 ): InteractionJournal => {
   const write = (sessionId: SessionId, entry: JournalEntry.JournalEntry) =>
-    Effect.mapError(journal.of(sessionId).write([entry]), ({ message }) => message)
+    Effect.suspend(() =>
+      journal.isFrozen()
+        ? Effect.fail(stopped)
+        : Effect.mapError(journal.of(sessionId).write([entry]), ({ message }) => message)
+    )
   return {
+    isParked: () => journal.isFrozen(),
     kept,
     votes,
     voted: ({ interaction, requestId, sessionId }, { answer, by, roles }) =>
@@ -276,6 +281,9 @@ export const interactions = (
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** Why nothing is kept any more. */
+const stopped = "the session was stopped as it stands, and goes on when it is resumed"
 
 const statuses = {
   InteractionCancelled: "cancelled",

@@ -443,14 +443,14 @@ class SnapshotFold {
     this.lastEnd = end
   }
 
-  private settle({ entry, request }: FactOf<"InteractionSettled">): void {
+  private settle({ at, entry, request }: FactOf<"InteractionSettled">): void {
     const { answer, by, how, status } = entry
     // An open request is asked again, and so is a secret, whose answer is never stored, and what was masked in one.
     const isDecided = status === "cancelled" || (status === "answered" && answer !== undefined && isWhole(answer))
     if (request === undefined || this.reading.turn === undefined || by === undefined || !isDecided) return
     this.answered = [
       ...this.answered,
-      { request, by, ...(answer === undefined ? {} : { answer }), ...(how && { how }) }
+      { request, by, at, ...(answer === undefined ? {} : { answer }), ...(how && { how }) }
     ]
   }
 

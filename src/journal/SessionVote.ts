@@ -4,8 +4,11 @@
  *
  * @since 0.1.0
  */
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as AuditTrail from "../audit/AuditTrail.js"
+import * as InteractionAudit from "../broker/InteractionAudit.js"
 import type { RequestId, SessionId } from "../core/Id.js"
 import * as Redaction from "../core/Redaction.js"
 import * as Ballot from "../interaction/Ballot.js"
@@ -45,7 +48,7 @@ export interface Given {
 }
 
 /**
- * Writes the vote into the session's journal, and returns when it is durable. The same vote again changes nothing; another one
+ * Writes the vote into the session's journal and into the audit trail around, and returns when it is durable. The same vote again changes nothing; another one
  * of the same person replaces it.
  *
  * @since 0.1.0
@@ -56,6 +59,7 @@ export const give = (
   { answer, by, requestId, roles, rootSessionId }: Vote
 ): Effect.Effect<
   Given,
+  | AuditTrail.AuditUnwritable
   | StoreError.AnswerRefused
   | StoreError.SessionLocked
   | StoreError.SessionTakenOver
@@ -71,8 +75,9 @@ export const give = (
     const refused = (problem: StoreError.AnswerRefused["problem"], reason: string) =>
       new StoreError.AnswerRefused({ requestId, problem, reason })
     const session = sessions.find(({ open }) => open.some((request) => request.requestId === requestId))
-    const interaction = session?.open.find((request) => request.requestId === requestId)?.interaction
-    if (session === undefined || interaction === undefined) return yield* refused("notOpen", "nobody waits for it")
+    const request = session?.open.find((request) => request.requestId === requestId)
+    if (session === undefined || request === undefined) return yield* refused("notOpen", "nobody waits for it")
+    const { interaction } = request
     if (!Ballot.isReserved(interaction)) return yield* refused("misfit", "one answer decides it, and it takes no votes")
     const decoded = Interaction.decodeAnswer(interaction, answer)
     if (Either.isLeft(decoded)) return yield* refused("misfit", decoded.left)
@@ -90,6 +95,8 @@ export const give = (
     if (votes !== undefined) {
       const entry = { _tag: "VoteGiven", requestId, digest, ...vote } as const
       yield* lease.append([{ sessionId: session.opened.sessionId, entry }])
+      const now = yield* Clock.currentTimeMillis
+      yield* AuditTrail.record(InteractionAudit.voted(request, vote, rootSessionId, now))
     }
     const standing = Tally.standing(interaction, votes ?? cast)
     return { missing: standing._tag === "Open" ? standing.missing : undefined }

@@ -14,6 +14,7 @@ import * as RuntimeFlags from "effect/RuntimeFlags"
 import * as Defect from "../core/Defect.js"
 import type { Restore } from "../core/Interruption.js"
 import { isImmediate } from "../internal/Immediate.js"
+import type { RequestId } from "../core/Id.js"
 import * as Origin from "../core/Origin.js"
 import type * as Redaction from "../core/Redaction.js"
 import * as Spans from "../core/Spans.js"
@@ -34,6 +35,8 @@ import { denied, spanEnd, type Resolution, type Verdict } from "./Verdict.js"
 export interface Options {
   readonly bus: EventBus.Service
   readonly redactor: Redaction.Redactor
+  /** When it is frozen, another process goes on from here: what was not decided by now stays open. Default: none. */
+  readonly journal?: { readonly isFrozen: boolean } | undefined
   /** Receives every decision, in the step in which it is made; `params` are the edited arguments. */
   readonly decided?: ((call: ToolCall, resolution: Resolution, params: unknown) => void) | undefined
   /** Where every decision is recorded before it counts. Default: nowhere. */
@@ -43,7 +46,17 @@ export interface Options {
 }
 
 /** Who was asked about a call, and when. */
-export type Asked = Pick<Resolution, "requestId" | "askedAt" | "by" | "how">
+export type Asked = Pick<Resolution, "requestId" | "askedAt" | "answeredAt" | "by" | "how">
+
+/** An answer that wants other arguments. */
+export interface Edit extends Asked, Pick<Resolution, "votes"> {
+  /** What the question was about. */
+  readonly args: unknown
+  /** What the answer put in its place. Undefined when that does not fit. */
+  readonly newArgs: unknown
+  /** Why it does not fit. */
+  readonly reason?: string
+}
 
 /** The call in its present form. */
 export interface Subject {
@@ -59,6 +72,10 @@ export class PermissionCheck {
   resolved: Resolution | undefined
   /** Set when a person is asked: the resolution then names them in any case. */
   asked: Asked | undefined
+  /** Whether a person changed the arguments of the call. */
+  private isEdited: boolean
+  /** The last answer that wanted other arguments. */
+  private change: Change | undefined
   /** The decision was handed to the audit. */
   private recording: boolean
   private readonly clock: Clock.Clock
@@ -67,14 +84,16 @@ export class PermissionCheck {
 
   constructor(
     private readonly options: Options,
-    /** The call as it was proposed. */
-    private readonly call: ToolCall,
+    /** The call in its present form. */
+    private call: ToolCall,
     public fiber: Fiber.RuntimeFiber<unknown, unknown>,
     flags: RuntimeFlags.RuntimeFlags
   ) {
     this.origin = Origin.ofCall(Origin.of(fiber), call.id)
     this.resolved = undefined
     this.asked = undefined
+    this.isEdited = false
+    this.change = undefined
     this.recording = false
     this.clock = Context.get(fiber.currentDefaultServices, Clock.Clock)
     this.restore = restoreOf(flags)
@@ -165,9 +184,7 @@ export class PermissionCheck {
         // Another fiber is recording already: an interruption meanwhile makes no second decision.
         if (this.recording) return Effect.succeed(cancelled)
         this.recording = true
-        const decision = { ...this.decisionOn(subject.call), ...resolution }
-        const record = Effect.suspend(() => audit.record(AuditRecord.permission(this.origin, decision)))
-        return Effect.matchCauseEffect(record, {
+        return Effect.matchCauseEffect(this.recorded(audit, subject, resolution), {
           onFailure: (cause) => {
             const told = this.publish(subject, resolution.granted ? unrecorded(resolution, cause) : resolution)
             return Defect.isIn(cause) ? Effect.as(this.log("The audit", cause), told) : Effect.succeed(told)
@@ -178,16 +195,31 @@ export class PermissionCheck {
     )
   }
 
-  /** As {@link settle}, for a check that ended without a decision: about the call as it was proposed. */
+  /** As {@link settle}, for a check that ended without a decision: about the call in its present form. */
   breakOff(resolution: Resolution): Effect.Effect<Resolution> {
-    return this.settle(this.proposed, resolution)
+    return this.settle(this.now, resolution)
+  }
+
+  /** An answer wants this call, or what it wants does not fit. It is recorded with what follows. */
+  edit({ call, edited }: Subject, edit: Edit): void {
+    this.call = call
+    this.isEdited = edited
+    this.change = { edit, from: edit.requestId, to: undefined }
+  }
+
+  /** Records the edit that led to this request, before anybody is asked. */
+  recordEdit(leadsTo: RequestId): Effect.Effect<void, AuditTrail.AuditUnwritable> {
+    const { audit } = this.options
+    if (this.change === undefined) return Effect.void
+    this.change.to = leadsTo
+    return audit === undefined ? Effect.void : Effect.uninterruptible(this.editRecorded(audit))
   }
 
   /**
    * Publishes at once that the call does not run. The check itself does not stop, and its caller continues without it.
    */
   leave(): void {
-    if (this.resolved === undefined) this.publish(this.proposed, { ...cancelled, ...this.asked })
+    if (this.resolved === undefined) this.publish(this.now, { ...cancelled, ...this.asked })
   }
 
   /** Records that the call was abandoned, unless the blocked fiber is recording. */
@@ -196,8 +228,7 @@ export class PermissionCheck {
       const { audit } = this.options
       if (audit === undefined || this.recording) return Effect.void
       this.recording = true
-      const decision = { ...this.decisionOn(this.call), ...cancelled, ...this.asked }
-      return Effect.ignore(audit.record(AuditRecord.permission(this.origin, decision)))
+      return Effect.ignore(this.recorded(audit, this.now, { ...cancelled, ...this.asked }))
     })
   }
 
@@ -212,12 +243,49 @@ export class PermissionCheck {
     EventPublisher.publish(this.options.bus, this.clock, this.origin, body)
   }
 
-  private decisionOn({ id, name, params }: ToolCall) {
-    return { tool: name, toolCallId: id, args: params, answeredAt: this.clock.unsafeCurrentTimeMillis() }
+  /** Writes a decision down, behind the edit that led to it. */
+  private recorded(
+    audit: AuditTrail.Service,
+    { call }: Subject,
+    { answeredAt, askedAt, requestId, voters: _, ...resolution }: Resolution
+  ): Effect.Effect<void, AuditTrail.AuditUnwritable> {
+    const { change } = this
+    // The request that an edit answered was about the arguments before.
+    const isBefore = change !== undefined && change.from === requestId
+    const asked = isBefore ? { requestId: change.to } : { requestId, askedAt }
+    const record = Effect.suspend(() => {
+      const isOpen = this.options.journal?.isFrozen === true
+      const entry = { ...(isOpen ? leftOpen : resolution), ...asked, args: call.params }
+      return audit.record(this.entryOf(isOpen ? undefined : answeredAt, entry))
+    })
+    return change?.edit === undefined ? record : Effect.zipRight(this.editRecorded(audit), record)
   }
 
-  private get proposed(): Subject {
-    return { call: this.call, edited: false }
+  private get now(): Subject {
+    return { call: this.call, edited: this.isEdited }
+  }
+
+  private editRecorded(audit: AuditTrail.Service): Effect.Effect<void, AuditTrail.AuditUnwritable> {
+    const { change } = this
+    if (change?.edit === undefined) return Effect.void
+    const { answeredAt, ...answer } = change.edit
+    const entry = this.entryOf(answeredAt, {
+      ...answer,
+      ...undecided("edited"),
+      ...(change.to && { leadsTo: change.to })
+    })
+    change.edit = undefined
+    return Effect.suspend(() => audit.record(entry))
+  }
+
+  private entryOf(
+    answeredAt: number | undefined,
+    entry: Omit<AuditRecord.OnCall, "answeredAt" | "tool" | "toolCallId">
+  ): AuditRecord.AuditEntry {
+    const { id, name } = this.call
+    const now = this.clock.unsafeCurrentTimeMillis()
+    const when = answeredAt === undefined ? { answeredAt: now } : { answeredAt, countedAt: now }
+    return AuditRecord.permission(this.origin, { tool: name, toolCallId: id, ...entry, ...when })
   }
 
   private publish({ call, edited }: Subject, resolution: Resolution): Resolution {
@@ -248,6 +316,19 @@ export const cancelled: Resolution = { granted: false, method: "cancelled", reas
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+interface Change {
+  /** Undefined once it is in the audit. */
+  edit: Edit | undefined
+  /** The request that the edit answered. */
+  readonly from: RequestId | undefined
+  /** The request about what the edit wants. */
+  to: RequestId | undefined
+}
+
+const undecided = (outcome: AuditRecord.AuditOutcome) => ({ outcome, granted: false, method: undefined })
+
+const leftOpen = { ...undecided("left_open"), reason: AuditRecord.leftOpen }
 
 const asItIs: Restore = (effect) => effect
 

@@ -28,6 +28,7 @@ import type * as RuntimeFlags from "effect/RuntimeFlags"
 import * as Region from "../core/Region.js"
 import * as ResolvedPath from "../core/ResolvedPath.js"
 import { isImmediate } from "../internal/Immediate.js"
+import type { RequestId } from "../core/Id.js"
 import * as LateModule from "../core/LateModule.js"
 import type { Approve, ApproveAnswer } from "../interaction/Interaction.js"
 import type * as Ballot from "../interaction/Ballot.js"
@@ -53,7 +54,7 @@ import * as PermissionRule from "./PermissionRule.js"
 import * as PlanMode from "./PlanMode.js"
 import type { Decision, PermissionState } from "./PermissionState.js"
 import * as Ruling from "./Ruling.js"
-import { answered, denied, unanswered, type Resolution, type Verdict } from "./Verdict.js"
+import { answered, denied, unanswered, withdrawnBy, type Resolution, type Verdict } from "./Verdict.js"
 
 export type { Allowed, Denied, Pending, Resolution, Verdict } from "./Verdict.js"
 export { isRefusal, unanswered } from "./Verdict.js"
@@ -369,23 +370,38 @@ class Gate implements Service, HeldCall.Gate, ReservedCall.Gate, Upcoming.Gate {
         known = found
         return Option.some({ decision: found.decision, scope: "once" })
       })
-      return now.check.await(
-        Asking.askMasked(Interactor.of(fiber), request, upcoming ? { recheck, upcoming } : { recheck }, restore),
-        ({ answer, by, how }) => {
-          // An earlier answer to another request decided it: this request was never shown.
-          if (how === "recheck") {
-            now.check.asked = before
-            return this.byRule(now, known ?? Ruling.evaluate(this.options, now, subject))
+      const put = () =>
+        now.check.await(
+          Asking.askMasked(Interactor.of(fiber), request, upcoming ? { recheck, upcoming } : { recheck }, restore),
+          ({ answer, at, by, how }) => {
+            // An earlier answer to another request decided it: this request was never shown.
+            if (how === "recheck") {
+              now.check.asked = before
+              return this.byRule(now, known ?? Ruling.evaluate(this.options, now, subject))
+            }
+            const to = { requestId: asked.requestId, askedAt: asked.askedAt, answeredAt: at, by, how }
+            return this.answered(now, subject, to, form.onceOnly === true ? PermissionOption.once(answer) : answer)
+          },
+          (error) => {
+            const reason = this.options.redactor.text(doubt ?? error.message)
+            return this.deny(now, {
+              granted: false,
+              method: unanswered(error),
+              reason,
+              ...asked,
+              ...withdrawnBy(error)
+            })
           }
-          const to = { requestId: asked.requestId, askedAt: asked.askedAt, by, how }
-          return this.answered(now, subject, to, form.onceOnly === true ? PermissionOption.once(answer) : answer)
-        },
-        (error) => {
-          const reason = this.options.redactor.text(doubt ?? error.message)
-          return this.deny(now, { granted: false, method: unanswered(error), reason, ...asked })
-        }
-      )
+        )
+      return this.edited(now, asked.requestId, put)
     })
+  }
+
+  /** Continues once the edit that led to this request is recorded. */
+  edited(now: CheckState, leadsTo: RequestId, next: () => Deciding): Deciding {
+    return now.check.after(now.check.recordEdit(leadsTo), next, ({ message }) =>
+      this.deny(now, { granted: false, method: "check_failed", reason: message })
+    )
   }
 
   /** The questions about the other calls of its batch, for a channel that shows them together. */
@@ -419,10 +435,10 @@ class Gate implements Service, HeldCall.Gate, ReservedCall.Gate, Upcoming.Gate {
     if (doubt !== undefined) return this.deny(now, { granted: false, method: "unavailable", reason: doubt, ...asked })
     if (PlanMode.isUnheard(now.entry, asked.how, answer)) return this.deny(now, { ...PlanMode.unheard, ...asked })
     if (answer.scope !== "once") this.remember(now, answer, PermissionRule.rememberKey(subject))
-    const { askedAt, by, how, requestId } = asked
+    const { answeredAt, askedAt, by, how, requestId } = asked
     const { granted, method, reason } = answered(answer, by, how)
     // Members are named one by one: a spread would give every resolution a shape of its own.
-    return this.resolve(now, { granted, method, reason, requestId, askedAt, by, how }, "answer")
+    return this.resolve(now, { granted, method, reason, requestId, askedAt, answeredAt, by, how }, "answer")
   }
 
   remember(now: CheckState, answer: ApproveAnswer, key: string): void {
@@ -438,7 +454,7 @@ class Gate implements Service, HeldCall.Gate, ReservedCall.Gate, Upcoming.Gate {
   withEdits(
     now: CheckState,
     changes: { readonly [name: string]: unknown },
-    asked: PermissionCheck.Asked,
+    asked: PermissionCheck.Asked & Pick<Resolution, "votes">,
     votes?: ReadonlyArray<Ballot.Cast>
   ): Deciding {
     const { call, entry } = now
@@ -450,11 +466,16 @@ class Gate implements Service, HeldCall.Gate, ReservedCall.Gate, Upcoming.Gate {
     const decoded = Either.flatMap(ApprovalForm.edited(now, changes, this.options.redactor), (params) =>
       Either.map(entry.decode(params), (decoded) => ({ call: { ...call, params }, params: decoded }))
     )
-    const again = (problem: string): Deciding =>
-      this.validated({ ...now, edits, votes: undefined, warnings: [`The edited arguments do not fit: ${problem}`] })
-    return Either.isLeft(decoded)
-      ? again(decoded.left)
-      : this.validated({ ...now, ...decoded.right, edited: true, edits, votes, warnings: noWarnings }, again)
+    const edit = { ...asked, args: call.params }
+    const again = (problem: string): Deciding => {
+      const reason = `The edited arguments do not fit: ${problem}`
+      now.check.edit(now, { ...edit, newArgs: undefined, reason })
+      return this.validated({ ...now, edits, votes: undefined, warnings: [reason] })
+    }
+    if (Either.isLeft(decoded)) return again(decoded.left)
+    const changed = { ...now, ...decoded.right, edited: true, edits, votes, warnings: noWarnings }
+    now.check.edit(changed, { ...edit, newArgs: changed.call.params })
+    return this.validated(changed, again)
   }
 
   objection(

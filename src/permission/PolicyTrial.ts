@@ -5,7 +5,7 @@
  * where somebody else still has them and their digest proves it. What depends on more is counted as not told, never
  * guessed: every possible outcome is followed, and one is told when all of them agree.
  */
-import type { Decided } from "../audit/AuditRecord.js"
+import { isUndecided, type Decided } from "../audit/AuditRecord.js"
 import * as Digest from "../core/Digest.js"
 import * as Origin from "../core/Origin.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
@@ -143,7 +143,7 @@ export class Tally {
 
   take(record: Past): void {
     const { outcome, tool } = record
-    if (record.class !== "permission" || tool === undefined) return
+    if (record.class !== "permission" || tool === undefined || isUndecided(outcome)) return
     this.decisions++
     const was = outcomeOf(record)
     if (typeof was !== "string") return this.untold.add({ why: was.why }, tool, outcome)

@@ -15,6 +15,7 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Digest from "../core/Digest.js"
+import type { RequestId } from "../core/Id.js"
 import * as Asking from "../interaction/Asking.js"
 import * as Ballot from "../interaction/Ballot.js"
 import * as Tally from "../interaction/Tally.js"
@@ -33,7 +34,7 @@ import type * as PermissionCheck from "./PermissionCheck.js"
 import type * as CompiledPolicy from "./CompiledPolicy.js"
 import * as PermissionRule from "./PermissionRule.js"
 import type { Decision, PermissionState } from "./PermissionState.js"
-import { answered, unanswered, type Resolution, type Verdict } from "./Verdict.js"
+import { answered, unanswered, withdrawnBy, type Resolution, type Verdict } from "./Verdict.js"
 
 type Deciding = Effect.Effect<Verdict, never, Interactor.Interactor>
 
@@ -51,9 +52,10 @@ export interface Gate {
   readonly withEdits: (
     now: CheckState,
     changes: { readonly [name: string]: unknown },
-    asked: PermissionCheck.Asked,
+    asked: PermissionCheck.Asked & Pick<Resolution, "votes">,
     votes: ReadonlyArray<Ballot.Cast>
   ) => Deciding
+  readonly edited: (now: CheckState, leadsTo: RequestId, next: () => Deciding) => Deciding
 }
 
 /** Decides about a call for which the rules demand all of this. */
@@ -92,27 +94,30 @@ export const decide = (
     const recheck = Recheck.make((): Option.Option<Interaction.ApproveAnswer> =>
       state.denial(policy, subject) === undefined ? Option.none() : Option.some({ decision: "deny", scope: "once" })
     )
-    return now.check.await(
-      Asking.askMasked(Interactor.of(fiber), request, { recheck, votes: given }, restore),
-      (reply) => {
-        const votes = votesOf(reply)
-        const standing = Tally.standing(reserved, votes)
-        if (standing._tag === "Decided") return apply(gate, now, reserved, key, standing, votes, asked)
-        const known = state.denial(policy, subject)
-        if (reply.how === "recheck" && known !== undefined) return gate.byRule(now, known)
-        const reason = [
-          ApprovalWords.describe(all),
-          NeedWords.describeVotes(Needs.votedOf(votes)) ??
-            (reply.how === "answered" ? undefined : `${reply.how} is nobody`)
-        ].filter((part) => part !== undefined)
-        return gate.deny(now, { granted: false, method: "unavailable", reason: reason.join("; "), ...asked })
-      },
-      (error) => {
-        const why = error._tag === "InteractorUnavailable" ? error.reason : error.message
-        const reason = redactor.text(`${ApprovalWords.describe(all)}: ${why}`)
-        return gate.deny(now, { granted: false, method: unanswered(error), reason, ...asked })
-      }
-    )
+    const put = () =>
+      now.check.await(
+        Asking.askMasked(Interactor.of(fiber), request, { recheck, votes: given }, restore),
+        (reply) => {
+          const votes = votesOf(reply)
+          const standing = Tally.standing(reserved, votes)
+          if (standing._tag === "Decided")
+            return apply(gate, now, reserved, key, standing, votes, { ...asked, answeredAt: reply.at })
+          const known = state.denial(policy, subject)
+          if (reply.how === "recheck" && known !== undefined) return gate.byRule(now, known)
+          const reason = [
+            ApprovalWords.describe(all),
+            NeedWords.describeVotes(Needs.votedOf(votes)) ??
+              (reply.how === "answered" ? undefined : `${reply.how} is nobody`)
+          ].filter((part) => part !== undefined)
+          return gate.deny(now, { granted: false, method: "unavailable", reason: reason.join("; "), ...asked })
+        },
+        (error) => {
+          const why = error._tag === "InteractorUnavailable" ? error.reason : error.message
+          const reason = redactor.text(`${ApprovalWords.describe(all)}: ${why}`)
+          return gate.deny(now, { granted: false, method: unanswered(error), reason, ...asked, ...withdrawnBy(error) })
+        }
+      )
+    return gate.edited(now, request.requestId, put)
   })
 }
 
@@ -145,12 +150,13 @@ const apply = (
   key: string,
   { answer, by }: Extract<Tally.Standing, { readonly _tag: "Decided" }>,
   cast: ReadonlyArray<Ballot.Cast>,
-  { askedAt, requestId }: PermissionCheck.Asked
+  { answeredAt, askedAt, requestId }: PermissionCheck.Asked
 ): Deciding => {
   const votes = Needs.votedOf(cast)
-  const who: Pick<Resolution, "askedAt" | "by" | "how" | "requestId" | "votes"> = {
+  const who: PermissionCheck.Asked & Pick<Resolution, "votes"> = {
     ...(requestId === undefined ? {} : { requestId }),
     ...(askedAt === undefined ? {} : { askedAt }),
+    answeredAt,
     by,
     how: "answered",
     votes

@@ -102,6 +102,12 @@ export interface Resolution {
   readonly voters?: ReadonlyArray<Ballot.Voter>
   /** Milliseconds since the epoch, when somebody was asked; for the record. */
   readonly askedAt?: number
+  /**
+   * Milliseconds since the epoch, when an earlier process had the answer; for the record.
+   *
+   * @internal
+   */
+  readonly answeredAt?: number | undefined
   /** How an allowed command runs: in a sandbox, with the network or not, outside of an available one, or with none available. */
   readonly sandbox?: ToolRegistry.RunsHow
 }
@@ -139,6 +145,10 @@ export const unanswered = (error: InteractionError): "cancelled" | "timeout" | "
       return "unavailable"
   }
 }
+
+/** Who withdrew a question about a call, and when, if a person did. */
+export const withdrawnBy = (error: InteractionError): Pick<Resolution, "answeredAt" | "by"> =>
+  error._tag === "InteractionCancelled" && error.by !== undefined ? { answeredAt: error.at, by: error.by } : {}
 
 /**
  * Whether a person who was asked refused.

@@ -373,11 +373,14 @@ const resumed = (
     for (const { answered } of restored.sessions) {
       for (const { request, ...end } of answered) kept.set(request.requestId, end)
     }
-    for (const { answer, by, requestId } of answers) kept.set(requestId, { answer, by })
+    for (const { answer, at, by, requestId } of answers) kept.set(requestId, { answer, at, by })
     return {
       rootSessionId,
       workspace,
-      journal: yield* JournalWriter.make(lease),
+      journal: yield* JournalWriter.make(
+        lease,
+        restored.sessions.flatMap(({ open }) => open.map(({ requestId }) => requestId))
+      ),
       restored,
       kept: (id) => kept.get(id),
       votes: (id, digest) =>

@@ -286,6 +286,7 @@ class SessionContext implements TurnContext {
       insteadOfAsking,
       decided: journal?.decided,
       audit,
+      journal,
       spans
     })
   }

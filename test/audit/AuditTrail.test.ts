@@ -122,7 +122,7 @@ const verify = (place: AuditArchive.Archive, withKey?: AuditChain.Key) =>
     if (Either.isLeft(whole) || Either.isLeft(streamed)) assert.deepStrictEqual<unknown>(streamed, whole)
     else {
       const { records, ...summary } = whole.right
-      const { reopened, ...others } = streamed.right
+      const { open: _, reopened, ...others } = streamed.right
       assert.deepStrictEqual(others, summary)
       assert.deepStrictEqual<ReadonlyArray<unknown>>(
         reopened,

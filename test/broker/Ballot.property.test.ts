@@ -142,6 +142,7 @@ const play = (given: Plan) =>
     const { requestId } = request
     let isFull = false
     const journal: InteractionBroker.InteractionJournal = {
+      isParked: () => false,
       raised: () => Effect.void,
       settled: (_, end) => Effect.sync(() => void written.ends.push(end)),
       kept: () => undefined,

@@ -18,7 +18,7 @@ import {
 import type { InteractionRequest } from "../../src/interaction/InteractionRequest.js"
 import * as InteractionSample from "../kit/InteractionSample.js"
 
-const options = { rootSessionId: "ses_root" as SessionId, answeredAt: 9 }
+const options = { rootSessionId: "ses_root" as SessionId, now: 9 }
 const requestId = "req_1" as RequestId
 
 const requestFor = (interaction: Interaction.Interaction): InteractionRequest => ({

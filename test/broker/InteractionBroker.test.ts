@@ -1067,7 +1067,8 @@ describe("votes that were kept", () => {
   const journal: InteractionBroker.InteractionJournal = {
     raised: () => Effect.void,
     settled: () => Effect.void,
-    kept: () => ({ answer: allow, by: "ada, grace" }),
+    isParked: () => false,
+    kept: () => ({ answer: allow, at: 0, by: "ada, grace" }),
     voted: () => Effect.void,
     votes: () => [
       { answer: allow, by: "ada" },

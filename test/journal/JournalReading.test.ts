@@ -50,9 +50,9 @@ describe("one reading of a journal", () => {
   it("gives an unfinished batch its place before the words of the turn that follows", () => {
     const reading = new SessionReading()
     for (const entry of [received("msg_1", "a"), taken("turn_1", 1, "msg_1"), proposed("turn_1", 1, "call_1")])
-      reading.read(entry)
-    reading.read(received("msg_2", "b"))
-    const fact = reading.read(taken("turn_2", 1, "msg_2"))
+      reading.read(entry, 1)
+    reading.read(received("msg_2", "b"), 2)
+    const fact = reading.read(taken("turn_2", 1, "msg_2"), 2)
     assert(fact._tag === "MessageTaken")
     assert.strictEqual(fact.abandoned?.correlationId, "turn_1")
     assert.strictEqual(fact.finished?.calls.map(({ call }): string => call.id).join(), "call_1")

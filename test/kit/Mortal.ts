@@ -32,6 +32,8 @@ export interface World {
   /** The store as a process of this number sees it; those before it are dead. */
   readonly open: (pid: number) => Effect.Effect<SessionStore.Service>
   processes: number
+  /** It answers in real time. */
+  readonly isSlow?: true
   id: SessionId | undefined
 }
 
@@ -56,6 +58,7 @@ export const worldOf = (
         )
       },
       processes: 0,
+      isSlow: true,
       id: undefined
     }
   })
@@ -78,6 +81,28 @@ export interface Life {
   readonly agent: Agent.Agent
 }
 
+/** A store whose process dies in one of its writes: then no write returns any more. */
+export const mortal = (
+  whole: SessionStore.Service,
+  death: Death | undefined,
+  died: () => void
+): { readonly store: SessionStore.Service; readonly writes: () => number } => {
+  let writes = 0
+  const lock: SessionStore.Service["lock"] = (id) =>
+    Effect.map(whole.lock(id), (lease) => ({
+      ...lease,
+      append: (drafts) =>
+        Effect.suspend(() => {
+          if (death !== undefined && writes >= death.at) return Effect.never
+          writes++
+          if (writes !== death?.at) return lease.append(drafts)
+          died()
+          return Effect.zipRight(death.written ? lease.append(drafts) : Effect.void, Effect.never)
+        })
+    }))
+  return { store: { ...whole, lock }, writes: () => writes }
+}
+
 /** Lives until `drive` is done with the agent, or the process dies. After that none of its fibers runs. */
 export const live = (
   world: World,
@@ -93,23 +118,9 @@ export const live = (
     // A dead process closes nothing.
     const scope = yield* Scope.make()
     const over = Deferred.unsafeMake<boolean>(FiberId.none)
-    let writes = 0
-    const whole = yield* world.open(pid)
-    const store: SessionStore.Service = {
-      ...whole,
-      lock: (id) =>
-        Effect.map(whole.lock(id), (lease) => ({
-          ...lease,
-          append: (drafts) =>
-            Effect.suspend(() => {
-              if (death !== undefined && writes >= death.at) return Effect.never
-              writes++
-              if (writes !== death?.at) return lease.append(drafts)
-              Deferred.unsafeDone(over, Effect.succeed(true))
-              return Effect.zipRight(death.written ? lease.append(drafts) : Effect.void, Effect.never)
-            })
-        }))
-    }
+    const { store, writes } = mortal(yield* world.open(pid), death, () =>
+      Deferred.unsafeDone(over, Effect.succeed(true))
+    )
     let count = 0
     const ids = Layer.succeed(Id.IdGenerator, { unsafeNext: (prefix) => `${prefix}_${pid}.${++count}` })
     const built = Layer.merge(Layer.orDie(runtime(ids)), TestInteractor.layer({ script: person, roles }))
@@ -124,5 +135,5 @@ export const live = (
     const driving = Effect.zipRight(drive(agent, persistence.restored), persistence.journal.flush)
     yield* Effect.forkDaemon(Effect.intoDeferred(Effect.as(Effect.orDie(driving), false), over))
     const died = yield* Deferred.await(over)
-    return { died, writes, events: yield* events, shown: yield* asked.shown, agent }
+    return { died, writes: writes(), events: yield* events, shown: yield* asked.shown, agent }
   })

@@ -172,6 +172,7 @@ const live = (
         return Effect.never
       })
     const journal: InteractionBroker.InteractionJournal = {
+      isParked: () => false,
       raised: () => write(() => undefined),
       settled: ({ requestId }, end) => write(() => void diskOf(requestId).ends.push(end)),
       voted: ({ requestId }, vote) => write(() => void diskOf(requestId).votes.push(vote)),
@@ -180,7 +181,8 @@ const live = (
         return (
           end && {
             answer: Interaction.encodeAnswer(InteractionSample.samples.Approve.interaction, end.value.answer as never),
-            by: end.value.by
+            by: end.value.by,
+            at: 0
           }
         )
       },

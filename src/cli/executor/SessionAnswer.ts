@@ -67,9 +67,10 @@ export const run = (
     const { interaction, requestId: id } = wanted.request
     if (Ballot.isReserved(interaction)) {
       const vote = { rootSessionId: session.rootSessionId, requestId: id, answer: encoded, by }
-      const { missing } = yield* Effect.catchTag(SessionVote.give(store, vote), "AnswerRefused", ({ message }) =>
-        misuse(message)
-      )
+      const { missing } = yield* Effect.catchTags(SessionVote.give(store, vote), {
+        AnswerRefused: ({ message }) => misuse(message),
+        AuditUnwritable: ({ message }) => misuse(message)
+      })
       const then = missing === undefined ? "it counts when the session goes on" : `${missing} needed`
       return yield* Output.notice(`the vote of ${by} is kept; ${then}: ${options.resumeCommand}`)
     }
