@@ -55,22 +55,23 @@ export const settled = (options: Options, request: InteractionRequest, end: End)
   return audit === undefined ? kept : Effect.flatMap(kept, (known) => audited(audit, options, request, known))
 }
 
-/** Returns when a vote is in the journal and in the audit; fails with a sentence. */
+/**
+ * Returns when a vote is in the audit and in the journal; fails with a sentence. The audit is first: a vote that is in the
+ * journal is not given again.
+ */
 export const voted = (
   { audit, journal, origin }: Options,
   request: InteractionRequest,
   vote: Ballot.Cast
 ): Effect.Effect<void, string> => {
   const kept = journal === undefined ? Effect.void : journal.voted(request, vote)
-  if (audit === undefined) return kept
+  if (audit === undefined || journal?.isParked() === true) return kept
+  const recorded = Effect.flatMap(Clock.currentTimeMillis, (answeredAt) =>
+    audit.record(InteractionAudit.voted(request, vote, origin?.rootSessionId, answeredAt))
+  )
   return Effect.zipRight(
-    kept,
-    Effect.flatMap(Clock.currentTimeMillis, (answeredAt) =>
-      Effect.mapError(
-        audit.record(InteractionAudit.voted(request, vote, origin?.rootSessionId, answeredAt)),
-        ({ message }) => message
-      )
-    )
+    Effect.mapError(recorded, ({ message }) => message),
+    kept
   )
 }
 

@@ -94,9 +94,9 @@ export const give = (
     const votes = Tally.having(interaction, cast, vote)
     if (votes !== undefined) {
       const entry = { _tag: "VoteGiven", requestId, digest, ...vote } as const
-      yield* lease.append([{ sessionId: session.opened.sessionId, entry }])
       const now = yield* Clock.currentTimeMillis
       yield* AuditTrail.record(InteractionAudit.voted(request, vote, rootSessionId, now))
+      yield* lease.append([{ sessionId: session.opened.sessionId, entry }])
     }
     const standing = Tally.standing(interaction, votes ?? cast)
     return { missing: standing._tag === "Open" ? standing.missing : undefined }
