@@ -22,6 +22,7 @@ import * as Model from "../model/Model.js"
 import type * as TokenLedger from "../model/TokenLedger.js"
 import type * as CompiledPolicy from "../permission/CompiledPolicy.js"
 import * as PolicyFile from "../permission/PolicyFile.js"
+import * as SanitizerOptions from "../permission/SanitizerOptions.js"
 import * as Agent from "../runtime/Agent.js"
 import * as AgentRuntime from "../runtime/AgentRuntime.js"
 import type * as ProfileLoader from "../subagent/ProfileLoader.js"
@@ -403,9 +404,8 @@ const within = (path: Path.Path, directory: string, file: string): boolean =>
 
 /** Lets tools reach what the runtime itself saved for them, and the directories that the person added. */
 const readable = (policy: CompiledPolicy.Policy, roots: ReadonlyArray<string>): CompiledPolicy.Policy => {
-  const { pathScope } = policy.sanitize
-  if (pathScope === false) return policy
-  const scope = pathScope === true ? { roots: [] } : pathScope
+  const scope = SanitizerOptions.scopeOf(policy.sanitize.pathScope)
+  if (scope === undefined) return policy
   return {
     ...policy,
     sanitize: { ...policy.sanitize, pathScope: { ...scope, roots: [...(scope.roots ?? []), ...roots] } }

@@ -69,7 +69,10 @@ export const needsOf = (
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
+/** The rules are about commands, and it cannot be told which programs this one runs. */
 const doubtful = (rules: PermissionRule.Compiled, subject: PermissionRule.Subject): string | undefined => {
-  const why = PermissionRule.doubt(rules, subject)
+  const { call, doubt, unresolved } = subject
+  const isAbout = subject.spoken !== undefined && call.confined !== true && PermissionRule.concernsCommands(rules, call)
+  const why = doubt ?? (isAbout ? unresolved : undefined)
   return why === undefined ? undefined : `${PermissionRule.describe(rules).join(", ")}: ${why}`
 }

@@ -7,6 +7,7 @@ import * as Path from "@effect/platform/Path"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as LateModule from "../core/LateModule.js"
+import * as DirectLinks from "../internal/DirectLinks.js"
 import type * as CompiledPolicy from "./CompiledPolicy.js"
 import type * as Guard from "./Guard.js"
 import * as SanitizerOptions from "./SanitizerOptions.js"
@@ -18,17 +19,23 @@ export interface Surroundings {
   readonly protectedPaths?: ReadonlyArray<string> | undefined
   /** The directory of `~`, when known. */
   readonly home?: string | undefined
+  /** The system's temp directories. Default: `/tmp`. */
+  readonly temporary?: ReadonlyArray<string> | undefined
   readonly platform: Context.Context<FileSystem.FileSystem | Path.Path>
 }
 
 export const sanitizer =
-  ({ home, platform, protectedPaths = [], workspace }: Surroundings) =>
+  ({ home, platform, protectedPaths = [], temporary, workspace }: Surroundings) =>
   (options: SanitizerOptions.Options): Guard.Guard =>
-    late(({ Sanitizer }) => ({ entry, subject }) => {
-      const surroundings = { workspace, protectedPaths, pathFields: entry.paths, home, options }
-      return Effect.flatMap(Effect.provide(Sanitizer.violations(subject, surroundings), platform), (found) =>
-        found.length === 0 ? Effect.void : Effect.fail(Sanitizer.reason(found))
-      )
+    late(({ Guard, Sanitizer }) => ({ entry, subject }) => {
+      const surroundings = { workspace, protectedPaths, pathFields: entry.paths, home, temporary, options }
+      return Effect.flatMap(Effect.provide(Sanitizer.violations(subject, surroundings), platform), (found) => {
+        if (found.length === 0) return Effect.void
+        const asks = SanitizerOptions.scopeOf(options.pathScope)?.outside !== "deny"
+        return asks && found.every(({ rule }) => rule === "path_scope")
+          ? Effect.succeed(Guard.ask({ reason: Sanitizer.reason(found), coveredBy: "all" }))
+          : Effect.fail(Sanitizer.reason(found))
+      })
     })
 
 export const git = ({ platform, workspace }: Surroundings): Guard.Guard =>
@@ -53,8 +60,19 @@ export const placed = (
           return made(subject, policy, state) ?? Effect.succeed(subject)
         })
       : made(subject, policy, state)
+  const { platform, workspace } = surroundings
+  const look = DirectLinks.of(Context.get(platform, FileSystem.FileSystem).readLink)
+  const path = Context.get(platform, Path.Path)
+  const isBesideGuarded = (): boolean => {
+    if (look === undefined) return false
+    if (look(path.join(workspace, ".assent")) !== "missing") return true
+    for (let at = workspace; ; at = path.dirname(at)) {
+      if (look(path.join(at, ".git")) !== "missing") return true
+      if (at === path.dirname(at)) return false
+    }
+  }
   // New members behind a spread take V8 ten times as long, a fortieth of a runtime.
-  return Object.assign({}, policy, { workspace: surroundings.workspace, destinations })
+  return Object.assign({}, policy, { workspace, destinations, isBesideGuarded })
 }
 
 /** Loads what looks at paths and commands, where one of the tools has some: later no call waits for that. */
@@ -68,9 +86,12 @@ export const load = (entries: Iterable<Guard.Guarded["entry"]>): Effect.Effect<u
 // -----------------------------------------------------------------------------------------------------------------
 
 const loaded = LateModule.make(() =>
-  Promise.all([import("./Sanitizer.js"), import("./GitGuard.js"), import("./Destination.js")]).then(
-    ([Sanitizer, GitGuard, Destination]) => ({ Destination, GitGuard, Sanitizer })
-  )
+  Promise.all([
+    import("./Sanitizer.js"),
+    import("./GitGuard.js"),
+    import("./Destination.js"),
+    import("./Guard.js")
+  ]).then(([Sanitizer, GitGuard, Destination, Guard]) => ({ Destination, GitGuard, Guard, Sanitizer }))
 )
 
 /** What names neither a path nor a command is none of its business. Any other call waits for the guard. */

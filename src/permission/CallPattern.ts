@@ -13,7 +13,7 @@ import type * as Tool from "@effect/ai/Tool"
 import * as Glob from "../core/Glob.js"
 import type { CommandField } from "../shell/CommandField.js"
 import * as CommandText from "../shell/CommandText.js"
-import * as Haystack from "../shell/Haystack.js"
+import * as DenyPattern from "./DenyPattern.js"
 import * as Signature from "./Signature.js"
 
 /** A tool, as far as patterns over its calls are concerned. */
@@ -26,7 +26,7 @@ export interface Called {
 }
 
 /** Whether a call of this tool may be meant. */
-export const means = (pattern: Haystack.Needle, tool: string, params: unknown): boolean => {
+export const means = (pattern: DenyPattern.DenyPattern, tool: string, params: unknown): boolean => {
   const own = read(pattern)
   if (own === false || !Glob.matches(own.tool, tool) || !Signature.isRecord(params)) return false
   const isIt = (glob: Glob.Glob, text: string): boolean => Glob.matches(glob, text) || Glob.matches(glob, single(text))
@@ -46,16 +46,16 @@ export const means = (pattern: Haystack.Needle, tool: string, params: unknown): 
  * speaks of other parameters alone.
  */
 export const commands = (
-  pattern: Haystack.Needle,
+  pattern: DenyPattern.DenyPattern,
   { commandField, takes, tool }: Called
-): ReadonlyArray<Haystack.Needle> => {
+): ReadonlyArray<DenyPattern.DenyPattern> => {
   const own = read(pattern)
   if (own === false || commandField === undefined || !Glob.matches(own.tool, tool)) return []
   const fields: object = takes?.parametersSchema?.fields ?? {}
   const isOther = (name: string) => name !== commandField.name && Object.hasOwn(fields, name)
   if (own.named.length > 0 && own.named.every(({ name }) => isOther(name))) return []
   const text = own.named.some(({ name }) => name === commandField.name) ? own.spelled : own.text
-  return (own.commands ??= commandField.reader.commandsIn(text))
+  return (own.commands ??= commandsIn(text))
 }
 
 /** A pattern over the calls of a tool, read to deny; nothing for other patterns. */
@@ -86,7 +86,7 @@ export interface CallPattern {
   readonly whole: Glob.Glob
   /** The arguments that it names. */
   readonly named: ReadonlyArray<Named>
-  commands: ReadonlyArray<Haystack.Needle> | undefined
+  commands: ReadonlyArray<DenyPattern.DenyPattern> | undefined
 }
 
 interface Named {
@@ -94,9 +94,23 @@ interface Named {
   readonly value: Glob.Glob
 }
 
-const known = new WeakMap<Haystack.Needle, CallPattern | false>()
+/** What stands between the parentheses of a pattern over a tool's calls, as patterns for its commands. */
+const commandsIn = (text: string): ReadonlyArray<DenyPattern.DenyPattern> => {
+  const starts = [...text.matchAll(/(?:^\*?|, *\*?)[^\s=,:/?&*()[\]]+=/g)]
+  if (starts.length > mostArguments) return [DenyPattern.make("*")]
+  const values = starts.map(({ 0: start, index }, at) => {
+    const from = index + start.length
+    return [text.slice(from), text.slice(from, starts[at + 1]?.index)]
+  })
+  return [...new Set([text, ...values.flat()])].map(DenyPattern.make)
+}
 
-const read = (pattern: Haystack.Needle): CallPattern | false => {
+/** Who writes more of them means no call of a tool that there is; all of its commands are denied then. */
+const mostArguments = 16
+
+const known = new WeakMap<DenyPattern.DenyPattern, CallPattern | false>()
+
+const read = (pattern: DenyPattern.DenyPattern): CallPattern | false => {
   let found = known.get(pattern)
   if (found === undefined) known.set(pattern, (found = readText(pattern.text.trim())))
   return found

@@ -4,13 +4,10 @@ import type * as PermissionRule from "./PermissionRule.js"
 import * as Program from "../shell/Program.js"
 import type { Options } from "./SanitizerOptions.js"
 
-/** What of a policy is about that. */
-export type Forbidden = Pick<Options, "metacharacters" | "dangerousCommands">
-
 /** All violations of a call; none for a call that names no command. */
 export const violations = (
   self: PermissionRule.Subject,
-  { metacharacters, dangerousCommands }: Forbidden
+  { metacharacters, dangerousCommands }: Options
 ): ReadonlyArray<Violation> => {
   const { command } = self
   if (command === undefined) return []
@@ -26,22 +23,12 @@ export const violations = (
     }
   }
   if (dangerousCommands === false) return out
-  if (self.line === undefined) {
-    out.push({
-      rule: "dangerous_command",
-      message: "Malformed command: which programs it runs cannot be told. Write it as simple commands."
-    })
-  }
   const { blocked = [], allowed = [] } = dangerousCommands === true ? {} : dangerousCommands
   const free = new Set(allowed)
   const more = new Set(blocked)
   const reported = new Set<string>()
-  const seen = new Set<string>()
-  const look = (program: string, isFirst: boolean): void => {
+  for (const program of new Set(self.started.map(({ words }) => words[0] ?? ""))) {
     const name = Program.basename(program)
-    // The operand of `npm init` is no program.
-    if (seen.has(name) || (!isFirst && name === "init")) return
-    seen.add(name)
     // Another spelling of a dangerous name is as dangerous: `mkfs.ext4`, `RM` where names ignore case.
     const known = [name, name.toLowerCase(), Program.nameOf(program), name.replace(/\..*$/, "")]
     const hit = known.find((candidate) => more.has(candidate) || dangerousPrograms.has(candidate))
@@ -49,15 +36,6 @@ export const violations = (
       reported.add(hit)
       out.push({ rule: "dangerous_command", message: `The program ${hit} is forbidden by the policy.` })
     }
-  }
-  for (const { deep, named, words } of self.readings) {
-    const [program = ""] = words
-    look(program, true)
-    if (!named) {
-      const message = `Which program ${program} is cannot be told before it runs; name it.`
-      out.push({ rule: "dangerous_command", message })
-    }
-    if (deep) for (let at = 1; at < words.length; at++) look(words[at] ?? "", false)
   }
   return out
 }

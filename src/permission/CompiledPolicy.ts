@@ -49,8 +49,8 @@ export interface Policy {
   readonly delegated: PermissionRule.Compiled
   /** Tools annotated as only reading are allowed. */
   readonly whitelistReadonly: boolean
-  /** Commands that run in a sandbox are allowed. */
-  readonly whitelistSandboxed: boolean
+  /** Commands that run in a sandbox are allowed: all of them, or those that only read. */
+  readonly whitelistSandboxed: boolean | "reading"
   readonly sanitize: Sanitizer.Options
   readonly channel?: PolicySource.Channel
   /** Absolute: where relative paths of calls begin. Set by the program that runs agents with the policy. */
@@ -62,6 +62,12 @@ export interface Policy {
    * @internal
    */
   readonly destinations?: Destinations | undefined
+  /**
+   * A `.git` or `.assent` is in reach of commands that run in the workspace. Set by the program that knows the files.
+   *
+   * @internal
+   */
+  readonly isBesideGuarded?: (() => boolean) | undefined
   /**
    * What a person allows in this workspace beside the policy, whenever it is asked. Set by the program that keeps it.
    *
@@ -202,7 +208,7 @@ export const make = <const Names extends string = never, const Patterns extends 
     approvals: Approvals.make(file),
     delegated: compile(file.delegated),
     whitelistReadonly: whitelist?.readonly === true,
-    whitelistSandboxed: whitelist?.sandboxed === true,
+    whitelistSandboxed: whitelist?.sandboxed ?? "reading",
     sanitize: {
       metacharacters: guards?.sanitize?.metacharacters ?? Sanitizer.defaults.metacharacters,
       dangerousCommands: guards?.sanitize?.dangerousCommands ?? Sanitizer.defaults.dangerousCommands,
@@ -290,7 +296,7 @@ export const merge = (user: Policy, workspace: Policy, options: { readonly trust
  */
 export const within = (runtime: Policy, own: Policy): Policy => {
   const [a, b] = [runtime.sanitize, mentioned(own)]
-  const { destinations, workspace } = runtime
+  const { destinations, isBesideGuarded, workspace } = runtime
   return {
     ...own,
     deny: PermissionRule.union(runtime.deny, own.deny),
@@ -299,10 +305,11 @@ export const within = (runtime: Policy, own: Policy): Policy => {
       metacharacters: a.metacharacters || b.metacharacters,
       // Only whether there is one counts here: the guards of both look at calls.
       dangerousCommands: a.dangerousCommands === false ? b.dangerousCommands : a.dangerousCommands,
-      pathScope: a.pathScope === false ? b.pathScope : a.pathScope
+      pathScope: Sanitizer.stricter(a.pathScope, b.pathScope)
     },
     ...(workspace === undefined ? {} : { workspace }),
-    destinations
+    destinations,
+    isBesideGuarded
   }
 }
 
@@ -316,7 +323,7 @@ export const mentioned = ({ sanitize, source }: Policy): Sanitizer.Options => {
   return {
     metacharacters: said?.metacharacters === undefined ? false : sanitize.metacharacters,
     dangerousCommands: said?.dangerousCommands === undefined ? false : sanitize.dangerousCommands,
-    pathScope: said?.pathScope === undefined ? false : sanitize.pathScope
+    pathScope: said?.pathScope === undefined ? "off" : sanitize.pathScope
   }
 }
 

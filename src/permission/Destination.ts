@@ -10,7 +10,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Glob from "../core/Glob.js"
 import * as ResolvedPath from "../core/ResolvedPath.js"
-import * as Haystack from "../shell/Haystack.js"
+import * as DenyPattern from "./DenyPattern.js"
 import * as Location from "../shell/Location.js"
 import type * as CompiledPolicy from "./CompiledPolicy.js"
 import { FileSurvey, run, type Place, type Places, type Steps } from "./FileSurvey.js"
@@ -113,7 +113,7 @@ class Both extends Subject.Evidence {
     super(self, call)
   }
 
-  override matches(pattern: Haystack.Needle): boolean {
+  override matches(pattern: DenyPattern.DenyPattern): boolean {
     const all = [pattern, ...(this.also.patterns.get(pattern.text) ?? [])]
     return all.some((one) => super.matches(one) || this.there.some((evidence) => evidence.matches(one)))
   }
@@ -134,7 +134,7 @@ class Both extends Subject.Evidence {
 
 /** What rules that deny mean beside what is written, by that. */
 interface Also {
-  readonly patterns: ReadonlyMap<string, ReadonlyArray<Haystack.Needle>>
+  readonly patterns: ReadonlyMap<string, ReadonlyArray<DenyPattern.DenyPattern>>
   readonly words: ReadonlyMap<string, ReadonlyArray<ReadonlyArray<string>>>
 }
 
@@ -172,12 +172,12 @@ function* meant(
     return others
   }
   const textsOf = (path: string) => known.get(path) ?? []
-  const patterns = new Map<string, ReadonlyArray<Haystack.Needle>>()
+  const patterns = new Map<string, ReadonlyArray<DenyPattern.DenyPattern>>()
   for (const pattern of rules.patterns) {
     for (const path of WrittenPlace.paths(pattern, fields)) yield* look(path)
     const others = WrittenPlace.spellings(pattern, fields, textsOf)
     if (others === undefined) return undefined
-    if (others.length > 0) patterns.set(pattern, others.map(Haystack.needle))
+    if (others.length > 0) patterns.set(pattern, others.map(DenyPattern.make))
   }
   const words = new Map<string, ReadonlyArray<ReadonlyArray<string>>>()
   for (const rule of rules.words) {

@@ -144,20 +144,6 @@ export class FileSurvey {
     return (yield* this.entryIn(directory, this.path.basename(path))) !== "missing"
   }
 
-  *isLink(path: string): Steps<boolean> {
-    const directory = yield* this.real(this.path.dirname(path))
-    return typeof (yield* this.entryIn(directory, this.path.basename(path))) === "object"
-  }
-
-  /** A directory that cannot be read has no names. */
-  *namesIn(directory: string): Steps<ReadonlyArray<string>> {
-    const real = yield* this.real(directory)
-    const there = this.entries.get(real)
-    if (there === "missing" || there === "file") return none
-    const known = this.lists.get(real)
-    return known ?? (yield* this.read(real)) ?? none
-  }
-
   private *follow(directory: string, name: string, hops: number): Steps<string> {
     const entry = yield* this.entryIn(directory, name)
     if (typeof entry === "string") return this.path.join(directory, name)

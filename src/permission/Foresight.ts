@@ -39,6 +39,8 @@ export interface Foreseen {
   readonly method: string
   /** The rule or sentence that decides. */
   readonly rule: string
+  /** Which parts of a command some rule allows, and which part none does: a sentence. */
+  readonly part?: string | undefined
   /** The rule by which a model may be asked before a person; present where one is. */
   readonly delegated?: string | undefined
 }
@@ -66,7 +68,7 @@ export const foresee = (
     }
     const plain = CompiledPolicy.subject(policy, entry, params)
     const subject = yield* CompiledPolicy.led(policy, state, plain) ?? Effect.succeed(plain)
-    const now = { call: { params }, entry, check: { origin: { sessionId, depth: 0 } } }
+    const now = { entry, check: { origin: { sessionId, depth: 0 } } }
     const beyond = PlanMode.beyond(state, now, subject)
     if (beyond !== undefined) return denied("mode", beyond)
     const found = yield* Guard.objection(policy.deny, guards, { tool: entry.name, params, subject, entry }, redactor)

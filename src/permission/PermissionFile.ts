@@ -6,5 +6,4 @@
 export * from "./PolicyFile.js"
 export { defaults, make as policy, merge, subject, widens } from "./CompiledPolicy.js"
 export type { Of, Policy, Source } from "./CompiledPolicy.js"
-export type { Options as PathScopeOptions } from "./PathScope.js"
-export type { Options as SanitizerOptions } from "./SanitizerOptions.js"
+export type { Options as SanitizerOptions, PathScope, PathScopeOptions } from "./SanitizerOptions.js"

@@ -166,6 +166,9 @@ const reservedCall = LateModule.getter(() => import("./ReservedCall.js"))
 /** Loaded for the first call that another process allowed. */
 const resumedCall = LateModule.getter(() => import("./ResumedCall.js"))
 
+/** Why a person is asked about a call, if there is more to say than that no rule allows it. */
+type Why = Pick<Decision, "doubt" | "part">
+
 type Deciding = Effect.Effect<Verdict, never, Interactor.Interactor>
 
 class Gate implements Service, HeldCall.Gate, ReservedCall.Gate, Upcoming.Gate {
@@ -321,10 +324,9 @@ class Gate implements Service, HeldCall.Gate, ReservedCall.Gate, Upcoming.Gate {
     const decision = Ruling.evaluate(this.options, now, subject)
     if (decision.decision !== "ask") return this.byRule(now, decision)
     const { insteadOfAsking, state } = this.options
-    const { doubt } = decision
-    if (insteadOfAsking === undefined || state.asksNobody) return this.ask(now, subject, doubt)
+    if (insteadOfAsking === undefined || state.asksNobody) return this.ask(now, subject, decision)
     return now.check.after(insteadOfAsking(now, this.options), (known) =>
-      decides(now, known) ? this.byAuthority(now, subject, known.value, "answer") : this.ask(now, subject, doubt)
+      decides(now, known) ? this.byAuthority(now, subject, known.value, "answer") : this.ask(now, subject, decision)
     )
   }
 
@@ -336,7 +338,7 @@ class Gate implements Service, HeldCall.Gate, ReservedCall.Gate, Upcoming.Gate {
     const { granted, method, requestId } = known
     const isSeen = !granted || requestId !== undefined || method === "stage_grant"
     const doubt = isSeen ? undefined : this.options.state.doubt(this.options.policy, subject)
-    return doubt === undefined ? this.resolve(now, known, by) : this.ask(now, subject, doubt)
+    return doubt === undefined ? this.resolve(now, known, by) : this.ask(now, subject, { doubt: doubt.reason })
   }
 
   byRule(now: CheckState, { decision, method, rule }: Decision): Effect.Effect<Verdict> {
@@ -345,13 +347,11 @@ class Gate implements Service, HeldCall.Gate, ReservedCall.Gate, Upcoming.Gate {
       : this.deny(now, { granted: false, method, reason: PlanMode.blockedBy(method, rule) })
   }
 
-  /**
-   * `doubt`: why a person is asked about a call that would be allowed otherwise. With nobody there, it is the reason to
-   * deny.
-   */
-  private ask(now: CheckState, subject: PermissionRule.Subject, doubt?: string): Deciding {
+  /** With nobody there, a doubt is the reason to deny. */
+  private ask(now: CheckState, subject: PermissionRule.Subject, why: Why): Deciding {
     if (PlanMode.isSilent(this.options.state, now.entry)) return this.deny(now, PlanMode.unasked)
-    return now.check.after(this.formOf(now, subject, doubt), (form) => {
+    const { doubt } = why
+    return now.check.after(this.formOf(now, subject, why), (form) => {
       const { fiber, origin, restore } = now.check
       const single = InteractionRequest.unsafeMake(form, fiber, origin)
       const place = now.company?.placeOf(now.call, single.requestId)
@@ -413,12 +413,14 @@ class Gate implements Service, HeldCall.Gate, ReservedCall.Gate, Upcoming.Gate {
   }
 
   /** What is shown of a call that the rules want to be asked about. */
-  formOf(now: CheckState, subject: PermissionRule.Subject, doubt: string | undefined): Effect.Effect<Approve> {
+  formOf(now: CheckState, subject: PermissionRule.Subject, { doubt, part }: Why): Effect.Effect<Approve> {
     const { policy, redactor } = this.options
     const isDelegated =
       now.own === undefined && doubt === undefined && this.options.state.delegation(policy, subject) !== undefined
     const key = PermissionRule.rememberKey(subject)
-    return ApprovalForm.make(isDelegated ? { ...now, delegated: true } : now, key, redactor)
+    const why = doubt ?? part
+    const shown = why === undefined ? now : { ...now, warnings: [...now.warnings, why] }
+    return ApprovalForm.make(isDelegated ? { ...shown, delegated: true } : shown, key, redactor)
   }
 
   private answered(
@@ -432,7 +434,8 @@ class Gate implements Service, HeldCall.Gate, ReservedCall.Gate, Upcoming.Gate {
     // A rule that allows everything has not looked at the call.
     const isSeen = asked.how === "answered" || answer.decision === "deny"
     const doubt = isSeen ? undefined : this.options.state.doubt(this.options.policy, subject)
-    if (doubt !== undefined) return this.deny(now, { granted: false, method: "unavailable", reason: doubt, ...asked })
+    if (doubt?.forbidden === true)
+      return this.deny(now, { granted: false, method: "unavailable", reason: doubt.reason, ...asked })
     if (PlanMode.isUnheard(now.entry, asked.how, answer)) return this.deny(now, { ...PlanMode.unheard, ...asked })
     if (answer.scope !== "once") this.remember(now, answer, PermissionRule.rememberKey(subject))
     const { answeredAt, askedAt, by, how, requestId } = asked

@@ -5,21 +5,22 @@
  * the call's signature) and `arguments` (whole words of its string arguments; a rule of several words matches them in a
  * row). A list is read by its direction:
  *
- * - To deny, anything that may be meant is enough: a pattern is tried on the whole command, on every simple command in it
- *   and on what programs such as `sudo` would run; an argument rule is found anywhere.
+ * - To deny, a pattern is compared with the whole command, with every program that the line itself runs, and with what
+ *   programs such as `sudo` would run. An argument rule is found anywhere.
  * - To allow, everything must be meant: every program that would run needs a rule, where it would run; expansions and
  *   redirections to files need a person; an argument rule must start the command, or every string argument of another tool.
  *
  * A parameter that holds a path, by the tool's declaration, counts as written and as the place to which links lead it: to
- * deny, either is enough; to allow, both must be meant. `Destination` finds that place. Where nobody knows the files, as for
+ * deny, either is enough; to allow, both must be meant. `Destination` finds that place. If nobody knows the files, as for
  * tools of a library without a workspace, the path counts as written.
  */
 import type { CommandField, CommandReader } from "../shell/CommandField.js"
+import type { Allowing } from "../shell/CommandLine.js"
 import type { CommandPattern } from "../shell/CommandPattern.js"
 import * as CallPattern from "./CallPattern.js"
 import * as CommandText from "../shell/CommandText.js"
 import * as Glob from "../core/Glob.js"
-import * as Haystack from "../shell/Haystack.js"
+import * as DenyPattern from "./DenyPattern.js"
 import * as Location from "../shell/Location.js"
 import * as Remembered from "../shell/Remembered.js"
 import * as Signature from "./Signature.js"
@@ -48,7 +49,7 @@ export interface Compiled {
 }
 
 /** A pattern in the forms in which it is used. */
-interface Pattern extends Haystack.Needle {
+interface Pattern extends DenyPattern.DenyPattern {
   readonly allows: ReadonlyArray<Glob.Glob>
 }
 
@@ -66,7 +67,7 @@ export const compile = (rules: RuleSet): Compiled => {
     tools: new Set(rules.tools),
     servers: rules.tools.flatMap((name) => (isServer(name) ? [name.slice(0, -1)] : [])),
     patterns: rules.patterns.map((text) => ({
-      ...Haystack.needle(text),
+      ...DenyPattern.make(text),
       allows: CommandText.namesNothing(text) ? [] : Signature.globs(CallPattern.spelled(text))
     })),
     arguments: words,
@@ -135,7 +136,7 @@ export const allows = (compiled: Compiled, self: Subject): string | undefined =>
     if (!Location.isWorkspace(self.cwd)) return undefined
     // What cannot be taken apart is itself and nothing else.
     if (self.line === undefined) return spelling(compiled, spoken.command)
-    return joined(self.evidence.allowed(spoken, compiled.commands(spoken.reader)))
+    return whole(self.evidence.allowed(spoken, compiled.commands(spoken.reader)))
   }
   const pattern = compiled.patterns.find(({ allows }) => self.evidence.isWithin(allows))
   if (pattern !== undefined) return pattern.text
@@ -156,37 +157,43 @@ export const spellsExactly = (compiled: Compiled, self: Subject): boolean =>
 export const reads = (self: Subject): boolean =>
   self.spoken !== undefined &&
   Location.isWorkspace(self.cwd) &&
-  self.evidence.allowed(self.spoken, self.spoken.reader.readers) !== undefined
+  whole(self.evidence.allowed(self.spoken, [self.spoken.reader.readers])) !== undefined
 
-/**
- * Why it cannot be told whether a denying rule means the call. Nothing where it can be told, or when no rule is about
- * commands and this is one.
- */
-export const doubt = (compiled: Compiled, self: Subject): string | undefined => {
-  const { call, line, spoken } = self
-  if (spoken === undefined) return self.doubt
-  if (!concernsCommands(compiled, call)) return undefined
-  if (self.doubt !== undefined) return self.doubt
-  for (const pattern of compiled.patterns) {
-    for (const { glob } of aboutCommands(pattern, call)) {
-      const word = spoken.reader.mayBecome(line, glob)
-      if (word !== undefined) return word
-    }
-  }
-  return undefined
+/** What may allow programs of a command. */
+export interface Sources {
+  /** Entries of session lists. */
+  readonly entries: ReadonlyArray<string>
+  readonly compiled: Compiled
+  /** Programs that only read: all of them, those in a sandbox that stay in the workspace, or none. */
+  readonly readers: "all" | "confined" | "none"
 }
 
-/** As {@link doubt}, for the entries of a session list that denies. */
-export const entriesDoubt = (entries: Iterable<string>, self: Subject): string | undefined => {
+/** How far all of them together allow the command. Nothing for other tools. */
+export const together = (self: Subject, { compiled, entries, readers }: Sources): Allowing | undefined => {
+  const { cwd, spoken } = self
+  if (spoken === undefined) return undefined
+  const { reader } = spoken
+  const patterns = commandPatterns(entries, self, reader)
+  if (Location.isWorkspace(cwd)) {
+    patterns.push(...compiled.commands(reader))
+    if (readers === "all") patterns.push(reader.readers)
+    if (readers === "confined") patterns.push(reader.confined("confined commands that only read", cwd.workspace))
+  }
+  return self.evidence.allowed(spoken, patterns)
+}
+
+/** The rules of a whole line, as one text. */
+export const whole = ({ missing, rules }: Allowing): string | undefined =>
+  missing.length === 0 ? joined(rules) : undefined
+
+/** Some entry of a session list that denies is about commands of this tool. */
+export const entriesConcernCommands = (entries: Iterable<string>, call: CallPattern.Called): boolean => {
   for (const entry of entries) {
     const { pattern, remembered } = sessionEntry(entry)
-    if (remembered === undefined && !entryOfCommands.test(entry) && !isSignature.test(entry)) continue
-    for (const { glob } of aboutCommands(pattern, self.call)) {
-      const found = self.doubt ?? self.spoken?.reader.mayBecome(self.line, glob)
-      if (found !== undefined) return found
-    }
+    if (remembered !== undefined) return true
+    if ((entryOfCommands.test(entry) || isSignature.test(entry)) && aboutCommands(pattern, call).length > 0) return true
   }
-  return undefined
+  return false
 }
 
 /** Some rule is about commands of this tool. */
@@ -221,7 +228,7 @@ export const entryMatches = (
   const { remembered } = known
   const { spoken } = self
   if (spoken !== undefined && remembered !== undefined) {
-    if (spoken.reader.touchesAny(remembered, spoken.command, self.readings)) return "signature"
+    if (spoken.reader.touches(remembered, spoken.command, self.started)) return "signature"
   }
   return self.evidence.matches(known.pattern) ? "signature" : undefined
 }
@@ -232,26 +239,20 @@ export const entryMatches = (
  */
 export const entriesAllow = (entries: Iterable<string>, self: Subject): string | undefined => {
   const { cwd, spoken } = self
-  const patterns: Array<CommandPattern> = []
-  for (const entry of entries) {
+  const all = [...entries]
+  for (const entry of all) {
     if (entry === self.tool) return entry
     const known = sessionEntry(entry)
     if (CommandText.namesNothing(entry)) continue
     if (Glob.matches(known.name, self.tool)) return entry
     if (spoken === undefined) {
       if (self.evidence.isWithin(known.pattern.allows)) return entry
-      continue
-    }
-    const { command, reader } = spoken
-    const { remembered } = known
-    if (remembered === undefined) {
-      if (Location.isWorkspace(cwd)) patterns.push((known.command ??= reader.pattern(entry)))
-      continue
-    }
-    if (Remembered.coversText(remembered, command, cwd.path)) return entry
-    patterns.push(reader.asPattern(remembered, entry, cwd.path))
+    } else if (known.remembered !== undefined && Remembered.coversText(known.remembered, spoken.command, cwd.path))
+      return entry
   }
-  return spoken === undefined || patterns.length === 0 ? undefined : joined(self.evidence.allowed(spoken, patterns))
+  if (spoken === undefined) return undefined
+  const patterns = commandPatterns(all, self, spoken.reader)
+  return patterns.length === 0 ? undefined : whole(self.evidence.allowed(spoken, patterns))
 }
 
 /** Some entry is this very command, in this directory. */
@@ -307,6 +308,18 @@ interface SessionEntry {
   command: CommandPattern | undefined
 }
 
+/** What entries of session lists say of commands. */
+const commandPatterns = (entries: Iterable<string>, { cwd }: Subject, reader: CommandReader): Array<CommandPattern> => {
+  const out: Array<CommandPattern> = []
+  for (const entry of entries) {
+    const known = sessionEntry(entry)
+    if (CommandText.namesNothing(entry)) continue
+    if (known.remembered !== undefined) out.push(reader.asPattern(known.remembered, entry))
+    else if (Location.isWorkspace(cwd)) out.push((known.command ??= reader.pattern(entry)))
+  }
+  return out
+}
+
 // Cached: entries are few and are used with every call.
 const sessionEntries = new Map<string, SessionEntry>()
 const maxSessionEntries = 512
@@ -317,7 +330,7 @@ const sessionEntry = (entry: string): SessionEntry => {
   const made: SessionEntry = {
     name: Glob.compile(entry),
     remembered: asRemembered(entry),
-    pattern: { ...Haystack.needle(entry), allows: Signature.globs(entry) },
+    pattern: { ...DenyPattern.make(entry), allows: Signature.globs(entry) },
     command: undefined
   }
   if (sessionEntries.size >= maxSessionEntries) sessionEntries.clear()
@@ -326,7 +339,7 @@ const sessionEntry = (entry: string): SessionEntry => {
 }
 
 /** What a pattern means as one for the commands of this tool; nothing where it is about the calls of another one. */
-const aboutCommands = (pattern: Pattern, call: CallPattern.Called): ReadonlyArray<Haystack.Needle> =>
+const aboutCommands = (pattern: Pattern, call: CallPattern.Called): ReadonlyArray<DenyPattern.DenyPattern> =>
   isSignature.test(pattern.text) ? CallPattern.commands(pattern, call) : [pattern]
 
 /** A pattern over the calls of a tool: no command begins like this. */

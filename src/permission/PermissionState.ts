@@ -6,7 +6,9 @@
  *
  * @since 0.1.0
  */
+import * as ForeignJson from "../core/ForeignJson.js"
 import type { SessionId } from "../core/Id.js"
+import type { Allowing } from "../shell/CommandLine.js"
 import type { ApproveAnswer } from "../interaction/Interaction.js"
 import type * as CompiledPolicy from "./CompiledPolicy.js"
 import * as PermissionRule from "./PermissionRule.js"
@@ -62,6 +64,16 @@ export interface Decision {
    * refusal.
    */
   readonly doubt?: string
+  /** Which parts of a command some rule allows, and which part none does: a sentence. */
+  readonly part?: string
+}
+
+/** Why a rule that denies may mean a call. */
+export interface Doubt {
+  /** A sentence for the approver. */
+  readonly reason: string
+  /** Something forbids commands. Otherwise only files are in reach that run later. */
+  readonly forbidden: boolean
 }
 
 /**
@@ -73,8 +85,6 @@ export interface Decision {
 export interface Traits {
   readonly readonly: boolean
   readonly autoApproved: boolean
-  /** The call runs in a sandbox. */
-  readonly confined?: boolean
 }
 
 /**
@@ -137,6 +147,9 @@ export class PermissionState {
   /**
    * Suspension, then session blacklist, blacklist, session whitelist, rules of the project, whitelist, mode,
    * default: the first that decides wins. Guards, grants and envelopes come before; the gate checks them.
+   *
+   * A suspension, a mode or a tool's name has not looked at the command. If something forbids commands and nothing
+   * confines this one, its programs have to be spelled out by rules too, else a person is asked.
    */
   evaluate(
     policy: CompiledPolicy.Policy,
@@ -147,30 +160,42 @@ export class PermissionState {
     const decision = this.decide(policy, subject, traits, sessionId)
     if (decision.decision !== "allow") return decision
     const doubt = this.doubt(policy, subject)
-    // When it cannot be told what a command runs, only an entry with the very same text covers it; paths have none.
-    if (doubt === undefined || PermissionRule.remembersExactly(this.allowed, subject)) return decision
-    if (PermissionRule.spellsExactly(policy.whitelist, subject)) return decision
-    if (policy.project !== undefined && PermissionRule.remembersExactly(policy.project.entries(), subject))
-      return decision
-    return { decision: "ask", method: "default", rule: doubt, doubt }
+    if (doubt === undefined) return decision
+    if (!this.all) return { decision: "ask", method: "default", rule: doubt.reason, doubt: doubt.reason }
+    // Who allowed everything is not asked. What a rule may forbid is not run then.
+    return doubt.forbidden ? { decision: "deny", method: "allow_all", rule: doubt.reason } : decision
   }
 
-  /** Why it cannot be told whether a rule that denies means this call; nothing where it can be told. */
-  doubt(policy: CompiledPolicy.Policy, subject: PermissionRule.Subject): string | undefined {
-    if (subject.command === undefined) return subject.doubt
-    const { dangerousCommands, metacharacters } = policy.sanitize
-    return (
-      PermissionRule.doubt(policy.deny, subject) ??
-      PermissionRule.doubt(policy.blacklist, subject) ??
-      PermissionRule.entriesDoubt(this.denied, subject) ??
-      (metacharacters || dangerousCommands !== false ? subject.doubt : undefined)
-    )
+  /** Why nobody can tell whether a rule that denies means this call; nothing if it can be told. */
+  doubt(policy: CompiledPolicy.Policy, subject: PermissionRule.Subject): Doubt | undefined {
+    const { call, command, doubt, spoken } = subject
+    if (spoken === undefined) return doubt === undefined ? undefined : { reason: doubt, forbidden: true }
+    if (call.confined === true) return undefined
+    const { dangerousCommands } = policy.sanitize
+    const forbidden =
+      PermissionRule.concernsCommands(policy.deny, call) ||
+      PermissionRule.concernsCommands(policy.blacklist, call) ||
+      PermissionRule.entriesConcernCommands(this.denied, call) ||
+      policy.approvals?.some(({ rules }) => PermissionRule.concernsCommands(rules, call)) === true ||
+      dangerousCommands !== false
+    if (!forbidden && policy.isBesideGuarded?.() !== true) return undefined
+    const entries = this.allowing(policy)
+    if (PermissionRule.remembersExactly(entries, subject) || PermissionRule.spellsExactly(policy.whitelist, subject))
+      return undefined
+    const known = PermissionRule.together(subject, { entries, compiled: policy.whitelist, readers: "all" })
+    const [missing = command] = known?.missing ?? []
+    if (known?.missing.length === 0) return undefined
+    const part = ForeignJson.echo(missing ?? "")
+    const reason = forbidden
+      ? (subject.unresolved ??
+        `What ${part} may run cannot be told, no sandbox confines it, and rules forbid some commands. A rule that allows it lets it run unasked.`)
+      : `What ${part} changes cannot be told, no sandbox confines it, and .git or .assent is in reach: what is written there runs later.`
+    return { reason, forbidden }
   }
 
-  /** The rule that leaves a call to a model too; nothing where it cannot be told what it runs. */
+  /** The rule that leaves a call to a model too; nothing if a rule that denies may mean the call. */
   delegation(policy: CompiledPolicy.Policy, subject: PermissionRule.Subject): string | undefined {
     if (policy.delegated === PermissionRule.empty || subject.doubt !== undefined) return undefined
-    if (this.doubt(policy, subject) !== undefined) return undefined
     return PermissionRule.allows(policy.delegated, subject)
   }
 
@@ -203,11 +228,26 @@ export class PermissionState {
     const allow = PermissionRule.allows(policy.whitelist, subject)
     if (allow !== undefined) return { decision: "allow", method: "whitelist", rule: allow }
     if (traits.autoApproved) return autoApproved
-    if (policy.whitelistSandboxed && traits.confined === true) return sandboxedAllowed
-    if (policy.whitelistReadonly && (subject.command === undefined ? traits.readonly : PermissionRule.reads(subject))) {
-      return readonlyAllowed
-    }
-    return this.chosen === undefined ? defaults[policy.defaultPolicy] : byMode[this.chosen]
+    const confined = subject.call.confined === true
+    if (policy.whitelistSandboxed === true && confined) return sandboxedAllowed
+    if (policy.whitelistReadonly && subject.command === undefined && traits.readonly) return readonlyAllowed
+    const reading = policy.whitelistSandboxed === "reading" && confined && !this.isPlanning
+    const readers = policy.whitelistReadonly ? "all" : reading ? "confined" : "none"
+    const known = PermissionRule.together(subject, {
+      entries: this.allowing(policy),
+      compiled: policy.whitelist,
+      readers
+    })
+    const rule = known && PermissionRule.whole(known)
+    if (rule !== undefined) return { decision: "allow", method: "whitelist", rule }
+    const decision = this.chosen === undefined ? defaults[policy.defaultPolicy] : byMode[this.chosen]
+    return known === undefined || known.allowed.length === 0 || decision.decision === "allow"
+      ? decision
+      : { ...decision, part: partOf(known) }
+  }
+
+  private allowing({ project }: CompiledPolicy.Policy): ReadonlyArray<string> {
+    return project === undefined ? [...this.allowed] : [...this.allowed, ...project.entries()]
   }
 
   /** All entries of its lists. */
@@ -416,6 +456,15 @@ const suspended: { readonly [Scope in Suspension]: Decision } = {
   turn: { decision: "allow", method: "turn_suspension", rule: "everything until the turn ends" },
   idle: { decision: "allow", method: "idle_suspension", rule: "everything until the agent is idle" },
   all: { decision: "allow", method: "allow_all", rule: "everything until resumed" }
+}
+
+const partOf = ({ allowed, missing, rules }: Allowing): string => {
+  const texts = (all: ReadonlyArray<string>) =>
+    ForeignJson.few(
+      all.map((text) => ForeignJson.echo(text, 100)),
+      3
+    ).join(", ")
+  return `${texts(allowed)}: allowed by ${rules.join(" + ")}. ${texts(missing)}: no rule allows it.`
 }
 
 const autoApproved: Decision = { decision: "allow", method: "auto_approved", rule: "the tool asks nobody" }

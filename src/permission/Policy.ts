@@ -17,8 +17,5 @@
  */
 export { defaults, make, merge, PolicyInvalid, subject, widens } from "./CompiledPolicy.js"
 export type { NamedIn, Of, Policy, Source } from "./CompiledPolicy.js"
-export { simulate } from "./PolicyTrial.js"
-export type { Change, Outcome, Past, Trial, TrialOptions, Untold } from "./PolicyTrial.js"
 export type { Approval, Channel, PolicySource } from "./PolicySource.js"
-export type { Options as PathScopeOptions } from "./PathScope.js"
-export type { Options as SanitizerOptions } from "./SanitizerOptions.js"
+export type { Options as SanitizerOptions, PathScope, PathScopeOptions } from "./SanitizerOptions.js"

@@ -9,6 +9,7 @@ import * as Schema from "effect/Schema"
 import * as Lazy from "../core/Lazy.js"
 import * as Principal from "../interaction/Principal.js"
 import * as PermissionRule from "./PermissionRule.js"
+import * as SanitizerOptions from "./SanitizerOptions.js"
 
 const oneOf = <const L extends readonly [string | number, ...ReadonlyArray<string | number>]>(...literals: L) =>
   Schema.Literal(...literals).annotations({
@@ -123,9 +124,14 @@ export const PolicySource = /* @__PURE__ */ Lazy.schema(() =>
             pathScope: Schema.optional(
               Schema.Union(
                 Schema.Boolean,
-                Schema.Struct({ roots: Texts, allowTmp: Flag, allowHome: Flag, blockAbsolute: Flag }).annotations({
-                  identifier: "{ roots?, allowTmp?, allowHome?, blockAbsolute? }"
-                })
+                oneOf("ask", "deny", "off"),
+                Schema.Struct({
+                  outside: Schema.optional(oneOf("ask", "deny")),
+                  roots: Texts,
+                  allowTmp: Flag,
+                  allowHome: Flag,
+                  blockAbsolute: Flag
+                }).annotations({ identifier: "{ outside?, roots?, allowTmp?, allowHome?, blockAbsolute? }" })
               )
             )
           })
@@ -134,10 +140,16 @@ export const PolicySource = /* @__PURE__ */ Lazy.schema(() =>
     ),
     blacklist: Schema.optional(Schema.Struct(list)),
     /**
-     * `readonly`: also every tool that is annotated as reading only. `sandboxed`: also every command that runs in a
-     * sandbox.
+     * `readonly`: also every tool that is annotated as reading only. `sandboxed`: also commands that run in a sandbox:
+     * those that only read and stay in the workspace (`reading`, the default), all (`true`) or none (`false`).
      */
-    whitelist: Schema.optional(Schema.Struct({ ...list, readonly: Flag, sandboxed: Flag })),
+    whitelist: Schema.optional(
+      Schema.Struct({
+        ...list,
+        readonly: Flag,
+        sandboxed: Schema.optional(Schema.Union(Schema.Boolean, oneOf("reading")))
+      })
+    ),
     approvals: Schema.optional(Schema.Array(Approval)),
     /** Who has a role that `approvals` name: people as channels name them. */
     roles: Schema.optional(Schema.Record({ key: Name, value: Names })),
@@ -199,7 +211,7 @@ export const merge = (user: PolicySource, workspace: PolicySource, trusted: bool
       ? {
           ...rules(user.whitelist, workspace.whitelist),
           readonly: user.whitelist?.readonly === true || workspace.whitelist?.readonly === true,
-          sandboxed: user.whitelist?.sandboxed === true || workspace.whitelist?.sandboxed === true
+          sandboxed: user.whitelist?.sandboxed ?? workspace.whitelist?.sandboxed
         }
       : user.whitelist,
     ...(approvals.length === 0 ? {} : { approvals }),
@@ -231,11 +243,8 @@ export const ignored = ({
   roles,
   whitelist
 }: PolicySource): ReadonlyArray<string> => {
-  const pathScope = guards?.sanitize?.pathScope ?? true
-  const milder =
-    pathScope === false ||
-    (pathScope !== true &&
-      (pathScope.allowTmp === true || pathScope.allowHome === true || (pathScope.roots ?? []).length > 0))
+  const pathScope = SanitizerOptions.scopeOf(guards?.sanitize?.pathScope ?? "ask")
+  const milder = pathScope === undefined || pathScope.allowHome === true || (pathScope.roots ?? []).length > 0
   const parts = [
     ...(milder ? ["guards.sanitize.pathScope"] : []),
     ...(whitelist === undefined ? [] : ["whitelist"]),
@@ -271,9 +280,11 @@ export const allowances = ({
     ...(delegated?.patterns ?? []).map((pattern) => `a model may allow calls like ${pattern}`),
     ...(delegated?.arguments ?? []).map((words) => `a model may allow calls with the arguments ${words}`),
     ...(channel === undefined ? [] : [`questions go to the channel ${JSON.stringify(channel)}`]),
-    ...(pathScope === undefined || pathScope === true
-      ? []
-      : [pathScope === false ? "paths anywhere outside the workspace" : `paths as in ${JSON.stringify(pathScope)}`])
+    ...(typeof pathScope === "object"
+      ? [`paths as in ${JSON.stringify(pathScope)}`]
+      : pathScope === false || pathScope === "off"
+        ? ["paths anywhere outside the workspace"]
+        : [])
   ]
 }
 
@@ -403,13 +414,13 @@ const scope = (
 ): Sanitize["pathScope"] => {
   if (workspace === undefined) return user
   if (user === undefined && trusted) return workspace
-  const [a, b] = [user ?? true, workspace]
-  if (a === false) return b
-  if (b === false) return a
-  const [x, y] = [a === true ? {} : a, b === true ? {} : b]
+  const [x, y] = [SanitizerOptions.scopeOf(user ?? "ask"), SanitizerOptions.scopeOf(workspace)]
+  if (x === undefined) return workspace
+  if (y === undefined) return user ?? "ask"
   return {
+    outside: x.outside === "deny" || y.outside === "deny" ? "deny" : "ask",
     roots: both(x.roots, y.roots),
-    allowTmp: x.allowTmp === true && y.allowTmp === true,
+    allowTmp: x.allowTmp !== false && y.allowTmp !== false,
     allowHome: x.allowHome === true && y.allowHome === true,
     blockAbsolute: x.blockAbsolute === true || y.blockAbsolute === true
   }

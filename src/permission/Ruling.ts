@@ -1,6 +1,5 @@
 /** What the rules say about a call at this moment: in the gate, and for a call that nobody has made. */
 import type { Origin } from "../core/Origin.js"
-import type { ToolCall } from "../tool/ToolCall.js"
 import { askAgain, ownQuestion, type CheckState } from "./CheckState.js"
 import type * as CompiledPolicy from "./CompiledPolicy.js"
 import type * as PermissionRule from "./PermissionRule.js"
@@ -14,19 +13,15 @@ export interface Rules {
 
 /** A call to which no guard and no approval objects, and who makes it. */
 export interface Called extends Pick<CheckState, "entry" | "own" | "warnings"> {
-  readonly call: Pick<ToolCall, "params">
   readonly check: { readonly origin: Pick<Origin, "depth" | "sessionId"> }
 }
 
 /** A guard's question turns what rules allow into a question. */
 export const evaluate = ({ policy, state }: Rules, now: Called, subject: PermissionRule.Subject): Decision => {
-  const { call, check, entry, own, warnings } = now
-  const confined = policy.whitelistSandboxed && entry.runs?.(call.params) === "confined"
-  const { autoApproved, readonly } = entry
-  const traits = confined ? { autoApproved, readonly, confined } : entry
+  const { check, entry, own, warnings } = now
   const planned = PlanMode.ruled(policy, state, now, subject)
   if (planned !== undefined) return planned
-  const decision = state.evaluate(policy, subject, traits, check.origin.sessionId)
+  const decision = state.evaluate(policy, subject, entry, check.origin.sessionId)
   if (decision.decision !== "allow") return decision
   // The person wanted other arguments, so no later rule allows the present ones.
   if (warnings.length > 0) return askAgain

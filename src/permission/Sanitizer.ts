@@ -1,14 +1,12 @@
 /**
  * Guards as data: what a call must not contain, even when a person allowed it.
  *
- * The policy chooses three guards: shell metacharacters, dangerous programs, and the path scope (on by default: paths
- * stay inside the workspace, symbolic links followed). One is always on: no call names a protected path, such as the
- * directory of the policy itself.
+ * The policy chooses three: shell metacharacters, dangerous programs, and the path scope (on by default: a person is
+ * asked about paths that lead outside the workspace, symbolic links followed). One is always on: no call names a
+ * protected path, such as the directory of the policy itself.
  *
- * Paths are found in a tool's annotated path parameters and, for a command, among its words and redirections. It cannot
- * stop a program that finds files by itself (`grep -r x .`, `git clean`, an archiver, a script's own code), a name put
- * together while the command runs (`$a$b`, `printf`, base64), or a change between the check and the execution. It keeps
- * an agent from straying and from rewriting its own rules in plain sight; it is no sandbox.
+ * Paths are found in a tool's annotated path parameters and among the words of a command that no sandbox confines. They
+ * keep an agent from straying and from rewriting its own rules in plain sight. The sandbox is the wall.
  */
 import type * as FileSystem from "@effect/platform/FileSystem"
 import type * as Path from "@effect/platform/Path"
@@ -16,7 +14,7 @@ import * as Effect from "effect/Effect"
 import * as CommandScope from "./CommandScope.js"
 import * as PathScope from "./PathScope.js"
 import type * as PermissionRule from "./PermissionRule.js"
-import { concerns, fieldOf, type Options } from "./SanitizerOptions.js"
+import { concerns, fieldOf, scopeOf, type Options } from "./SanitizerOptions.js"
 
 export { reason } from "./CommandScope.js"
 export { concerns, defaults, fieldOf, permissive, strict, type Options } from "./SanitizerOptions.js"
@@ -34,7 +32,7 @@ export interface Surroundings {
    */
   readonly pathFields: ReadonlyArray<string>
   readonly options: Options
-  /** The directories that `allowTmp` allows. Default: `/tmp`. */
+  /** The system's temp directories. Default: `/tmp`. */
   readonly temporary?: ReadonlyArray<string> | undefined
   /** The directory that `~` and `$HOME` mean, when known; otherwise both are outside of everything. */
   readonly home?: string | undefined
@@ -47,19 +45,15 @@ export const violations = (
 ): Effect.Effect<ReadonlyArray<Violation>, never, FileSystem.FileSystem | Path.Path> => {
   if (!concerns(self, surroundings.pathFields)) return noViolations
   const shell = CommandScope.violations(self, surroundings.options)
-  const { pathScope } = surroundings.options
+  const isOpen = self.call.confined !== true
   const scope = PathScope.violations(
     {
       fields: surroundings.pathFields.flatMap((field) => fieldOf(self, field)),
-      command: self.command,
-      line: self.line,
-      readings: self.readings
+      line: isOpen ? self.line : undefined,
+      started: isOpen ? self.started : [],
+      targets: isOpen ? (self.spoken?.reader.targets(self.spoken.command, self.line) ?? []) : []
     },
-    {
-      ...surroundings,
-      places: self.call.places,
-      scope: pathScope === true ? {} : pathScope === false ? undefined : pathScope
-    }
+    { ...surroundings, places: self.call.places, scope: scopeOf(surroundings.options.pathScope) }
   )
   return shell.length === 0 ? scope : Effect.map(scope, (paths) => [...shell, ...paths])
 }

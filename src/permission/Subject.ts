@@ -11,10 +11,9 @@ import type * as CommandPattern from "../shell/CommandPattern.js"
 import * as CallPattern from "./CallPattern.js"
 import type * as FileSurvey from "./FileSurvey.js"
 import * as Glob from "../core/Glob.js"
-import * as Haystack from "../shell/Haystack.js"
+import * as DenyPattern from "./DenyPattern.js"
 import * as Location from "../shell/Location.js"
 import type * as ProgramRun from "../shell/ProgramRun.js"
-import type { WordLists } from "../shell/WordLists.js"
 import * as Signature from "./Signature.js"
 
 export interface Call {
@@ -79,14 +78,16 @@ export interface Subject {
   /** What the call starts lives on beside the turns, as long as its session. */
   readonly lasting: boolean
   /**
-   * {@link CommandLine.readings} of the command; none for other tools.
+   * The programs that the command itself runs; none for other tools.
    *
    * @internal
    */
-  readonly readings: ReadonlyArray<CommandLine.Reading>
+  readonly started: ReadonlyArray<CommandLine.StartedProgram>
   /** Every string among the arguments, at any depth. */
   readonly strings: ReadonlyArray<string>
-  /** Why it cannot be told what the command runs, or where the paths lead; nothing when it can be told. */
+  /** Why it cannot be told which programs a command runs: a sentence. Nothing when it can be told. */
+  readonly unresolved: string | undefined
+  /** Why it cannot be told where the paths lead; nothing when it can be told. */
   readonly doubt: string | undefined
   /**
    * The texts that rules search.
@@ -132,7 +133,7 @@ class LazySubject implements Subject {
   private parsedMemo: Parsed | undefined
   private cwdMemo: Location.Directory | undefined
   private signatureMemo: string | undefined
-  private readingsMemo: ReadonlyArray<CommandLine.Reading> | undefined
+  private startedMemo: ReadonlyArray<CommandLine.StartedProgram> | undefined
   private stringsMemo: ReadonlyArray<string> | undefined
   private evidenceMemo: Evidence | undefined
   readonly open: boolean
@@ -166,9 +167,13 @@ class LazySubject implements Subject {
     return this.spoken === undefined || !this.isText ? undefined : Either.getOrUndefined(this.parsed(this.spoken))
   }
 
-  get doubt(): string | undefined {
+  get unresolved(): string | undefined {
     const { spoken } = this
-    return spoken === undefined ? this.call.doubt : spoken.reader.doubt(spoken.command, this.parsed(spoken))
+    return spoken === undefined ? undefined : spoken.reader.unresolved(this.parsed(spoken), this.started)
+  }
+
+  get doubt(): string | undefined {
+    return this.call.doubt
   }
 
   get cwd(): Location.Directory {
@@ -189,10 +194,9 @@ class LazySubject implements Subject {
     return lasts(this.call.lastingField, this.call.params)
   }
 
-  get readings(): ReadonlyArray<CommandLine.Reading> {
-    const { spoken } = this
-    return (this.readingsMemo ??=
-      spoken === undefined ? [] : spoken.reader.readings(spoken.command, this.parsed(spoken)))
+  get started(): ReadonlyArray<CommandLine.StartedProgram> {
+    const { line, spoken } = this
+    return (this.startedMemo ??= spoken === undefined ? [] : spoken.reader.startedBy(spoken.command, line))
   }
 
   get strings(): ReadonlyArray<string> {
@@ -206,9 +210,7 @@ class LazySubject implements Subject {
 
 /** The texts that rules search, made at the first search. */
 export class Evidence {
-  private textsMemo: Haystack.Haystack | undefined
-  private listsMemo: WordLists | undefined
-  private rowsMemo: Haystack.WordRows | undefined
+  private textsMemo: ReadonlyArray<string> | undefined
   private runsMemo: ReadonlyArray<ProgramRun.ProgramRun> | undefined | null = null
   private normalMemo: unknown
   private allowSignatureMemo: string | undefined
@@ -244,18 +246,17 @@ export class Evidence {
     return this.self.open ? [] : Signature.stringsIn(this.normal)
   }
 
-  /** The patterns that together allow every program of the command. */
-  allowed(
-    { reader }: Spoken,
-    patterns: ReadonlyArray<CommandPattern.CommandPattern>
-  ): ReadonlyArray<string> | undefined {
+  /** How far the patterns together allow the programs of the command. */
+  allowed({ command, reader }: Spoken, patterns: ReadonlyArray<CommandPattern.CommandPattern>): CommandLine.Allowing {
     const { line, cwd } = this.self
     if (this.runsMemo === null)
       this.runsMemo = line === undefined ? undefined : reader.runsOf(line, cwd, this.call.confined)
-    return this.runsMemo === undefined ? undefined : reader.allowing(this.runsMemo, patterns)
+    return this.runsMemo === undefined
+      ? { rules: [], allowed: [], missing: [command] }
+      : reader.allowing(this.runsMemo, patterns)
   }
 
-  matches(pattern: Haystack.Needle): boolean {
+  matches(pattern: DenyPattern.DenyPattern): boolean {
     if (this.finds(pattern)) return true
     const { call, self } = this
     return (
@@ -264,29 +265,15 @@ export class Evidence {
     )
   }
 
-  private finds(pattern: Haystack.Needle): boolean {
-    const { texts } = this
-    if (texts.finds(pattern)) return true
-    const { spoken } = this.self
-    if (spoken === undefined) return false
-    this.listsMemo ??= new spoken.reader.WordLists(
-      this.self.readings.filter(({ deep }) => deep),
-      texts.pairs
-    )
-    return this.listsMemo.finds(pattern)
+  private finds(pattern: DenyPattern.DenyPattern): boolean {
+    return this.texts.some((text) => DenyPattern.matches(pattern, text))
   }
 
   mentions(rule: ReadonlyArray<string>): boolean {
-    this.rowsMemo ??= new Haystack.WordRows(this.self.readings, this.everyString, this.texts.pairs)
-    return this.rowsMemo.finds(rule)
-  }
-
-  private get texts(): Haystack.Haystack {
-    if (this.textsMemo !== undefined) return this.textsMemo
-    const texts = this.textsToSearch()
-    const beside = this.everyString.filter((text) => text !== texts[0] || text.includes("\0"))
-    for (const { named, text } of this.self.readings) if (!named) beside.push(text)
-    return (this.textsMemo = new Haystack.Haystack(texts, beside))
+    return (
+      this.everyString.some((text) => DenyPattern.holdsRow(text, rule)) ||
+      this.self.started.some(({ words }) => DenyPattern.holdsRow(words.join(" "), rule))
+    )
   }
 
   private get everyString(): ReadonlyArray<string> {
@@ -323,11 +310,13 @@ export class Evidence {
     return own.length === Object.keys(normal).length ? normal : Object.fromEntries(own)
   }
 
-  private textsToSearch(): ReadonlyArray<string> {
-    const { line, readings, signature, spoken } = this.self
-    if (spoken === undefined)
-      return [...new Set([signature, ...this.forms.map((params) => Signature.ofCall(this.self.tool, params))])]
-    return spoken.reader.texts(spoken.command, line, readings)
+  private get texts(): ReadonlyArray<string> {
+    if (this.textsMemo !== undefined) return this.textsMemo
+    const { line, signature, spoken, started } = this.self
+    return (this.textsMemo =
+      spoken === undefined
+        ? [...new Set([signature, ...this.forms.map((params) => Signature.ofCall(this.self.tool, params))])]
+        : spoken.reader.texts(spoken.command, line, started))
   }
 }
 

@@ -18,7 +18,7 @@ import { noWarnings, type CheckState } from "./CheckState.js"
 import * as CompiledPolicy from "./CompiledPolicy.js"
 import * as Guard from "./Guard.js"
 import * as PermissionRule from "./PermissionRule.js"
-import type { PermissionState } from "./PermissionState.js"
+import type { Decision, PermissionState } from "./PermissionState.js"
 import * as Ruling from "./Ruling.js"
 
 /** What this needs of a gate. */
@@ -32,7 +32,7 @@ export interface Gate {
   readonly formOf: (
     now: CheckState,
     subject: PermissionRule.Subject,
-    doubt: string | undefined
+    why: Pick<Decision, "doubt" | "part">
   ) => Effect.Effect<Approve>
 }
 
@@ -96,6 +96,6 @@ const formOf = (gate: Gate, one: CheckState): Effect.Effect<Option.Option<Approv
     if (policy.approvals !== undefined && Approvals.needsOf(policy.approvals, subject) !== undefined)
       return Option.none()
     const asked = { ...one, own: found }
-    const { decision, doubt } = Ruling.evaluate(gate.options, asked, subject)
-    return decision === "ask" ? Option.some(yield* gate.formOf(asked, subject, doubt)) : Option.none()
+    const decision = Ruling.evaluate(gate.options, asked, subject)
+    return decision.decision === "ask" ? Option.some(yield* gate.formOf(asked, subject, decision)) : Option.none()
   })

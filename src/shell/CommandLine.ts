@@ -2,10 +2,9 @@
  * A shell command as permission sees it: parsed into its commands, never globbed as a whole; and what `always` and
  * `never` remember of it.
  *
- * Allowing is strict. A remembered program covers a command only when every program that would run is that program, by
- * its plain name; when all words are known before it runs and are listed in the harmless table; when it runs in the
- * directory in which it was allowed; and when no redirection writes. Refusing is generous: a remembered program is also
- * found behind `sudo` or `bash -c`, by its full path, and in text that cannot be parsed.
+ * Allowing is strict. Every program that would run needs an entry that allows it, with words that are known before it
+ * runs, and no redirection writes. Refusing is plain: a remembered program is also found behind `sudo` or `bash -c`, and
+ * by its full path.
  *
  * ```
  * const git = CommandLine.remembered("git status")             // { _tag: "Program", program: "git", cwd: "" }
@@ -17,11 +16,10 @@
  */
 import * as Either from "effect/Either"
 import * as CommandPattern from "./CommandPattern.js"
-import * as Doubt from "./Doubt.js"
 import * as Location from "./Location.js"
 import * as Program from "./Program.js"
 import * as ProgramRun from "./ProgramRun.js"
-import * as Reading from "./Reading.js"
+import * as StartedProgram from "./StartedProgram.js"
 import { coversText, Exact, Program as Program_, type Remembered } from "./Remembered.js"
 import { parse, trim } from "./ShellGrammar.js"
 
@@ -35,7 +33,7 @@ export {
   type SimpleCommand
 } from "./ShellGrammar.js"
 export { writesNothing } from "./ProgramRun.js"
-export { of as readings, type Reading } from "./Reading.js"
+export { of as startedBy, type StartedProgram } from "./StartedProgram.js"
 export {
   coversText,
   format as formatRemembered,
@@ -78,23 +76,35 @@ export const covers = (entry: Remembered, text: string, cwd = ""): boolean => {
   if (coversText(entry, text, cwd)) return true
   const line = Either.getOrUndefined(parse(text))
   const runs = line === undefined ? undefined : ProgramRun.ofLine(line, Location.directory(cwd))
-  return runs !== undefined && allowing(runs, [asPattern(entry, "", cwd)]) !== undefined
+  return runs !== undefined && isWhole(allowing(runs, [asPattern(entry, "")]))
 }
 
-/** What a remembered entry allows among the programs of a line that runs in `cwd`. */
-export const asPattern = (entry: Remembered, name: string, cwd: string): CommandPattern.CommandPattern => {
-  if (entry.cwd !== cwd) return CommandPattern.none(name)
-  return entry._tag === "Exact"
-    ? CommandPattern.exactly(name, entry.command)
-    : CommandPattern.reading(name, entry.program)
+/** What a remembered entry allows among the programs of a line. */
+export const asPattern = (entry: Remembered, name: string): CommandPattern.CommandPattern =>
+  CommandPattern.inDirectory(
+    entry._tag === "Exact" ? CommandPattern.exactly(name, entry.command) : CommandPattern.reading(name, entry.program),
+    entry.cwd
+  )
+
+/** How far patterns allow a line. */
+export interface Allowing {
+  /** The patterns that allow some of its programs. */
+  readonly rules: ReadonlyArray<string>
+  /** The programs that they allow, as written. */
+  readonly allowed: ReadonlyArray<string>
+  /** The programs that no pattern allows, as written; none if the patterns allow the whole line. */
+  readonly missing: ReadonlyArray<string>
 }
 
-/** The patterns that together allow every program of a line; nothing when some program is not allowed. */
+/** The patterns allow every program of the line. */
+export const isWhole = ({ missing }: Allowing): boolean => missing.length === 0
+
+/** How far the patterns together allow the programs of a line. A `cd` within the workspace needs none. */
 export const allowing = (
   runs: ReadonlyArray<ProgramRun.ProgramRun>,
   patterns: ReadonlyArray<CommandPattern.CommandPattern>
-): ReadonlyArray<string> | undefined => {
-  if (runs.length === 0) return undefined
+): Allowing => {
+  if (runs.length === 0) return { rules: ["a change of directory within the workspace"], allowed: [], missing: [] }
   const byProgram = new Map<string, Array<CommandPattern.CommandPattern>>()
   const any: Array<CommandPattern.CommandPattern> = []
   for (const pattern of patterns) {
@@ -121,37 +131,34 @@ export const allowing = (
     if (how !== "itself") return how === "whole"
     return run.inner !== undefined && run.inner.every((inner) => isAllowed(inner, pattern.tails))
   }
+  const parts = { allowed: new Set<string>(), missing: new Set<string>() }
   for (const run of runs) {
+    const text = run.text ?? run.words.join(" ")
     // Long lines repeat the same command, so each is judged once.
-    const key = run.inner?.length === 0 && !run.fed ? run.text : undefined
-    if (key !== undefined && seen.has(key)) continue
-    if (!isAllowed(run, [])) return undefined
-    if (key !== undefined) seen.set(key, true)
+    const key = run.inner?.length === 0 && !run.fed && run.cwd !== undefined ? run.text : undefined
+    const is = (key === undefined ? undefined : seen.get(key)) ?? isAllowed(run, [])
+    if (key !== undefined) seen.set(key, is)
+    parts[is ? "allowed" : "missing"].add(text)
   }
-  return [...used]
+  return { rules: [...used], allowed: [...parts.allowed], missing: [...parts.missing] }
 }
 
-/** For refusing: some reading of the text may be what is remembered, in any directory. */
-export const touches = (entry: Remembered, text: string): boolean => touchesAny(entry, text, Reading.of(text))
-
-/** As {@link touches}, with the readings of the text computed before. */
-export const touchesAny = (entry: Remembered, text: string, all: ReadonlyArray<Reading.Reading>): boolean => {
+/** For refusing: the text is what is remembered, or runs it, in any directory. */
+export const touches = (
+  entry: Remembered,
+  text: string,
+  started: ReadonlyArray<StartedProgram.StartedProgram> = StartedProgram.of(text, Either.getOrUndefined(parse(text)))
+): boolean => {
   if (entry._tag === "Exact") {
     if (trim(text) === entry.command) return true
-    const command = CommandPattern.normal(entry.command)
     const line = Either.getOrUndefined(parse(entry.command))
     const [only] = line?.commands ?? []
-    const words = only?.assignments.length === 0 && line?.commands.length === 1 ? only.words.join(" ") : command
-    return words !== "" && all.some((reading) => reading.text === words)
+    const words = only?.assignments.length === 0 && line?.commands.length === 1 ? only.words.join(" ") : ""
+    return words !== "" && started.some((one) => one.words.join(" ") === words)
   }
   const program = entry.program.toLowerCase()
-  const isIt = (word: string) => word.length >= program.length && Program.basename(word).toLowerCase() === program
-  return all.some(({ deep, named, words }) => words.some((word, at) => (at === 0 ? named : deep) && isIt(word)))
+  return started.some(({ named, words: [first = ""] }) => named && Program.basename(first).toLowerCase() === program)
 }
-
-/** Why it cannot be told what the text runs; nothing when it can be told. */
-export const doubt = (text: string, line = parse(text)): string | undefined =>
-  Either.isLeft(line) ? line.left.message : Doubt.of(line.right)
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal

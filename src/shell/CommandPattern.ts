@@ -3,14 +3,14 @@
  *
  * A pattern means what it says: `git push*` is `git push` with anything behind it, `npm test` is `npm test`. A wildcard
  * never extends the word of a program or a subcommand: `git*` is `git *`, which is `git` alone and `git` with any words
- * behind it; `git diff*` is `git diff *`. Words that run other programs or write to any place (`git -c`, `--output`) have
- * to be spelled out. One word without a wildcard (`git`) is a name: it allows what the harmless table lists for the
+ * behind it; `git diff*` is `git diff *`. Words by which git, find and a few others run other programs (`git -c`,
+ * `-exec`) have to be spelled out. One word without a wildcard (`git`) is a name: it allows what the harmless table lists for the
  * program, and for a program outside the table a call without arguments.
  */
-import * as CommandOption from "./CommandOption.js"
 import { isAssignment, isStars, words } from "./CommandText.js"
 import * as Glob from "../core/Glob.js"
 import * as Harmless from "./Harmless.js"
+import * as Location from "./Location.js"
 import * as Program from "./Program.js"
 import type { ProgramRun } from "./ProgramRun.js"
 import * as Runner from "./Runner.js"
@@ -65,8 +65,11 @@ export const reading = (text: string, program: string): CommandPattern => ({
   covers: (run) => (run.words[0] === program && onlyReads(run) ? "itself" : undefined)
 })
 
-/** Allows nothing. */
-export const none = (text: string): CommandPattern => ({ text, program: undefined, tails: [], covers: nothing })
+/** What another pattern allows, in this directory alone. */
+export const inDirectory = (pattern: CommandPattern, cwd: string): CommandPattern => ({
+  ...pattern,
+  covers: (run) => (run.cwd === cwd ? pattern.covers(run) : undefined)
+})
 
 /** Allows every command that the harmless table lists. */
 export const harmless = (text: string): CommandPattern => ({
@@ -74,6 +77,17 @@ export const harmless = (text: string): CommandPattern => ({
   program: undefined,
   tails: [],
   covers: (run) => (onlyReads(run) ? "itself" : undefined)
+})
+
+/** The same in a sandbox, for words that lead nowhere outside the workspace. */
+export const confined = (text: string, workspace: string | undefined): CommandPattern => ({
+  text,
+  program: undefined,
+  tails: [],
+  covers: (run) =>
+    run.confined && onlyReads(run) && run.own.every((word, at) => at === 0 || !leaves(word, run.cwd, workspace))
+      ? "itself"
+      : undefined
 })
 
 /** Allows exactly this simple command. Where no word of it is quoted, blanks and quotes do not matter. */
@@ -208,31 +222,24 @@ const spelled = (
     tails: tailsOf(all, (tail) => tailPattern(text, tail)),
     covers: (run) => {
       if (!isPlain(run) || takesOrders(run) || !(fits(run.words) || (quoted && fits(run.sources)))) return undefined
-      if (run.open !== undefined && (Program.canEscape(program) || CommandOption.tells(program))) return undefined
+      if (run.open !== undefined && Program.canEscape(program)) return undefined
       if (!Program.escapes(run.own).every((word) => parts.some((part) => spells(part, word)))) return undefined
-      if (!CommandOption.isOwnWork(unspelled(run.own, parts))) return undefined
       if (bounds && !climbs && run.words.some((word, i) => i >= head.length && hasClimb(word))) return undefined
       return "itself"
     }
   }
 }
 
-const hasClimb = (word: string): boolean => word.includes("..") && /(?:^|[/=:,])\.\.(?:\/|$)/.test(word)
+/** It may name a file elsewhere. A text that only looks like a path costs a question. */
+const leaves = (word: string, cwd: string | undefined, workspace: string | undefined): boolean => {
+  if (!/[/~]|^\.\.$/.test(word) || word === "/dev/null") return false
+  const [, path = word] = /^-{1,2}[\w-]+=(.*)$/s.exec(word) ?? []
+  if (path.startsWith("~")) return true
+  const place = Location.normal(path.startsWith("/") ? path : `${cwd ?? ""}/${path}`.replace(/^\//, ""), workspace)
+  return /^(?:\/|\.\.(?:\/|$))/.test(place) || (cwd === undefined && hasClimb(path))
+}
 
-/**
- * The words without the options that the pattern writes out, be it up to the value (`--file=*`). The letters of a
- * cluster go on with a value, not with more letters: `sed -n*` does not write out `-ni`.
- */
-const unspelled = (words: ReadonlyArray<string>, parts: ReadonlyArray<string>): ReadonlyArray<string> =>
-  words.filter(
-    (word, at) =>
-      at === 0 ||
-      !word.startsWith("-") ||
-      !parts.some((part) => {
-        const stem = part.replace(/\*+$/, "")
-        return word === stem || (stem !== part && /[A-Za-z0-9]=$/.test(stem) && word.startsWith(stem))
-      })
-  )
+const hasClimb = (word: string): boolean => word.includes("..") && /(?:^|[/=:,])\.\.(?:\/|$)/.test(word)
 
 /** A part of a pattern spells a word when it holds more than wildcards and dashes. */
 const spells = (part: string, word: string): boolean => /^[^*?[]*[A-Za-z0-9_]/.test(part) && Glob.test(part, word)

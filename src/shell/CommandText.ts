@@ -2,7 +2,7 @@
 import * as Glob from "../core/Glob.js"
 
 /** In bytes, which are never fewer than UTF-16 units. Longer texts are refused. */
-export const maxLength = 100_000
+export const maxLength = 20_000
 
 /** Trims only what a shell takes for white space; a blank after a backslash stays. */
 export const trim = (text: string): string => {

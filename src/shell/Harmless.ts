@@ -7,7 +7,6 @@
  */
 import * as HarmlessGit from "./HarmlessGit.js"
 import { reader, type Options } from "./HarmlessOption.js"
-import * as Program from "./Program.js"
 
 /**
  * Which words follow that are not known yet. `path`: each `{}` is one path, which cannot begin with a dash. `paths`: more
@@ -41,18 +40,6 @@ export const isHarmless = (words: ReadonlyArray<string>, how: How = plain): bool
 /** Programs of which at least some calls are harmless. */
 export const isListed = (program: string): boolean =>
   program === "git" || saying.has(program) || wrapping.has(program) || table.has(program) || confinedTable.has(program)
-
-/** Known to run no program that stands among its words, apart from what its options tell it. Any other program may. */
-export const isKnown = (program: string): boolean => {
-  const name = Program.isPlainName(program) ? program : Program.nameOf(program)
-  return (
-    takingFiles.has(name) ||
-    plainBuiltins.has(name) ||
-    isListed(name) ||
-    Program.canEscape(program) ||
-    isOwn(Program.basename(program))
-  )
-}
 
 /** The program has subcommands: the word behind its name says what it does. */
 export const hasSubcommands = (program: string): boolean => !isOwn(program) && !takingFiles.has(program)
@@ -88,11 +75,6 @@ const writing = names("uniq xxd base64")
 const takingFiles = names(
   "touch mkdir rmdir rm cp mv ln install chmod chown chgrp tee truncate shred unlink mktemp mkfifo dd split csplit patch",
   "gzip gunzip bzip2 bunzip2 xz unxz zstd zip unzip curl wget rsync scp printenv"
-)
-
-/** What a shell does itself, without running its words. */
-const plainBuiltins = names(
-  ": [ return shift exit break continue wait jobs kill pkill killall umask ulimit times tput clear reset"
 )
 
 type Use = (rest: ReadonlyArray<string>) => boolean

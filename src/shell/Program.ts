@@ -27,22 +27,20 @@ export const nameOf = (program: string): string => {
   return base.slice(0, version) || base
 }
 
-/** The name is known by itself: it has no directory, no version, no capital. Most words are so. */
-export const isPlainName = (word: string): boolean => word.length <= 64 && plainName.test(word)
-
-export const isGit = (word: string): boolean => /git/i.test(word) && nameOf(word) === "git"
+const isGit = (word: string): boolean => /git/i.test(word) && nameOf(word) === "git"
 
 export const basename = (program: string): string =>
   program.includes("/") ? program.slice(program.lastIndexOf("/") + 1) : program
 
-/**
- * The first word that makes a command run others: the program itself, or an argument of it such as `-c` for git and
- * `-exec` for find. `words` are unquoted, the program first. Nothing for a command that does its own work only.
- */
-export const runner = (words: ReadonlyArray<string>): string | undefined => escapesOf(words, 1)[0]
-
 /** Every word that makes the command run others. */
-export const escapes = (words: ReadonlyArray<string>): ReadonlyArray<string> => escapesOf(words, words.length)
+export const escapes = (words: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const program = words[0]
+  if (program === undefined) return none
+  const use = useOf(program)
+  if (use === "always") return [program]
+  if (use === "never") return none
+  return use === "git" ? gitEscapesIn(words) : words.filter((word, at) => at > 0 && use.test(word))
+}
 
 /** Some argument would make the program run others. */
 export const canEscape = (program: string): boolean => {
@@ -51,7 +49,7 @@ export const canEscape = (program: string): boolean => {
 }
 
 /** The program runs others with any arguments. */
-export const alwaysRuns = (program: string): boolean => runner([program]) !== undefined
+export const alwaysRuns = (program: string): boolean => useOf(program) === "always"
 
 /** The words without the options between git and its subcommand; nothing where there are none. */
 export const withoutGitOptions = (words: ReadonlyArray<string>): ReadonlyArray<string> | undefined => {
@@ -74,8 +72,6 @@ export const withoutGitOptions = (words: ReadonlyArray<string>): ReadonlyArray<s
 
 const none: ReadonlyArray<string> = []
 
-const plainName = /^[a-z][a-z_-]*$/
-
 /**
  * Where the name ends in a word without a directory, a dot and capitals, which nearly all words are: before a version,
  * else at its end. -1 for any other word. Saves half the time of a command that consists of short words.
@@ -95,22 +91,6 @@ const bareEnd = (word: string): number => {
 
 /** A digit or a dot. */
 const isVersion = (code: number): boolean => code === 0x2e || (code >= 0x30 && code <= 0x39)
-
-/** The first of them, up to a number. */
-const escapesOf = (words: ReadonlyArray<string>, limit: number): ReadonlyArray<string> => {
-  const program = words[0]
-  if (program === undefined) return none
-  const use = useOf(program)
-  if (use === "always") return [program]
-  if (use === "never") return none
-  if (use === "git") return gitEscapesIn(words, limit)
-  const out: Array<string> = []
-  for (let at = 1; at < words.length && out.length < limit; at++) {
-    const word = words[at] ?? ""
-    if (use.test(word)) out.push(word)
-  }
-  return out
-}
 
 /** Which words of a program make it run others. */
 type Use = "always" | "never" | "git" | RegExp
@@ -194,7 +174,7 @@ const uses: ReadonlyMap<string, Use> = new Map<string, Use>([
   ...Array.from(always, (name): [string, Use] => [name, "always"])
 ])
 
-const gitEscapesIn = (words: ReadonlyArray<string>, limit: number): ReadonlyArray<string> => {
+const gitEscapesIn = (words: ReadonlyArray<string>): ReadonlyArray<string> => {
   const out: Array<string> = []
   let at = 1
   for (; words[at]?.startsWith("-"); at++) {
@@ -208,7 +188,7 @@ const gitEscapesIn = (words: ReadonlyArray<string>, limit: number): ReadonlyArra
   if (subcommand === undefined) return out
   if (!gitSubcommands.has(subcommand)) out.push(subcommand)
   const own = gitOptions.get(subcommand)
-  for (at++; at < words.length && out.length < limit; at++) {
+  for (at++; at < words.length; at++) {
     const word = words[at] ?? ""
     if (gitEscapes.test(word) || own?.test(word) === true) out.push(word)
   }

@@ -24,6 +24,8 @@ export interface ProgramRun {
   readonly changed: boolean
   /** It runs in a sandbox, which decides what it can reach. */
   readonly confined: boolean
+  /** Where it runs, as {@link Location.Directory} has it. Nothing behind a `cd`: then it runs anywhere inside the workspace. */
+  readonly cwd: string | undefined
   /** Its input is the output of another command, or a file. */
   readonly fed: boolean
   /** The words it reads itself, without those of the program it would run. */
@@ -37,7 +39,7 @@ export const ofLine = (
   line: CommandLine,
   cwd: Location.Directory,
   confined = false
-): ReadonlyArray<ProgramRun> | undefined => inLine(line, { cwd, confined, changed: false }, 0)
+): ReadonlyArray<ProgramRun> | undefined => inLine(line, { directory: cwd, cwd: cwd.path, confined, changed: false }, 0)
 
 /** Every redirection only reads a file, joins descriptors or goes to `/dev/null`. */
 export const writesNothing = (line: CommandLine): boolean => line.redirects.every(isHarmless)
@@ -55,30 +57,36 @@ const maxText = 20_000
 
 /** Where a line runs. */
 interface Around extends Pick<ProgramRun, "changed" | "confined"> {
-  readonly cwd: Location.Directory
+  readonly directory: Location.Directory
+  readonly cwd: string | undefined
 }
 
 const inLine = (line: CommandLine, around: Around, depth: number): ReadonlyArray<ProgramRun> | undefined => {
   if (!writesNothing(line) || namesDescriptor(line)) return undefined
-  const commands = line.commands.filter((command) => !staysIn(command, around.cwd))
   const isSettled = line.redirects.every(({ target }) => !expanding.test(target))
-  const out = commands.map((command) => inCommand(command, around, isSettled, depth))
+  const out: Array<ProgramRun> = []
+  let here = around
+  for (const command of line.commands) {
+    const place = enters(command, around.directory)
+    if (place === undefined) out.push(inCommand(command, here, isSettled, depth))
+    else if (place !== around.directory.path) here = { ...around, cwd: undefined }
+  }
   // A change of the shell (its directory, its variables, the meaning of a name) holds for the commands behind it.
   return line.commands.length > 1 && out.some(changesShell) ? undefined : out
 }
 
 const inCommand = (command: SimpleCommand, around: Around, isSettled: boolean, depth: number): ProgramRun => {
   const { assignments, dynamic, fed, named, sources, text, unknown, words } = command
-  const { changed, confined } = around
+  const { changed, confined, cwd } = around
   // Names of files may be taken for options. A sandbox bounds what those can do.
   const isGlobs = confined && isSettled && unknown.length > 0 && unknown.every((at) => names.test(sources[at] ?? ""))
   const open = isGlobs && assignments.length === 0 ? "words" : undefined
   const known = named && (!dynamic || open !== undefined) && words.length > 0
-  return made({ words, sources, text, assignments, known, open, changed, confined, fed }, around, depth)
+  return made({ words, sources, text, assignments, known, open, changed, confined, cwd, fed }, around, depth)
 }
 
 const made = (run: Omit<ProgramRun, "own" | "inner">, around: Around, depth: number): ProgramRun => {
-  const { confined, words } = run
+  const { confined, cwd, words } = run
   const runs = depth < maxDepth ? Runner.runs(words) : Runner.isWrapper(words[0] ?? "") ? undefined : Runner.runs(words)
   switch (runs?._tag) {
     case "Nothing":
@@ -98,6 +106,7 @@ const made = (run: Omit<ProgramRun, "own" | "inner">, around: Around, depth: num
             open: wider(open, run.open),
             changed,
             confined,
+            cwd,
             fed: run.fed
           },
           around,
@@ -136,19 +145,19 @@ const feed = (run: ProgramRun): ProgramRun => ({ ...run, fed: true, inner: run.i
 
 const none: ReadonlyArray<ProgramRun> = []
 
-/** `cd .`, or to the same directory by its full path: models often begin with it. */
-const staysIn = ({ assignments, dynamic, words }: SimpleCommand, cwd: Location.Directory): boolean =>
-  words.length === 2 &&
-  words[0] === "cd" &&
-  !dynamic &&
-  assignments.length === 0 &&
-  /^(?:\.|\/)/.test(words[1] ?? "") &&
-  !/[*?[]/.test(words[1] ?? "") &&
-  placeFrom(cwd, words[1] ?? "") === cwd.path
-
-/** The directory that a path leads to. */
-const placeFrom = ({ path, workspace }: Location.Directory, target: string): string =>
-  Location.normal(target.startsWith("/") || path === "" ? target : `${path}/${target}`, workspace)
+/** The directory inside the workspace that a `cd` enters. Nothing for another command, and for a place that is not plain. */
+const enters = (command: SimpleCommand, from: Location.Directory): string | undefined => {
+  const { assignments, dynamic, words } = command
+  const [program, target = ""] = words
+  if (program !== "cd" || words.length !== 2 || dynamic || assignments.length > 0) return undefined
+  if (target === "" || /^[-~]|[*?[]/.test(target)) return undefined
+  const { path, workspace } = from
+  const place = Location.normal(target.startsWith("/") || path === "" ? target : `${path}/${target}`, workspace)
+  if (place === path) return place
+  // A second `cd` begins where the first one ended, or failed: both are inside if it does not climb.
+  const climbs = !target.startsWith("/") && Location.normal(target).startsWith("..")
+  return climbs || /^(?:\/|\.\.(?:\/|$))|(?:^|\/)\.(?:git|hg|assent)(?:\/|$)/i.test(place) ? undefined : place
+}
 
 /** `{NAME}>file` sets a variable in some shells. */
 const namesDescriptor = ({ commands, redirects }: CommandLine): boolean =>

@@ -20,7 +20,7 @@ export const isWild = (text: string): boolean => wild.test(text)
  * The glob as a shell reads it, and rather more than less: `[^a]` and `[[:alpha:]]`, which only shells know, are any
  * character here.
  */
-export const globOf = (text: string): Glob.Glob => Glob.compile(text.includes("[") ? withoutClasses(text) : text)
+const globOf = (text: string): Glob.Glob => Glob.compile(text.includes("[") ? withoutClasses(text) : text)
 
 /** It holds an expansion, so its value is not known before it runs. */
 export const isUnknown = (text: string): boolean => /[$`\uffff]/.test(text)
@@ -36,34 +36,6 @@ export const fixedPart = (text: string): string => {
 }
 
 /**
- * The texts in a word that a program may take for a path: the word, the values of options and assignments in it, the
- * file behind `@`. For a word with braces, the same in all words that a shell makes of it.
- */
-export const pathsIn = (word: string, program: string): ReadonlyArray<string> => {
-  const out = new Set<string>()
-  for (const text of word.includes("{") ? alternatives(word) : [word]) {
-    if (!text.startsWith("-")) out.add(text)
-    const values = optionValues(text, program)
-    for (const value of values) out.add(value)
-    for (const part of text.split(program === "curl" ? /[=@,<]/ : /[=@,]/))
-      if (part !== "" && !part.startsWith("-")) out.add(part)
-    if (!text.includes(":") || text.includes("://")) continue
-    // A list, or a directory and what it is called in a container.
-    for (const list of [...out])
-      if (list.includes(":"))
-        for (const part of containers.has(program) ? [list.slice(0, list.indexOf(":"))] : listed(list, program))
-          if (part !== "" && !part.startsWith("-")) out.add(part)
-  }
-  return [...out]
-}
-
-/** The same more generously: every piece that could be a path to some program. */
-export const piecesIn = (word: string): ReadonlyArray<string> =>
-  [...new Set([word, ...word.split(/[=:,@{}]/), ...optionValues(word, "")])].filter(
-    (piece) => piece !== "" && piece !== "-"
-  )
-
-/**
  * Wildcards, braces and expansions in a path could make it lead to the place. A part that is only an expansion could be
  * anything, and does not count.
  */
@@ -77,31 +49,9 @@ export const couldName = (path: Path.Path, base: string, text: string, place: Pl
     })
   })
 
-/**
- * A part of the path may be this name: written out, or by wildcards, braces or an expansion. A part that is only an
- * expansion does not count.
- */
-export const couldHavePart = (text: string, name: string): boolean =>
-  /[*?[$`{]/.test(text) &&
-  !/:\/\//.test(text) &&
-  alternatives(masked(FoldedName.of(text))).some((guess) => guess.split("/").some((part) => partMatches(part, name)))
-
-/** The place's name stands in a text that only a shell or another program could read with certainty. */
-export const mentions = (text: string, { basename }: Place): boolean => {
-  const bare = FoldedName.of(text.replace(/\\\n/g, "").replace(/["'\\]/g, ""))
-  for (let at = bare.indexOf(basename); at >= 0; at = bare.indexOf(basename, at + 1)) {
-    const around = (bare[at - 1] ?? " ") + (bare[at + basename.length] ?? " ")
-    if (!/[a-z0-9_]/.test(around)) return true
-  }
-  return false
-}
-
 /** The path passes a hidden directory of the place's name, from any base directory. */
 export const passes = (text: string, { basename }: Place): boolean =>
   basename.startsWith(".") && FoldedName.of(text).split("/").includes(basename)
-
-/** The text writes characters as codes, so the name it spells is not visible. */
-export const spellsInCodes = (text: string): boolean => /\$'(?:[^'\\]|\\[^'])*\\[^abefnrtv'"\\?]/.test(text)
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
@@ -146,41 +96,6 @@ const masked = (text: string): string => {
 }
 
 const parameter = /\w+|[@*#?$!-]/y
-
-/** Letters may be clustered behind one dash, with the value directly behind the last one: `-xzf../x`. */
-const maxLetters = 32
-
-// For these programs a letter takes the rest of its word as value: `-Isrc/lib` is no `-I -s -r -c /lib`.
-const separate: ReadonlySet<string> = new Set(
-  "cc gcc g++ c++ clang clang++ cpp ld nvcc rustc javac java tsc".split(" ")
-)
-
-/** They take a path of another machine, of a repository or of a pattern behind the colon. */
-const colons: ReadonlySet<string> = new Set(
-  "git scp rsync sftp ssh curl wget kubectl tar grep egrep fgrep zgrep rg ag ack sed gsed awk gawk jq yq perl ruby echo printf expr".split(
-    " "
-  )
-)
-
-const containers: ReadonlySet<string> = new Set("docker podman nerdctl".split(" "))
-
-/** The parts of a list of paths; they are looked at where they lead elsewhere by themselves. */
-const listed = (text: string, program: string): ReadonlyArray<string> =>
-  colons.has(program) ? [] : text.split(":").filter((part) => /^(?:\.\.(?:\/|$)|\/|~|\$)/.test(part))
-
-const longOption = /^-(?:include|imacros|isystem|iquote|idirafter|iwithprefix(?:before)?|isysroot|iprefix)(.+)$/s
-
-const optionValues = (word: string, program: string): ReadonlyArray<string> => {
-  const letters = /^-([A-Za-z0-9]+)/.exec(word)?.[1]?.length ?? 0
-  const out: Array<string> = []
-  for (let at = 1; at <= Math.min(letters, separate.has(program) ? 1 : maxLetters); at++) {
-    const value = word.slice(1 + at)
-    if (value !== "") out.push(value)
-  }
-  const joined = separate.has(program) ? longOption.exec(word)?.[1] : undefined
-  if (joined !== undefined) out.push(joined)
-  return out
-}
 
 const partMatches = (pattern: string, name: string): boolean =>
   pattern === name ||

@@ -27,7 +27,6 @@ import * as AuditFile from "../../src/audit/AuditFile.js"
 import * as AuditRecord from "../../src/audit/AuditRecord.js"
 import * as AuditReport from "../../src/audit/AuditReport.js"
 import * as AuditTrail from "../../src/audit/AuditTrail.js"
-import * as Policy from "../../src/permission/Policy.js"
 import * as Runs from "../kit/Runs.js"
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -736,19 +735,6 @@ describe("decisions of the past", () => {
       assert.deepStrictEqual(yield* toolCalls(place), [])
       const missing = yield* Effect.flip(toolCalls({ ...place, sessionId: root }))
       assert.include(missing, { _tag: "AuditBroken", problem: "missing" })
-    })
-  )
-
-  live(
-    "are what a policy is tried on",
-    Effect.gen(function* () {
-      const past = yield* Stream.runCollect(AuditFile.decisions(yield* written))
-      const trial = Policy.simulate(Policy.make({ blacklist: { tools: ["run_command"] } }), past)
-      assert.include(trial, { decisions: 4, same: 0 })
-      assert.deepStrictEqual(
-        trial.changes.map(({ count, was, would }) => ({ count, was, would })),
-        [{ count: 4, was: "ask", would: "deny" }]
-      )
     })
   )
 

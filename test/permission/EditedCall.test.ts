@@ -32,8 +32,7 @@ describe("a command edited to another one", () => {
     { command: "sudo ls", method: "guard", granted: false },
     { command: "env -i sudo ls", method: "guard", granted: false },
     { command: "rm x", method: "blacklist", granted: false },
-    { command: "git status; rm x", method: "blacklist", granted: false },
-    { command: "$X rm x", method: "blacklist", granted: false }
+    { command: "git status; rm x", method: "blacklist", granted: false }
   ] as const
   for (const [by, door] of Object.entries(doors)) {
     it.effect.each(table)(`is ruled anew, and the record names ${by}: $command`, ({ command, granted, method }) =>

@@ -76,8 +76,8 @@ const changes: Readonly<Record<string, (state: PermissionState) => void>> = {
 
 /** The changes after which it does not run any more. */
 const ends: Readonly<Record<string, ReadonlyArray<string>>> = {
-  "by a suspension": ["resumed", "mode plan"],
-  "by a suspension of everything": ["resumed", "mode plan"],
+  "by a suspension": ["resumed", "mode plan", "denied"],
+  "by a suspension of everything": ["resumed", "mode plan", "denied"],
   "by the mode": ["mode ask", "mode plan", "denied"],
   "by an entry of the session": ["mode plan", "removed", "denied"],
   "by the policy": ["mode plan", "denied"],

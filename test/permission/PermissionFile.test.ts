@@ -51,7 +51,7 @@ describe("a permission file", () => {
     for (const text of ["{}", '\ufeff{"version": "1.0"}']) {
       const policy = Either.getOrThrow(decode(text))
       assert.strictEqual(policy.defaultPolicy, "ask")
-      assert.deepStrictEqual(policy.sanitize, { metacharacters: false, dangerousCommands: false, pathScope: true })
+      assert.deepStrictEqual(policy.sanitize, { metacharacters: false, dangerousCommands: false, pathScope: "ask" })
       assert.isFalse("channel" in policy)
       assert.deepStrictEqual(policy.deny, PermissionRule.empty)
     }
@@ -171,7 +171,7 @@ describe("the policy of a workspace", () => {
     assert.deepStrictEqual(merged.deny.rules.patterns, ["x*"])
     assert.isFalse(merged.whitelistReadonly)
     assert.isFalse("channel" in merged)
-    assert.deepStrictEqual(merged.sanitize, { metacharacters: true, dangerousCommands: false, pathScope: true })
+    assert.deepStrictEqual(merged.sanitize, { metacharacters: true, dangerousCommands: false, pathScope: "ask" })
     assert.deepStrictEqual(merged.warnings, [
       "The workspace is not trusted: guards.sanitize.pathScope, whitelist, defaultPolicy, channel of its permission file has no effect."
     ])
@@ -247,10 +247,11 @@ describe("the policy of a workspace", () => {
     const reaches =
       ({ sanitize: { pathScope: scope } }: PermissionFile.Policy) =>
       (place: string) =>
-        scope === false ||
-        (scope !== true &&
-          (place === "tmp" ? scope.allowTmp : place === "home" ? scope.allowHome : scope.roots?.includes(place)) ===
-            true)
+        typeof scope === "object"
+          ? place === "tmp"
+            ? scope.allowTmp !== false
+            : (place === "home" ? scope.allowHome : scope.roots?.includes(place)) === true
+          : scope === false || scope === "off" || place === "tmp"
     fc.assert(
       fc.property(source, source, (mine, theirs) => {
         const user = PermissionFile.policy(mine)

@@ -353,18 +353,6 @@ describe("deny rules", () => {
     assert.strictEqual(PermissionRule.denies(rules({ tools: ["x"] }), call("x")), "x")
     assert.strictEqual(PermissionRule.denies(patterns("x(*a=1*)"), call("x", { a: 1 })), "x(*a=1*)")
   })
-
-  it("say where they cannot tell, when they are about commands", () => {
-    const doubt = (rules: PermissionRule.Compiled, text: string) => PermissionRule.doubt(rules, command(text))
-    assert.include(doubt(patterns("rm *"), "$X y"), "Which program $X is cannot be told")
-    assert.include(doubt(words("--force"), "if x; then y; fi"), "a control structure (if)")
-    assert.include(doubt(patterns("git push*"), "git $X"), "What git is told to run cannot be told")
-    assert.include(doubt(patterns("npm publish*"), "npm $X"), "What $X becomes cannot be told")
-    assert.isUndefined(doubt(patterns("git push*"), "git log $X"))
-    assert.isUndefined(doubt(patterns("git push*"), "git log"))
-    assert.isUndefined(doubt(patterns("write(*path=.env*)"), "$X y"))
-    assert.isUndefined(doubt(rules({ tools: ["write"] }), "$X y"))
-  })
 })
 
 describe("an entry of a session list", () => {
@@ -443,12 +431,13 @@ describe("evaluation", () => {
     assert.isBelow(computed() / 100_000, 0.005)
   })
 
-  it("of a huge command ends in good time", () => {
-    const big = `python -c ${"rm -rf x ".repeat(6000)}`
+  it("of a long command ends in good time", () => {
+    const big = "rm -rf x a b; ".repeat(900)
+    const many = Array.from({ length: 100 }, (_, i) => `sudo ${i}*`)
     const computed = Computation.begin()
-    assert.isDefined(PermissionRule.denies(patterns("rm -rf *"), command(big)))
+    assert.isDefined(PermissionRule.denies(patterns(...many, "rm -rf *"), command(big)))
     PermissionRule.denies(patterns("sudo *", "*a*b*c*d*", "rm *z"), command(big))
-    PermissionRule.denies(words("a b"), command(`cat <<E\n${"rm -rf x\n".repeat(6000)}E`))
+    PermissionRule.denies(words("a b"), command(`cat <<E\n${"rm -rf x\n".repeat(1500)}E`))
     assert.isBelow(computed(), 5000)
   })
 })

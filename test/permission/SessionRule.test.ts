@@ -83,7 +83,7 @@ describe("an entry with a secret in it", () => {
       }),
       { numRuns: 500 }
     )
-    assert.strictEqual(decided(resumed("deny", `curl -H 'X: ${secret}' u`), "curl u"), "allow", "no more than needed")
+    assert.strictEqual(decided(resumed("deny", `curl -H 'X: ${secret}' u`), "curl u"), "ask", "no more than needed")
   })
 
   it("denies as a pattern of a person, too", () => {

@@ -155,7 +155,7 @@ const table: ReadonlyArray<Row> = [
   ["make all", "make", undefined, false],
   ["eval git status", "eval", undefined, false],
   [". ./env.sh", ".", undefined, false],
-  ["cd sub", "cd", undefined, false],
+  ["cd sub", "cd", undefined, true],
   ["BASH -c x", "BASH", undefined, false],
   ["timeout 5 git status", "timeout", undefined, false],
   ["[ -f x ]", "[", undefined, false],
@@ -274,10 +274,10 @@ describe("a command is taken apart", () => {
   })
 
   it("refuses what is too long or nested too deeply, quickly", () => {
-    assert.isTrue(Either.isLeft(CommandLine.parse(`git ${"x".repeat(100_000)}`)))
+    assert.isTrue(Either.isLeft(CommandLine.parse(`git ${"x".repeat(20_000)}`)))
     assert.isTrue(Either.isLeft(CommandLine.parse(`${"$(".repeat(5000)}x${")".repeat(5000)}`)))
     assert.isTrue(Either.isLeft(CommandLine.parse("`".repeat(60_000))))
-    assert.isTrue(Either.isRight(CommandLine.parse(`git ${" ".repeat(99_000)} x`)))
+    assert.isTrue(Either.isRight(CommandLine.parse(`git ${" ".repeat(19_000)} x`)))
   })
 
   it("never throws and never hangs on noise", () => {
@@ -297,7 +297,7 @@ describe("a command is taken apart", () => {
         if (Either.isRight(line)) assert.isAbove(line.right.commands.length, 0)
         const entry = CommandLine.remembered(text)
         assert.isTrue(CommandLine.covers(entry, text))
-        CommandLine.readings(text)
+        CommandLine.startedBy(text, Either.getOrUndefined(line))
       }),
       { numRuns: Runs.of(40_000) }
     )
@@ -536,7 +536,7 @@ describe("what never remembers", () => {
     "while rm x; do y; done",
     "'r''m' x; (",
     "eval 'rm x'",
-    "ssh host 'rm x'"
+    "{ rm x; } > f"
   ])("finds the program in %j", (text) => assert.isTrue(CommandLine.touches(rm, text)))
 
   it.each([
@@ -548,11 +548,6 @@ describe("what never remembers", () => {
     "cat <<E\nnever do rm x\nE",
     "npm-rm x"
   ])("does not see it in %j", (text) => assert.isFalse(CommandLine.touches(rm, text)))
-
-  it.each(["$X y", "/bin/r? x", "$(which rm) x", "{rm,x}", "r$()m x", "if true; then rm x; fi", "cat <<E\nE"])(
-    "says of %j that it cannot be told",
-    (text) => assert.isDefined(CommandLine.doubt(text))
-  )
 
   it("finds an exact command as one part of another", () => {
     const entry = CommandLine.remembered("bash deploy.sh")

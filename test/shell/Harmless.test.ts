@@ -309,16 +309,12 @@ describe("a compound, or a program that runs programs", () => {
     "alias ls=rm; ls",
     "ls() { rm x; }; ls",
     "hash -p ./x ls; ls",
-    "cd sub && git log",
     "cd .. && git log",
-    "cd /w/project/sub && npm test",
-    "(cd sub); git log",
     "command cd sub; git log",
     "pushd sub; ls",
     "cd $X; ls",
     "cd; ls",
     "cd - && ls",
-    "cd .",
     "eval ls; ls",
     "ls `rm x`",
     "git log $(rm x)",
@@ -330,7 +326,8 @@ describe("a compound, or a program that runs programs", () => {
     const rules = PermissionRule.compile({ tools: [], patterns: ["sh -c *", "ls *"], arguments: [] })
     assert.isDefined(PermissionRule.allows(rules, command("sh -c 'ls; ls -l'")))
     assert.isUndefined(PermissionRule.allows(rules, command("sh -c 'ls; rm x'")))
-    assert.isUndefined(PermissionRule.allows(rules, command("sh -c 'cd x; ls'")))
+    assert.isDefined(PermissionRule.allows(rules, command("sh -c 'cd x; ls'")))
+    assert.isUndefined(PermissionRule.allows(rules, command("sh -c 'cd ..; ls'")))
     assert.isUndefined(PermissionRule.allows(rules, command("echo rm | sh -c 'sh'")))
   })
 

@@ -32,16 +32,7 @@ const asked = (flags: Arguments.Flags, settings: Settings.Settings) =>
 export const run = ({ flags, words }: Arguments.Invocation) =>
   Effect.gen(function* () {
     const settings = yield* Settings.load(flags)
-    const [verb, file, ...more] = words
-    if (verb === "try") {
-      if (file === undefined || more.length > 0) {
-        return yield* new Arguments.UsageError({
-          message: "assent permissions try takes one file: a policy to be tried."
-        })
-      }
-      const PolicyTry = yield* Effect.promise(() => import("./PolicyTry.js"))
-      return yield* PolicyTry.run(flags, settings, file)
-    }
+    const [verb] = words
     const remarks = yield* Launch.unknownTools(settings)
     const { guards, policy, redactor, tools } = yield* Launch.judgement(settings)
     const state = new PermissionState()

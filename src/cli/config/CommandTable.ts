@@ -78,15 +78,10 @@ export const commands: { readonly [Name in Flags.CommandName]: Command } = {
       ["status", "the mode and what is suspended", judged],
       ["check TOOL [ARGUMENTS]", "how a call would be decided", judged],
       ["why TOOL [ARGUMENTS]", "the same in words for a person", judged],
-      ["remove RULE", "take back a rule that was kept for this project at a prompt"],
-      ["try FILE", "what a policy would have decided otherwise here", ["store"]]
+      ["remove RULE", "take back a rule that was kept for this project at a prompt"]
     ],
     flags: ["workspace", "trust", "key"],
-    examples: [
-      "assent permissions",
-      "assent permissions check run_command git push",
-      "assent permissions try stricter.json"
-    ]
+    examples: ["assent permissions", "assent permissions check run_command git push"]
   },
   profiles: {
     usage: "[COMMAND]",

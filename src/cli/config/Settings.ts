@@ -456,7 +456,7 @@ const readPolicy = (from: Found) =>
   })
 
 /** The policy in a file that was named. */
-export const requirePolicy = (file: string) =>
+const requirePolicy = (file: string) =>
   Effect.gen(function* () {
     const content = OwnFile.readGiven(file, OwnFile.maxSettings)
     switch (content._tag) {
