@@ -72,7 +72,7 @@ export const needsOf = (
 /** The rules are about commands, and it cannot be told which programs this one runs. */
 const doubtful = (rules: PermissionRule.Compiled, subject: PermissionRule.Subject): string | undefined => {
   const { call, doubt, unresolved } = subject
-  const isAbout = subject.spoken !== undefined && call.confined !== true && PermissionRule.concernsCommands(rules, call)
+  const isAbout = subject.spoken !== undefined && !subject.confined && PermissionRule.concernsCommands(rules, call)
   const why = doubt ?? (isAbout ? unresolved : undefined)
   return why === undefined ? undefined : `${PermissionRule.describe(rules).join(", ")}: ${why}`
 }

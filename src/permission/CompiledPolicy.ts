@@ -257,7 +257,7 @@ export const subject = (
     lastingField: outlives,
     workspace: policy.workspace,
     takes: tool,
-    confined: runs?.(params) === "confined",
+    confined: runs && (() => runs(params) === "confined"),
     linked: policy.destinations !== undefined
   })
 

@@ -292,9 +292,7 @@ export const describe = ({ rules }: Compiled): ReadonlyArray<string> => [
 export const rememberKey = (self: Subject): string =>
   self.spoken === undefined
     ? (self.evidence.remembered ?? self.tool)
-    : Remembered.format(
-        self.spoken.reader.remembered(self.spoken.command, self.cwd.path, self.line, self.call.confined)
-      )
+    : Remembered.format(self.spoken.reader.remembered(self.spoken.command, self.cwd.path, self.line, self.confined))
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal

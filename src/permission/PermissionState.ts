@@ -170,7 +170,7 @@ export class PermissionState {
   doubt(policy: CompiledPolicy.Policy, subject: PermissionRule.Subject): Doubt | undefined {
     const { call, command, doubt, spoken } = subject
     if (spoken === undefined) return doubt === undefined ? undefined : { reason: doubt, forbidden: true }
-    if (call.confined === true) return undefined
+    if (subject.confined) return undefined
     const { dangerousCommands } = policy.sanitize
     const forbidden =
       PermissionRule.concernsCommands(policy.deny, call) ||
@@ -228,7 +228,7 @@ export class PermissionState {
     const allow = PermissionRule.allows(policy.whitelist, subject)
     if (allow !== undefined) return { decision: "allow", method: "whitelist", rule: allow }
     if (traits.autoApproved) return autoApproved
-    const confined = subject.call.confined === true
+    const { confined } = subject
     if (policy.whitelistSandboxed === true && confined) return sandboxedAllowed
     if (policy.whitelistReadonly && subject.command === undefined && traits.readonly) return readonlyAllowed
     const reading = policy.whitelistSandboxed === "reading" && confined && !this.isPlanning

@@ -45,7 +45,7 @@ export const violations = (
 ): Effect.Effect<ReadonlyArray<Violation>, never, FileSystem.FileSystem | Path.Path> => {
   if (!concerns(self, surroundings.pathFields)) return noViolations
   const shell = CommandScope.violations(self, surroundings.options)
-  const isOpen = self.call.confined !== true
+  const isOpen = !self.confined
   const scope = PathScope.violations(
     {
       fields: surroundings.pathFields.flatMap((field) => fieldOf(self, field)),

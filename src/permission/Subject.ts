@@ -35,8 +35,8 @@ export interface Call {
    * sees them.
    */
   readonly takes?: Pick<Tool.Any, "parametersSchema"> | undefined
-  /** It runs in a sandbox. */
-  readonly confined?: boolean | undefined
+  /** It runs in a sandbox. A function, because that is known with the first command only. */
+  readonly confined?: boolean | (() => boolean) | undefined
   /** Links can be followed: until that is done, it is not known where the paths lead. */
   readonly linked?: boolean | undefined
   /** Where the paths lead, once links were followed. */
@@ -85,6 +85,8 @@ export interface Subject {
   readonly started: ReadonlyArray<CommandLine.StartedProgram>
   /** Every string among the arguments, at any depth. */
   readonly strings: ReadonlyArray<string>
+  /** It runs in a sandbox, as far as that is known by now. */
+  readonly confined: boolean
   /** Why it cannot be told which programs a command runs: a sentence. Nothing when it can be told. */
   readonly unresolved: string | undefined
   /** Why it cannot be told where the paths lead; nothing when it can be told. */
@@ -167,6 +169,11 @@ class LazySubject implements Subject {
     return this.spoken === undefined || !this.isText ? undefined : Either.getOrUndefined(this.parsed(this.spoken))
   }
 
+  get confined(): boolean {
+    const { confined = false } = this.call
+    return typeof confined === "boolean" ? confined : confined()
+  }
+
   get unresolved(): string | undefined {
     const { spoken } = this
     return spoken === undefined ? undefined : spoken.reader.unresolved(this.parsed(spoken), this.started)
@@ -211,7 +218,8 @@ class LazySubject implements Subject {
 /** The texts that rules search, made at the first search. */
 export class Evidence {
   private textsMemo: ReadonlyArray<string> | undefined
-  private runsMemo: ReadonlyArray<ProgramRun.ProgramRun> | undefined | null = null
+  private runsMemo:
+    { readonly confined: boolean; readonly runs: ReadonlyArray<ProgramRun.ProgramRun> | undefined } | undefined
   private normalMemo: unknown
   private allowSignatureMemo: string | undefined
   private formsMemo: ReadonlyArray<unknown> | undefined
@@ -248,12 +256,11 @@ export class Evidence {
 
   /** How far the patterns together allow the programs of the command. */
   allowed({ command, reader }: Spoken, patterns: ReadonlyArray<CommandPattern.CommandPattern>): CommandLine.Allowing {
-    const { line, cwd } = this.self
-    if (this.runsMemo === null)
-      this.runsMemo = line === undefined ? undefined : reader.runsOf(line, cwd, this.call.confined)
-    return this.runsMemo === undefined
-      ? { rules: [], allowed: [], missing: [command] }
-      : reader.allowing(this.runsMemo, patterns)
+    const { confined, cwd, line } = this.self
+    if (this.runsMemo?.confined !== confined)
+      this.runsMemo = { confined, runs: line === undefined ? undefined : reader.runsOf(line, cwd, confined) }
+    const { runs } = this.runsMemo
+    return runs === undefined ? { rules: [], allowed: [], missing: [command] } : reader.allowing(runs, patterns)
   }
 
   matches(pattern: DenyPattern.DenyPattern): boolean {
