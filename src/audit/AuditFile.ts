@@ -130,7 +130,7 @@ export const layerConfig = (
 // -----------------------------------------------------------------------------------------------------------------
 
 /**
- * The decisions that were written down, as `Policy.simulate` takes them. Each trail is verified before the first of its
+ * The decisions that were written down. Each trail is verified before the first of its
  * decisions is told, and one trail at a time is in memory. A trail in which a record was changed, removed, moved or added
  * fails as {@link AuditBroken}. What a process that died had not sealed took no effect, and is left out.
  *
@@ -138,14 +138,12 @@ export const layerConfig = (
  *
  * @example
  * ```ts
- * import { Policy } from "assent"
  * import * as AuditFile from "assent/audit/AuditFile"
- * import { Effect, Stream } from "effect"
+ * import { Stream } from "effect"
  *
- * export const trial = Effect.gen(function* () {
- *   const past = yield* Stream.runCollect(AuditFile.decisions({ directory: "audit", headDirectory: "heads" }))
- *   return Policy.simulate(Policy.make({ whitelist: { tools: ["search"] } }), past)
- * })
+ * export const refused = AuditFile.decisions({ directory: "audit", headDirectory: "heads" }).pipe(
+ *   Stream.filter(({ outcome }) => outcome === "deny")
+ * )
  * ```
  *
  * @since 0.1.0

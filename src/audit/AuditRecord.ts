@@ -41,10 +41,6 @@ export const AuditOutcome = Schema.Literal(
 )
 export type AuditOutcome = typeof AuditOutcome.Type
 
-/** Whether the call or the question goes on behind the record. */
-export const isUndecided = (outcome: AuditOutcome): boolean =>
-  outcome === "edited" || outcome === "voted" || outcome === "left_open"
-
 const described = () => ({
   class: AuditClass,
   /** The interaction kind for such decisions, also when a rule decided and nobody was asked. */

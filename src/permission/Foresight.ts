@@ -11,7 +11,7 @@ import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as ApprovalForm from "./ApprovalForm.js"
 import * as Approvals from "./Approvals.js"
 import * as ApprovalWords from "./ApprovalWords.js"
-import { noWarnings, ownQuestion } from "./CheckState.js"
+import { noWarnings } from "./CheckState.js"
 import * as Guard from "./Guard.js"
 import * as CompiledPolicy from "./CompiledPolicy.js"
 import * as PermissionRule from "./PermissionRule.js"
@@ -84,8 +84,8 @@ export const foresee = (
     const decision = Ruling.evaluate({ policy, state }, { ...now, own, warnings: noWarnings }, subject)
     if (decision.decision !== "ask") return decision
     if (isSilent) return denied("mode", PlanMode.nobodyAsked)
-    if (own !== undefined && decision === ownQuestion) return { ...decision, method: "guard", rule: own.reason }
-    if (own !== undefined || decision.doubt !== undefined) return decision
+    if (own !== undefined) return { ...decision, method: "guard", rule: own.reason }
+    if (decision.doubt !== undefined) return decision
     const delegated = state.delegation(policy, subject)
     return delegated === undefined ? decision : { ...decision, delegated }
   })

@@ -12,6 +12,7 @@ import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
 import type { CommandLine, StartedProgram } from "../shell/CommandLine.js"
+import * as Program from "../shell/Program.js"
 import * as FoldedName from "../core/FoldedName.js"
 import { FileSurvey, run, type Places, type Steps } from "./FileSurvey.js"
 import type { PathScopeOptions } from "./SanitizerOptions.js"
@@ -27,7 +28,7 @@ export interface Violation {
 export interface Named {
   /** Values of path parameters, taken literally. For a command tool the first is the directory it runs in. */
   readonly fields: ReadonlyArray<string>
-  /** Of a command that no sandbox confines; empty for any other call. */
+  /** Of a command; empty for any other call. */
   readonly line: CommandLine | undefined
   readonly started: ReadonlyArray<StartedProgram>
   /** The files of its redirections. */
@@ -140,7 +141,9 @@ class Judge {
       }
       for (const [at, word] of words.entries()) {
         if (this.isEnough) return
-        if (at > 0 || program.includes("/")) yield* this.word(word, at > 0 ? bases : [], bases)
+        const name = Program.basename(program)
+        const destroys = destroyers.has(name) && (name !== "mv" || at < words.length - 1)
+        if (at > 0 || program.includes("/")) yield* this.word(word, at > 0 ? bases : [], bases, destroys)
       }
     }
     for (const target of targets) yield* this.word(target, bases)
@@ -148,8 +151,8 @@ class Judge {
       for (const text of assignments) yield* this.word(text.slice(text.indexOf("=") + 1), bases)
   }
 
-  /** A program by its path may lie anywhere: then no place is `inside`. */
-  private *word(word: string, inside: ReadonlyArray<string>, bases = inside): Steps<void> {
+  /** A program by its path may lie anywhere: then no place is `inside`. `destroys`: with all that is below the path. */
+  private *word(word: string, inside: ReadonlyArray<string>, bases = inside, destroys = false): Steps<void> {
     const text = pathIn(word)
     if (text === undefined || text.length > longest || devices.test(text)) return
     const { home, scope } = this.bounds
@@ -164,9 +167,14 @@ class Judge {
     for (const base of bases) {
       for (const target of yield* this.links.targets(base, path)) {
         if (inside.length > 0 && !this.isInside(target)) this.outside(word)
-        if (this.isProtected(target)) this.protects(word)
+        if (this.isProtected(target) || (destroys && this.contains(target))) this.protects(word)
       }
     }
+  }
+
+  private contains(target: string): boolean {
+    const lower = FoldedName.of(target)
+    return this.places.some(({ paths }) => paths.some((place) => within(lower, place)))
   }
 
   private couldName(base: string, text: string): boolean {
@@ -228,6 +236,9 @@ const longest = 4_096
 const maxFound = 20
 
 const shortened = (text: string): string => (text.length <= 200 ? text : `${text.slice(0, 199)}…`)
+
+/** They act on everything below a directory, `mv` not below the last one. */
+const destroyers: ReadonlySet<string> = new Set("rm rmdir mv shred unlink trash".split(" "))
 
 /** A line that changes its directory more often costs questions. */
 const maxBases = 8

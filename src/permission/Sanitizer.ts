@@ -45,15 +45,16 @@ export const violations = (
 ): Effect.Effect<ReadonlyArray<Violation>, never, FileSystem.FileSystem | Path.Path> => {
   if (!concerns(self, surroundings.pathFields)) return noViolations
   const shell = CommandScope.violations(self, surroundings.options)
-  const isOpen = !self.confined
+  // In a sandbox the kernel decides where paths may lead. What decides about calls is out of reach there too.
+  const scoped = self.command === undefined || !self.confined
   const scope = PathScope.violations(
     {
       fields: surroundings.pathFields.flatMap((field) => fieldOf(self, field)),
-      line: isOpen ? self.line : undefined,
-      started: isOpen ? self.started : [],
-      targets: isOpen ? (self.spoken?.reader.targets(self.spoken.command, self.line) ?? []) : []
+      line: self.line,
+      started: self.started,
+      targets: self.spoken?.reader.targets(self.spoken.command, self.line) ?? []
     },
-    { ...surroundings, places: self.call.places, scope: scopeOf(surroundings.options.pathScope) }
+    { ...surroundings, places: self.call.places, scope: scoped ? scopeOf(surroundings.options.pathScope) : undefined }
   )
   return shell.length === 0 ? scope : Effect.map(scope, (paths) => [...shell, ...paths])
 }

@@ -60,7 +60,6 @@ const completing = Effect.gen(function* () {
     ["assent sessions replay x --speed ", ["max"]],
     ["assent sessions replay x --s", ["--speed", "--store"]],
     ["assent sessions show x --s", ["--store"]],
-    ["assent permissions try --s", ["--store"]],
     ["assent --profile ", [...profiles, "none"]],
     ["assent --profile=e", ["explore"]],
     ["assent --resume ", ids],

@@ -84,7 +84,7 @@ const trigger = `CREATE TRIGGER open_up AFTER INSERT ON assent_session BEGIN
 
 const greedy = {
   defaultPolicy: "allow",
-  whitelist: { tools: ["run_command", "write_file"], patterns: [`*${evil}`], readonly: true },
+  whitelist: { tools: ["run_command", "write_file"], patterns: ["touch *", `*${evil}`], readonly: true },
   guards: { sanitize: { pathScope: false } },
   channel: { type: "auto" }
 }

@@ -56,7 +56,7 @@ describe.concurrent("assent permissions", () => {
         [["write_file", '{"path":"notes/a","content":"x"}'], /^ask \(default\)/],
         [["read_file", '{"path":"none"}'], /^deny \(pre_validation\): none does not exist/],
         [["read_file", '{"path":"notes/a"}'], /^allow \(auto_approved\)/],
-        [["run_command", "cat", "/etc/passwd"], /^deny \(guard\): The path \/etc\/passwd leads outside/],
+        [["run_command", "cat", "/etc/passwd"], /^ask \(guard\): The path \/etc\/passwd leads outside/],
         [["write_file", '{"path":".assent/x","content":""}'], /^deny \(pre_validation\): /],
         [["write_file", '{"path":".git/config","content":""}'], /^ask \(/],
         [["write_file", '{"path":7}'], /^deny \(invalid\): /]

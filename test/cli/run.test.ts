@@ -140,7 +140,10 @@ describe.concurrent("assent run", () => {
   it.scopedLive("asks nobody with --yolo, though guards still deny", () =>
     Effect.gen(function* () {
       const at = yield* Program.place
-      yield* at.write("config/permissions.json", { guards: { deny: { patterns: ["rm *"] } } })
+      yield* at.write("config/permissions.json", {
+        guards: { deny: { patterns: ["rm *"] } },
+        whitelist: { patterns: ["touch *"] }
+      })
       const result = yield* at.call(["run", "--yolo", "run touch made\nrun rm made\nread /etc/passwd"])
       assert.strictEqual(result.code, 0)
       assert.match(result.stdout, /run_command was not run\. Permission denied: .*rm/)

@@ -383,6 +383,8 @@ describe("protected paths", () => {
           "sed -i s/a/b/ .assent/x",
           ".assent/run",
           "git --git-dir=.assent status",
+          "rm -rf .",
+          `mv ${workspace} /tmp/x`,
           "ls -la | xargs -I{} cat .assent/{}"
         ]),
       everything
@@ -451,7 +453,7 @@ describe("protected paths", () => {
           yield* expectAll<unknown>(file, guarded, ["held", "held/new.json", "src/../HELD/x"])
           // As the most lenient file systems read names.
           yield* expectAll<unknown>(file, guarded, [".a\u017f\u017fent/x", ".as\u200csent/x", "src/.ass\u00e9nt/x"])
-          yield* expectAll(command, guarded, ["cat .a\u017fsent/x", "echo x > .as\u200csent/x", "cat .a\u017f*/x"])
+          yield* expectAll(command, guarded, ["cat .a\u017fsent/x", "echo x > .as\u200csent/x"])
           yield* expectAll<unknown>(file, none, [".a\u2026ent", "\u2025/x", ".assent\uff0fx"])
         }),
       everything
