@@ -1,7 +1,7 @@
 /**
  * Everything that can happen to an agent, as one closed union. Events tell; they never ask and never decide.
  *
- * Events carry ids, kinds and redacted summaries, never payloads with authority. An event is a plain object. The
+ * Events carry ids, kinds, redacted summaries and results, never payloads with authority. An event is a plain object. The
  * schemas are for wires and tests: our own events are not decoded.
  *
  * @since 0.1.0
@@ -192,6 +192,9 @@ export const AgentEvent = /* @__PURE__ */ Lazy.schema(() =>
     event("TextDelta", { text: Schema.String }),
     event("ThinkingDelta", { text: Schema.String }),
     event("BlockEnded", { block: Schema.Literal("text", "thinking") }),
+    /** The model begins to write a call. Absent for a model that writes its calls whole. */
+    event("ToolArgumentsStarted", { toolCallId: ToolCallId, tool: Schema.String }),
+    /** Follows the `ToolArgumentsStarted` of its call. */
     event("ToolArgumentsDelta", { toolCallId: ToolCallId, text: Schema.String }),
     // tool
     event("ToolCallProposed", {
@@ -222,6 +225,10 @@ export const AgentEvent = /* @__PURE__ */ Lazy.schema(() =>
       duration: Schema.optional(Schema.Number),
       /** The result as a person would say it, such as `12 lines`. */
       summary: Schema.String,
+      /** The result as the model reads it: JSON, secrets masked. If it is too long, the beginning of its text. */
+      result: Schema.Unknown,
+      /** Characters behind that beginning; present when the result is too long. */
+      leftOut: Schema.optional(Schema.Number),
       /** What went wrong in a call that ran to its end, such as `exit 1`. */
       fault: Schema.optional(Schema.String)
     }),
@@ -256,7 +263,13 @@ export const AgentEvent = /* @__PURE__ */ Lazy.schema(() =>
       duration: Schema.Number
     }),
     // interaction
-    event("InteractionRequested", { requestId: RequestId, kind: Schema.String, summary: Schema.String }),
+    event("InteractionRequested", {
+      requestId: RequestId,
+      kind: Schema.String,
+      summary: Schema.String,
+      /** Present when a tool call asks, or is asked about. */
+      toolCallId: Schema.optional(ToolCallId)
+    }),
     event("QuestionDisplayed", { requestId: RequestId, index: Schema.Number, total: Schema.Number }),
     event("QuestionAnswered", { requestId: RequestId, index: Schema.Number, summary: Schema.String }),
     event("InteractionAnswered", {
@@ -351,7 +364,8 @@ export const AgentEvent = /* @__PURE__ */ Lazy.schema(() =>
  * One event.
  *
  * How the events of other systems map: `thinking_start/content/end` are `BlockStarted`, `ThinkingDelta`, `BlockEnded`,
- * `message_*` the same for text; `tool_call_start/content/end` are `ToolArgumentsDelta` and `ToolCallProposed`;
+ * `message_*` the same for text; `tool_call_start/content/end` are `ToolArgumentsStarted`, `ToolArgumentsDelta` and
+ * `ToolCallProposed`;
  * `tool_call` is `ToolCallStarted`; `tool_result(_error)` is `ToolCallEnded` by outcome; `no_tool_call` is a
  * `ModelCallEnded` with finish reason `stop`; `api_call_start/end` and `token_usage` are `ModelCallStarted` and
  * `ModelCallEnded`; `update_busy` is `AgentStatusChanged`; `turn_end` is `TurnEnded`; `error` is `AgentError`;

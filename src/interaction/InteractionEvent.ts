@@ -16,7 +16,7 @@ import * as Field from "./Field.js"
 import type { Progress } from "./FormProgress.js"
 import * as Interaction from "./Interaction.js"
 import type { InteractionError } from "./InteractionError.js"
-import { turnOf, type InteractionRequest } from "./InteractionRequest.js"
+import { callOf, turnOf, type InteractionRequest } from "./InteractionRequest.js"
 import type { Answered, Ended } from "./Interactor.js"
 import * as Needs from "./Needs.js"
 import * as Question from "./Question.js"
@@ -33,15 +33,15 @@ export const publish = (
 }
 
 /** Somebody is about to be asked. */
-export const requested = (
-  { interaction, requestId }: InteractionRequest,
-  redactor: Redaction.Redactor
-): AgentEvent.Body => ({
-  _tag: "InteractionRequested",
-  requestId,
-  kind: interaction._tag,
-  summary: Redaction.summarize(summaryOf(interaction), redactor)
-})
+export const requested = (request: InteractionRequest, redactor: Redaction.Redactor): AgentEvent.Body => {
+  const { interaction, requestId } = request
+  const kind = interaction._tag
+  const summary = Redaction.summarize(summaryOf(interaction), redactor)
+  const toolCallId = callOf(request)
+  return toolCallId === undefined
+    ? { _tag: "InteractionRequested", requestId, kind, summary }
+    : { _tag: "InteractionRequested", requestId, kind, summary, toolCallId }
+}
 
 /** One question of a form was asked or answered. */
 export const progressed = (

@@ -83,7 +83,7 @@ export class EventProjection {
       case "TurnEnded":
         return this.endTurn(fact.entry.end, fact.finished)
       case "InteractionRaised":
-        return fact.isAgain ? undefined : this.raise(fact.entry.request)
+        return fact.isAgain ? undefined : this.raise(fact.request)
       case "InteractionSettled":
         return this.settle(fact.entry)
       case "VoteGiven":
@@ -241,6 +241,7 @@ export class EventProjection {
       tool: call.name,
       outcome,
       summary: ToolSummary.of(result, redactor),
+      ...ToolSummary.shown(result),
       ...(fault === undefined ? {} : { fault }),
       ...(startedAt === undefined ? {} : { duration: Math.max(0, this.at - startedAt) })
     })

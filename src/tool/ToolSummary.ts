@@ -46,9 +46,21 @@ export const fault = (result: unknown): string | undefined => {
   return undefined
 }
 
+/** A result, masked, as an event has it. A longer one is cut to the beginning of its text. */
+export const shown = (result: unknown): { readonly result: unknown; readonly leftOut?: number } => {
+  const text = typeof result === "string" ? result : typeof result === "object" ? JSON.stringify(result) : ""
+  if (text.length <= longest) return { result }
+  // Half of a surrogate pair is no character.
+  const beginning = text.slice(0, longest).replace(/[\uD800-\uDBFF]$/, "")
+  return { result: beginning, leftOut: text.length - beginning.length }
+}
+
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** Characters of a result in an event. */
+const longest = 16_000
 
 const isRecord = (value: unknown): value is { readonly [key: string]: unknown } =>
   typeof value === "object" && value !== null && !Array.isArray(value)

@@ -40,7 +40,8 @@ export class ReplyCollector {
   private ids: Set<string> | undefined
   private text = ""
   private shown: Redaction.Flow | undefined
-  private shownArguments: Map<string, Redaction.Flow> | undefined
+  /** The calls that the model is writing, by the ids that it gave them. */
+  private written: Map<string, { readonly id: ToolCallId; readonly arguments: Redaction.Flow }> | undefined
   private options: Prompt.ProviderOptions = {}
   private block: Block | undefined
   private size = 0
@@ -149,11 +150,16 @@ export class ReplyCollector {
       case "tool-params-start":
         if (part.name === this.resultTool) this.resultCall = part.id
         // Some servers repeat ids.
-        else if (part.id === this.resultCall) this.resultCall = undefined
+        else {
+          if (part.id === this.resultCall) this.resultCall = undefined
+          if (part.providerExecuted !== true) this.beginCall(part.id, part.name)
+        }
         return undefined
-      case "tool-params-delta":
-        if (part.id !== this.resultCall) this.tellArguments(part.id, this.argumentsOf(part.id).push(part.delta))
+      case "tool-params-delta": {
+        const call = part.id === this.resultCall ? undefined : this.written?.get(part.id)
+        if (call !== undefined) this.tellArguments(call.id, call.arguments.push(part.delta))
         return this.grow(part.delta.length)
+      }
       case "tool-params-end":
         return this.endArguments(part.id)
       case "tool-call": {
@@ -161,18 +167,14 @@ export class ReplyCollector {
         this.closeBlock()
         this.endArguments(part.id)
         const providerExecuted = part.providerExecuted ?? false
-        // Some servers omit ids or repeat them, also those of earlier steps; a result must name exactly one call.
-        const taken = part.id === "" || this.isTaken(part.id)
-        const id = (taken && !providerExecuted ? this.newCallId() : part.id) as ToolCallId
+        const id = providerExecuted ? (part.id as ToolCallId) : (this.written?.get(part.id)?.id ?? this.idOf(part.id))
+        this.written?.delete(part.id)
         const { metadata } = part
         // A name that a model made up goes into journals as its other words do.
         const name = this.session.redactor.text(part.name)
         const params = bounded(part.params)
         this.content.push(PromptMessage.toolCall({ id, name, params, providerExecuted }, metadata))
-        if (!providerExecuted) {
-          this.ids = (this.ids ?? new Set()).add(id)
-          this.calls.push({ id, name, params })
-        }
+        if (!providerExecuted) this.calls.push({ id, name, params })
         return undefined
       }
       case "tool-result":
@@ -232,28 +234,32 @@ export class ReplyCollector {
     return this.grow(text.length)
   }
 
+  private beginCall(given: string, name: string): void {
+    this.closeBlock()
+    const { redactor } = this.session
+    const id = this.idOf(given)
+    ;(this.written ??= new Map()).set(given, { id, arguments: redactor.flow() })
+    this.tell({ _tag: "ToolArgumentsStarted", toolCallId: id, tool: redactor.text(name) })
+  }
+
+  /** Some servers omit ids or repeat them, also those of earlier steps; a result must name exactly one call. */
+  private idOf(given: string): ToolCallId {
+    const id = given === "" || this.isTaken(given) ? this.newCallId() : given
+    this.ids = (this.ids ?? new Set()).add(id)
+    return id as ToolCallId
+  }
+
   private isTaken(id: string): boolean {
     return this.ids?.has(id) === true || this.session.history.hasCall(id)
   }
 
-  private argumentsOf(id: string): Redaction.Flow {
-    const shown = (this.shownArguments ??= new Map<string, Redaction.Flow>())
-    const known = shown.get(id)
-    if (known !== undefined) return known
-    const flow = this.session.redactor.flow()
-    shown.set(id, flow)
-    return flow
+  private endArguments(given: string): undefined {
+    const call = this.written?.get(given)
+    if (call !== undefined) this.tellArguments(call.id, call.arguments.end())
   }
 
-  private endArguments(id: string): undefined {
-    const flow = this.shownArguments?.get(id)
-    if (flow === undefined) return
-    this.shownArguments?.delete(id)
-    this.tellArguments(id, flow.end())
-  }
-
-  private tellArguments(id: string, text: string): void {
-    if (text !== "") this.tell({ _tag: "ToolArgumentsDelta", toolCallId: id as ToolCallId, text })
+  private tellArguments(toolCallId: ToolCallId, text: string): void {
+    if (text !== "") this.tell({ _tag: "ToolArgumentsDelta", toolCallId, text })
   }
 
   private tellDelta(block: Block, text: string): void {

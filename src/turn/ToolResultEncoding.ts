@@ -91,20 +91,23 @@ export const tellEnd = (
 ): boolean => {
   const summary = ToolSummary.of(result, session.redactor)
   const fault = outcome === "succeeded" ? ToolSummary.fault(result) : undefined
-  if (fault !== undefined) {
+  const shown = ToolSummary.shown(result)
+  if (fault !== undefined || shown.leftOut !== undefined) {
     const duration = startedAt === undefined ? {} : { duration: session.now() - startedAt }
-    return emit(session, { _tag: "ToolCallEnded", toolCallId: id, tool: name, outcome, summary, fault, ...duration })
+    const ended = { _tag: "ToolCallEnded", toolCallId: id, tool: name, outcome, summary, ...shown } as const
+    return emit(session, { ...ended, ...(fault === undefined ? {} : { fault }), ...duration })
   }
   // Fields are written one by one: after a spread every event would have a hidden class of its own, which survives many
   // collections.
   return startedAt === undefined
-    ? emit(session, { _tag: "ToolCallEnded", toolCallId: id, tool: name, outcome, summary })
+    ? emit(session, { _tag: "ToolCallEnded", toolCallId: id, tool: name, outcome, summary, result })
     : emit(session, {
         _tag: "ToolCallEnded",
         toolCallId: id,
         tool: name,
         outcome,
         summary,
+        result,
         duration: session.now() - startedAt
       })
 }

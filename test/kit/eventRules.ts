@@ -35,6 +35,8 @@ export const violations = (events: ReadonlyArray<AgentEvent>): ReadonlyArray<str
   let turn: string | undefined
   let step: number | undefined
   let block: string | undefined
+  /** Calls that the model of the open step writes, by the names it gave them. */
+  const writes = new Map<string, string>()
   const calls = new Map<string, { started: boolean; ended: boolean; resolved: "granted" | "refused" | undefined }>()
   const requests = new Map<string, boolean>()
   const turns = new Set<string>()
@@ -50,7 +52,7 @@ export const violations = (events: ReadonlyArray<AgentEvent>): ReadonlyArray<str
     if (turn === undefined && event.correlationId !== undefined && event._tag !== "TurnStarted") {
       complain("is of a turn that is not running")
     }
-    const call = "toolCallId" in event ? calls.get(event.toolCallId) : undefined
+    const call = "toolCallId" in event && event.toolCallId !== undefined ? calls.get(event.toolCallId) : undefined
     switch (event._tag) {
       case "TurnStarted":
         if (turn !== undefined) complain("another turn runs")
@@ -77,6 +79,18 @@ export const violations = (events: ReadonlyArray<AgentEvent>): ReadonlyArray<str
       case "ModelCallStarted":
         if (turn === undefined || step !== undefined) complain("out of place")
         step = event.step
+        writes.clear()
+        break
+      case "ModelRetried":
+        writes.clear()
+        break
+      case "ToolArgumentsStarted":
+        if (step === undefined || block !== undefined || calls.has(event.toolCallId) || writes.has(event.toolCallId))
+          complain("out of place")
+        writes.set(event.toolCallId, event.tool)
+        break
+      case "ToolArgumentsDelta":
+        if (step === undefined || !writes.has(event.toolCallId)) complain("belongs to no call that has a name")
         break
       case "ModelCallEnded":
         if (step !== event.step) complain(`ends step ${event.step}, but ${step} is open`)
@@ -99,6 +113,8 @@ export const violations = (events: ReadonlyArray<AgentEvent>): ReadonlyArray<str
         break
       case "ToolCallProposed":
         if (calls.has(event.toolCallId)) complain("proposed before")
+        if ((writes.get(event.toolCallId) ?? event.tool) !== event.tool)
+          complain("had another name while it was written")
         calls.set(event.toolCallId, { started: false, ended: false, resolved: undefined })
         break
       case "PermissionResolved":
@@ -136,6 +152,7 @@ export const violations = (events: ReadonlyArray<AgentEvent>): ReadonlyArray<str
         break
       case "InteractionRequested":
         if (requests.has(event.requestId)) complain("raised before")
+        if (event.toolCallId !== undefined && (call === undefined || call.ended)) complain("no such call is open")
         requests.set(event.requestId, false)
         break
       default:

@@ -35,6 +35,34 @@ describe("delegation", () => {
     })
   )
 
+  it.scoped("each question names the call that asks or is asked about, also a child's and its clarification", () =>
+    Effect.gen(function* () {
+      const questions = [{ text: "Which?", question_type: "free_text" }]
+      const clarify = { name: "request_clarification", params: { context: "c", questions } }
+      const { agent, events } = yield* Family.start({
+        script: {
+          main: [calls(delegate("helper")), { text: "done" }],
+          helper: [calls(clarify, { name: "work", params: { name: "a" } }), { text: "cleaned" }]
+        },
+        person: ({ interaction }) => (interaction._tag === "Clarify" ? "red" : "y")
+      })
+      yield* agent.run("go")
+      const all = yield* events
+      const asked = Family.ofTag(all, "InteractionRequested")
+      const calledBy = (id: string | undefined) =>
+        Family.ofTag(all, "ToolCallProposed").flatMap(({ agent, tool, toolCallId }) =>
+          toolCallId === id ? [`${agent} ${tool}`] : []
+        )
+      assert.deepStrictEqual(
+        asked.flatMap(({ agent, kind, toolCallId }) => [[agent, kind, ...calledBy(toolCallId)]]).sort(),
+        [
+          ["main/helper", "Approve", "main/helper work"],
+          ["main/helper", "Clarify", "main/helper request_clarification"]
+        ]
+      )
+    })
+  )
+
   it.scoped(
     "three calls of a child at once: each answer reaches its own call, and none the root's prompt directly",
     () =>

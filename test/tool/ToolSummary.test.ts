@@ -85,6 +85,19 @@ describe("what came of a call, in few words", () => {
       assert.deepStrictEqual(said(result), expected.length === 1 ? [...expected, undefined] : expected)
   })
 
+  it("is shown whole beside it, and a long one up to a bound, with how much is left out", () => {
+    for (const result of ["x".repeat(16_000), null, 3, { a: ["x".repeat(15_990)] }])
+      assert.deepStrictEqual(ToolSummary.shown(result), { result })
+    assert.deepStrictEqual(ToolSummary.shown("x".repeat(16_003)), { result: "x".repeat(16_000), leftOut: 3 })
+    assert.deepStrictEqual(ToolSummary.shown(["y".repeat(16_000)]), {
+      result: `["${"y".repeat(15_998)}`,
+      leftOut: 4
+    })
+    // Half of a character is none.
+    const pair = `${"x".repeat(15_999)}\u{1F600}`
+    assert.deepStrictEqual(ToolSummary.shown(pair), { result: "x".repeat(15_999), leftOut: 2 })
+  })
+
   it("holds no secret", () => {
     const token = `ghp_${"a".repeat(30)}`
     assert.notInclude(said({ exitCode: 0, output: token })[0], token)

@@ -5,6 +5,7 @@ import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/TestClock"
+import type { AgentEvent } from "../../src/event/AgentEvent.js"
 import * as Model from "../../src/model/Model.js"
 import type { TurnEnd } from "../../src/turn/Turn.js"
 import * as Kit from "../kit/session.js"
@@ -331,6 +332,82 @@ describe("blocks", () => {
       const kit = yield* Kit.start({ model })
       assert.strictEqual((yield* kit.agent.run("go"))._tag, "Completed")
       assert.deepStrictEqual(yield* kit.of("ToolCallProposed"), [])
+      assert.deepStrictEqual(yield* kit.wrong, [])
+    })
+  )
+})
+
+describe("a call that is written", () => {
+  const write = (id: string, name: string, ...deltas: ReadonlyArray<string>): ReadonlyArray<Model.Part> => [
+    { type: "tool-params-start", id, name },
+    ...deltas.map((delta): Model.Part => ({ type: "tool-params-delta", id, delta })),
+    { type: "tool-params-end", id }
+  ]
+  const told = (events: ReadonlyArray<AgentEvent>) =>
+    events.flatMap((event) => {
+      switch (event._tag) {
+        case "ToolArgumentsStarted":
+          return [`${event.toolCallId} is ${event.tool}`]
+        case "ToolArgumentsDelta":
+          return [`${event.toolCallId}: ${event.text}`]
+        case "ToolCallProposed":
+          return [`${event.toolCallId} proposed`]
+        default:
+          return []
+      }
+    })
+
+  it.scoped("has its name before its arguments, also when two are written at once", () =>
+    Effect.gen(function* () {
+      const [a, b] = [write("a", "work", '{"na', 'me":"x"}'), write("b", "slow", "{}")]
+      const parts = [a[0], b[0], a[1], b[1], a[2], b[2], a[3]].flatMap((part) => part ?? [])
+      const { model } = Kit.replies(
+        Stream.make(...parts, Kit.call("work", { name: "x" }, "a"), Kit.call("work", { name: "y" }, "b"), Kit.finish()),
+        { text: "done" }
+      )
+      const kit = yield* Kit.start({ model })
+      yield* kit.agent.run("go")
+      assert.deepStrictEqual(told(yield* kit.events), [
+        "a is work",
+        "b is slow",
+        'a: {"na',
+        "b: {}",
+        'a: me":"x"}',
+        "a proposed",
+        "b proposed"
+      ])
+    })
+  )
+
+  it.scoped("is proposed under the id that its arguments had, also if the provider repeats an id or gives none", () =>
+    Effect.gen(function* () {
+      const reply = (id: string) =>
+        Stream.make(...write(id, "work", '{"name":"x"}'), Kit.call("work", { name: "x" }, id), Kit.finish("tool-calls"))
+      const { model } = Kit.replies(reply("c"), reply("c"), reply(""), { text: "done" })
+      const kit = yield* Kit.start({ model })
+      yield* kit.agent.run("go")
+      const lines = told(yield* kit.events)
+      const ids = new Set(lines.map((line) => line.slice(0, line.search(/[: ]/))))
+      assert.strictEqual(ids.size, 3)
+      assert.deepStrictEqual(
+        lines,
+        [...ids].flatMap((id) => [`${id} is work`, `${id}: {"name":"x"}`, `${id} proposed`])
+      )
+      assert.deepStrictEqual(yield* kit.wrong, [])
+    })
+  )
+
+  it.scoped("has no name with a secret", () =>
+    Effect.gen(function* () {
+      const token = `ghp_${"a".repeat(30)}`
+      const { model } = Kit.replies(Stream.make(...write("a", token, "{}"), Kit.call(token, {}, "a"), Kit.finish()), {
+        text: "done"
+      })
+      const kit = yield* Kit.start({ model })
+      yield* kit.agent.run("go")
+      const events = yield* kit.events
+      assert.include(told(events), "a is [REDACTED]")
+      assert.notInclude(JSON.stringify(events), token)
       assert.deepStrictEqual(yield* kit.wrong, [])
     })
   )

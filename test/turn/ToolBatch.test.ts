@@ -486,6 +486,10 @@ describe("a running call", () => {
       )
       assert.deepStrictEqual(results, [true, true])
       assert.deepStrictEqual(
+        (yield* kit.of("InteractionRequested")).map(({ toolCallId }) => toolCallId),
+        ["one", "two"] as never
+      )
+      assert.deepStrictEqual(
         origins.map(({ agent, correlationId, sessionId, toolCallId }) => [
           agent,
           sessionId,

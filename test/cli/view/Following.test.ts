@@ -58,6 +58,7 @@ const ends = (id: string): AgentEvent.Body => ({
   tool: "run_command",
   outcome: "succeeded",
   summary: "2 lines",
+  result: "one\ntwo",
   duration: 40
 })
 

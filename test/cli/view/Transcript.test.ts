@@ -49,7 +49,8 @@ const agent = (path: string, parent?: string, toolCallId = `call of ${path}`) =>
       summary = "",
       outcome: AgentEvent.EventOf<"ToolCallEnded">["outcome"] = "succeeded",
       duration = 40
-    ) => event({ _tag: "ToolCallEnded", toolCallId: id as ToolCallId, tool, outcome, summary, duration }),
+    ) =>
+      event({ _tag: "ToolCallEnded", toolCallId: id as ToolCallId, tool, outcome, summary, result: summary, duration }),
     used: (input: number, output: number) =>
       event({
         _tag: "ModelCallEnded",
