@@ -22,7 +22,12 @@ const common = () => ({
   /** Agent path such as `main/code_reviewer`. */
   agent: Schema.String,
   /** Present inside a turn. */
-  correlationId: Schema.optional(CorrelationId)
+  correlationId: Schema.optional(CorrelationId),
+  /**
+   * Number of the journal's entry. Present on the last event of each entry, where `Agent.events` reads them: all until
+   * this one is stored, and nothing of it is told again `after` it.
+   */
+  position: Schema.optional(Schema.Number)
 })
 
 const event = <Tag extends string, Fields extends Schema.Struct.Fields>(tag: Tag, fields: Fields) =>
@@ -402,6 +407,8 @@ export interface Stamp {
   readonly sessionId: SessionId
   readonly agent: string
   readonly correlationId?: CorrelationId | undefined
+  /** Where it stands in the journal; see `Agent.events`. */
+  readonly position?: number | undefined
 }
 
 /**

@@ -22,7 +22,7 @@ import * as Defect from "../core/Defect.js"
 import type { RequestId, SessionId } from "../core/Id.js"
 import * as Redaction from "../core/Redaction.js"
 import * as GracePeriod from "../internal/GracePeriod.js"
-import type { Draft, JournalEntry } from "./JournalEntry.js"
+import type { Draft } from "./JournalEntry.js"
 import { silentAfter } from "./SessionLease.js"
 import { isPrompt, type Lease } from "./SessionStore.js"
 import { StoreUnwritable } from "./StoreError.js"
@@ -37,13 +37,23 @@ export const patience = silentAfter
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
+/** Called in the step in which entries are noted, and in the one in which they turn out to be appended, in order. */
+export interface Observer {
+  readonly note: (draft: Draft) => void
+  readonly append: (drafts: ReadonlyArray<Draft & { readonly at: number }>) => void
+}
+
 /**
  * The journal of a tree, as its root writes it. Closing the scope flushes; make it in the scope of the lease. `raised`: the
  * requests that are open in it.
  */
-export const make = (lease: Lease, raised: Iterable<RequestId> = []): Effect.Effect<Service, never, Scope.Scope> =>
+export const make = (
+  lease: Lease,
+  { observer, raised = [] }: { readonly observer?: Observer; readonly raised?: Iterable<RequestId> } = {}
+): Effect.Effect<Service, never, Scope.Scope> =>
   Effect.gen(function* () {
     const line = yield* Effect.makeSemaphore(1)
+    const clock = yield* Effect.clock
     // A queue filled by every session of the tree and emptied by a flush; as long as the entries since the last flush.
     let noted: Array<Draft> = []
     const open = new Set(raised)
@@ -52,15 +62,17 @@ export const make = (lease: Lease, raised: Iterable<RequestId> = []): Effect.Eff
     let held = false
     // An append that the store has not answered in time. Until it does nobody knows whether its entries are written, so
     // nothing is written behind them.
-    let late: { readonly fiber: Appending; readonly drafts: ReadonlyArray<Draft> } | undefined
+    let late: { readonly fiber: Appending; readonly drafts: ReadonlyArray<Timed> } | undefined
     /** Every entry passes here. A request that is not open has its one settling entry. */
-    const file = (sessionId: SessionId, entry: JournalEntry) => {
+    const file = (draft: Draft) => {
       if (frozen) return
+      const { entry } = draft
       if (entry._tag === "InteractionRaised") open.add(entry.request.requestId)
       if (entry._tag === "InteractionSettled" && !open.delete(entry.requestId)) return
-      noted.push({ sessionId, entry })
+      noted.push(draft)
+      observer?.note(draft)
     }
-    const putBack = (drafts: ReadonlyArray<Draft>) => {
+    const putBack = (drafts: ReadonlyArray<Timed>) => {
       noted = [...drafts, ...noted]
     }
     /** False while it is not answered. */
@@ -68,11 +80,13 @@ export const make = (lease: Lease, raised: Iterable<RequestId> = []): Effect.Eff
       if (late === undefined) return true
       const exit = late.fiber.unsafePoll()
       if (exit === null) return false
-      if (Exit.isFailure(exit)) putBack(late.drafts)
+      const { drafts } = late
       late = undefined
+      if (Exit.isFailure(exit)) putBack(drafts)
+      else observer?.append(drafts)
       return true
     }
-    const bounded = (drafts: ReadonlyArray<Draft>): Effect.Effect<void, JournalFailure> =>
+    const bounded = (drafts: ReadonlyArray<Timed>): Effect.Effect<void, JournalFailure> =>
       Effect.flatMap(Effect.forkDaemon(appended(lease, drafts)), (fiber) =>
         Effect.flatMap(
           GracePeriod.wait((done) => fiber.addObserver(done), patience),
@@ -85,12 +99,22 @@ export const make = (lease: Lease, raised: Iterable<RequestId> = []): Effect.Eff
 
     const append = Effect.suspend(() => {
       if (!lateIsOver()) return unanswered
-      const drafts = noted
+      if (noted.length === 0) return Effect.void
+      const now = clock.unsafeCurrentTimeMillis()
+      const drafts = noted.map((draft): Timed => ({ ...draft, at: draft.at ?? now }))
       noted = []
-      if (drafts.length === 0) return Effect.void
       writing = true
       const written = isPrompt(lease)
-        ? Effect.onError(appended(lease, drafts), () => Effect.sync(() => putBack(drafts)))
+        ? Effect.matchCauseEffect(appended(lease, drafts), {
+            onFailure: (cause) => {
+              putBack(drafts)
+              return Effect.failCause(cause)
+            },
+            onSuccess: () => {
+              observer?.append(drafts)
+              return Effect.void
+            }
+          })
         : bounded(drafts)
       return Effect.ensuring(
         written,
@@ -111,11 +135,11 @@ export const make = (lease: Lease, raised: Iterable<RequestId> = []): Effect.Eff
 
     const of = (sessionId: SessionId): Service => ({
       enabled: true,
-      note: (entry) => file(sessionId, entry),
+      note: (entry) => file({ sessionId, entry }),
       flush,
       write: (entries) =>
         Effect.suspend(() => {
-          for (const entry of entries) file(sessionId, entry)
+          for (const entry of entries) file({ sessionId, entry })
           return flush
         }),
       freeze: Effect.suspend(() => {
@@ -137,6 +161,9 @@ export const make = (lease: Lease, raised: Iterable<RequestId> = []): Effect.Eff
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** With the time at which it is written. */
+type Timed = Draft & { readonly at: number }
 
 type Appending = Fiber.RuntimeFiber<void, JournalFailure>
 

@@ -25,12 +25,15 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as FiberRef from "effect/FiberRef"
 import type * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
 import type { SessionId } from "../core/Id.js"
 import * as Id from "../core/Id.js"
 import type { CancelReason } from "../core/Interruption.js"
 import type * as Origin from "../core/Origin.js"
 import type { Todo } from "../core/Todo.js"
+import type { AgentEvent } from "../event/AgentEvent.js"
 import * as EventBus from "../event/EventBus.js"
 import * as EventPublisher from "../event/EventPublisher.js"
 import type * as Model from "../model/Model.js"
@@ -46,6 +49,7 @@ import type { Message, MessageBlank } from "../inbox/Message.js"
 import type { CompactionConfig } from "../conversation/CompactionConfig.js"
 import type { CompactionFailed } from "../conversation/CompactionFailed.js"
 import type * as History from "../conversation/History.js"
+import type * as EventFeed from "../journal/EventFeed.js"
 import type * as SessionSnapshot from "../journal/SessionSnapshot.js"
 import * as Compaction from "../turn/Compaction.js"
 import type { Compacted } from "../turn/Compaction.js"
@@ -63,7 +67,15 @@ import * as TreeSession from "../subagent/TreeSession.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import type { Permissions } from "./AgentPermissions.js"
 import { AgentRuntime } from "./AgentRuntime.js"
-import { Intake, type AgentStopped, type NotTaken, type RunOptions, type SendOptions } from "./Intake.js"
+import {
+  Intake,
+  type AgentStopped,
+  type NotRun,
+  type NotTaken,
+  type RunId,
+  type RunOptions,
+  type SendOptions
+} from "./Intake.js"
 import * as OwnRules from "./OwnRules.js"
 import type * as Persistence from "./Persistence.js"
 import * as Receivers from "./Receivers.js"
@@ -72,12 +84,22 @@ import { Halting, RunningAgent, type Parts } from "./RunningAgent.js"
 
 export { PersistenceInUse } from "./Persistence.js"
 export type { By, Permissions } from "./AgentPermissions.js"
-export { AgentStopped, MessageAlreadyTaken, type NotTaken, type RunOptions, type SendOptions } from "./Intake.js"
+export {
+  AgentStopped,
+  MessageAlreadyTaken,
+  MessageDiffers,
+  type NotRun,
+  type NotTaken,
+  type RunId,
+  type RunOptions,
+  type SendOptions
+} from "./Intake.js"
 export { InputRefused } from "../inbox/Input.js"
 export { OutputInvalid, type TypedEnd } from "../turn/TypedOutput.js"
 export { LimitsInvalid } from "../turn/Limits.js"
 export { ToolsUnknown } from "../tool/ToolRegistry.js"
 export { CompactionFailed } from "../conversation/CompactionFailed.js"
+export { PositionAhead, ReaderLagged, type Options as ReadOptions, type ReadFailure } from "../journal/EventFeed.js"
 export type { JournalFailure } from "../journal/JournalPort.js"
 export { type Delivery, type Message, MessageBlank, type Part, type Source } from "../inbox/Message.js"
 export type { TurnOptions } from "../session/Session.js"
@@ -156,7 +178,15 @@ export interface Agent {
      * have a JSON form; one that has none is a defect. Decoding must not wait for anything: no answer fits a schema that
      * does, and the turn fails at once and says so.
      */
-    <A, I>(input: Input, options: RunOptions<A, I>): Effect.Effect<TypedEnd<A>, NotTaken>
+    <A, I>(input: Input, options: RunOptions<A, I> & { readonly id?: undefined }): Effect.Effect<TypedEnd<A>, NotTaken>
+    /**
+     * With an id it may be said again: the same words under the same id wait for, or get, the end of that run, also in
+     * another process over the same store, after a kill. Other words under that id fail as `MessageDiffers`. Words that
+     * {@link enqueue} took under it are that run. A turn that another process began has the typed result if its caller says so
+     * before the model's answer ends.
+     */
+    <A, I>(input: Input, options: RunOptions<A, I> & RunId): Effect.Effect<TypedEnd<A>, NotRun>
+    (input: Input, options: RunId): Effect.Effect<TurnEnd, NotRun>
     (input: Input): Effect.Effect<TurnEnd, NotTaken>
   }
   /**
@@ -182,6 +212,12 @@ export interface Agent {
   readonly awaitIdle: Effect.Effect<Option.Option<TurnEnd>>
   /** All events from the start, for the executor; `Options.events` sets the policy for a slow one. One reader. */
   readonly events: EventBus.Subscription
+  /**
+   * What {@link events} reads; absent when the agent is not stored.
+   *
+   * @internal
+   */
+  readonly feed: EventFeed.EventFeed | undefined
   /** Events from now on, for observers; see `EventBus.Policy` for what happens when the reader is slow. */
   readonly subscribe: (policy?: EventBus.Policy) => Effect.Effect<EventBus.Subscription, never, Scope.Scope>
   /** The broker: attach further interactors, answer or withdraw open requests. */
@@ -298,6 +334,21 @@ export type Plain = Options & {
 export type NotStarted = Persistence.PersistenceInUse | Limits.LimitsInvalid | ToolRegistry.ToolsUnknown | PolicyInvalid
 
 /**
+ * The agent is not stored, so that its events have no positions.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class EventsNotStored extends Schema.TaggedError<EventsNotStored>("assent/runtime/EventsNotStored")(
+  "EventsNotStored",
+  { agent: Schema.String }
+) {
+  override get message(): string {
+    return `Agent ${this.agent} is not stored, so its events have no positions. Start it with Persistence.begin; a store in memory will do.`
+  }
+}
+
+/**
  * The type of functions that start an agent.
  *
  * @since 0.1.0
@@ -373,6 +424,41 @@ export const startWith: {
 }
 
 // -----------------------------------------------------------------------------------------------------------------
+// combinators
+// -----------------------------------------------------------------------------------------------------------------
+
+/**
+ * The events of a stored agent behind a position, for a page that comes and goes. First those in the journal, then what
+ * running answers have said so far, then all that follows, without gap or double, until the agent ends.
+ *
+ * An event with a `position` is stored; read on `after` it. The others are live: pieces of answers, output, statuses. A
+ * position also stands for the live pieces before it. `ModelCallStarted` begins an answer anew: what its session's unended
+ * call had said before is void. So is what a `ModelRetried` follows.
+ *
+ * Each reader has a queue of its own. The agent waits for none: one that is too slow fails as `ReaderLagged`, with the
+ * position to go on from.
+ *
+ * @since 0.1.0
+ * @category combinators
+ */
+export const events = (
+  self: Agent,
+  options: EventFeed.Options = {}
+): Stream.Stream<AgentEvent, EventFeed.ReadFailure | EventsNotStored> =>
+  self.feed?.read(options) ?? Stream.fail(new EventsNotStored({ agent: self.origin.agent }))
+
+/**
+ * The position of the last event that is stored: the end of what {@link events} replays.
+ *
+ * @since 0.1.0
+ * @category getters
+ */
+export const position = (self: Agent): Effect.Effect<number, EventsNotStored> =>
+  Effect.suspend(() =>
+    self.feed === undefined ? new EventsNotStored({ agent: self.origin.agent }) : Effect.succeed(self.feed.position)
+  )
+
+// -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
@@ -428,7 +514,9 @@ const made = (
   const origin: Origin.Origin = { sessionId: id, rootSessionId: id, agent: options.name ?? "main", depth: 0 }
   const model = options.model ?? runtime.model
   const { bus: owned, events } = EventBus.owned(options.events)
-  const receivers = Receivers.around(context, services, owned)
+  const around = Receivers.around(context, services, owned)
+  const receivers =
+    persistence === undefined ? around : { ...around, bus: persistence.ways.feeding(persistence, around.bus) }
   const { bus, trail } = receivers
   const tree = RootTree.make(runtime, options, receivers)
   const { journal, shared } = tree
@@ -472,6 +560,7 @@ const made = (
     trail,
     control: AgentTreeControl.make(tree, node),
     intake: new Intake(origin.agent, journal, persistence?.taken),
+    feed: persistence?.feed,
     halting,
     shutdownWithin: options.shutdownWithin ?? "10 seconds"
   }

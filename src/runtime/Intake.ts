@@ -15,6 +15,8 @@ import type { InputRefused } from "../inbox/Input.js"
 import type { Taken } from "../inbox/InputTaking.js"
 import { isBlank, MessageBlank } from "../inbox/Message.js"
 import type * as JournalWriter from "../journal/JournalWriter.js"
+import type * as StoreError from "../journal/StoreError.js"
+import type { RequestedTurn } from "../session/TurnRequest.js"
 
 /**
  * The agent was shut down and takes no more words.
@@ -80,12 +82,59 @@ export interface RunOptions<A, I> {
   readonly output: Schema.Schema<A, I>
 }
 
+/**
+ * Other words were taken under this id; these were not run.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class MessageDiffers extends Schema.TaggedError<MessageDiffers>("assent/runtime/MessageDiffers")(
+  "MessageDiffers",
+  { messageId: MessageId }
+) {
+  override get message(): string {
+    return `Other words were taken under the id ${this.messageId}, and these are not run. Give them another id.`
+  }
+}
+
+/**
+ * The id of a run.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface RunId {
+  /**
+   * Becomes the message's id, as in `SendOptions`. Each id is run once: the same words again wait for, or get, the end
+   * of that run.
+   */
+  readonly id: string
+}
+
+/**
+ * Why a run with an id has no end for its caller: also, the id has other words, or the store cannot be read.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export type NotRun = NotTaken | MessageDiffers | StoreError.JournalUnreadable | StoreError.StoreUnusable
+
+/** A run with an id. */
+export interface Run {
+  /** Its words, masked, and its files. */
+  readonly words: string
+  readonly turn: RequestedTurn
+  /** Callers that wait for it. */
+  waiting: number
+}
+
 /** Words, or words with files that were taken. */
 type Words = Taken["draft"]
 
 export class Intake {
   /** Ids that senders gave; unbounded. */
   private given: Set<string> | undefined
+  private begun: Map<string, Run> | undefined
   private closed = false
 
   /** `before`: ids that another process has taken. */
@@ -109,6 +158,29 @@ export class Intake {
     return Effect.suspend((): Effect.Effect<A, E | AgentStopped | MessageBlank> => this.refusal(draft) ?? effect)
   }
 
+  /** Runs with an id, those that are over too; unbounded. */
+  get runs(): Map<string, Run> {
+    return (this.begun ??= new Map())
+  }
+
+  taken(messageId: MessageId): MessageAlreadyTaken {
+    return new MessageAlreadyTaken({ messageId })
+  }
+
+  differs(messageId: MessageId): MessageDiffers {
+    return new MessageDiffers({ messageId })
+  }
+
+  know(id: string): void {
+    this.given = (this.given ?? new Set()).add(id)
+  }
+
+  /** Its words were withdrawn, or not stored. */
+  forget(id: string): void {
+    this.given?.delete(id)
+    this.begun?.delete(id)
+  }
+
   /** Keeps the content of files before their message is filed: what the journal refers to must be there. */
   keep(contents: Taken["contents"]): Effect.Effect<void, AgentStopped | JournalWriter.JournalFailure> {
     return Effect.suspend((): Effect.Effect<void, AgentStopped | JournalWriter.JournalFailure> =>
@@ -127,10 +199,10 @@ export class Intake {
       if (refusal !== undefined) return refusal
       if (id === undefined) return this.durable(file(undefined))
       const messageId = MessageId.make(id, { disableValidation: true })
-      if (this.isKnown(id)) return Effect.zipRight(this.journal.flush, new MessageAlreadyTaken({ messageId }))
+      if (this.isKnown(id)) return Effect.zipRight(this.journal.flush, this.taken(messageId))
       // In one step with the check: of two concurrent sends with one id, the second finds it.
-      this.given = (this.given ?? new Set()).add(id)
-      const forget = Effect.sync(() => this.given?.delete(id))
+      this.know(id)
+      const forget = Effect.sync(() => this.forget(id))
       return this.durable(Effect.onError(file(messageId), () => forget))
     })
   }
@@ -155,7 +227,7 @@ export class Intake {
     return parts === undefined && isBlank(text) ? new MessageBlank() : undefined
   }
 
-  private isKnown(id: string): boolean {
+  isKnown(id: string): boolean {
     return this.given?.has(id) === true || this.before?.has(id) === true
   }
 

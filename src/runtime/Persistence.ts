@@ -21,17 +21,18 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Id from "../core/Id.js"
-import { SessionId } from "../core/Id.js"
+import { type RequestId, SessionId } from "../core/Id.js"
 import type * as Origin from "../core/Origin.js"
 import type { Redactor } from "../core/Redaction.js"
 import type * as AuditTrail from "../audit/AuditTrail.js"
-import type * as EventBus from "../event/EventBus.js"
+import * as EventBus from "../event/EventBus.js"
 import * as EventPublisher from "../event/EventPublisher.js"
 import type { InteractionJournal, Kept } from "../broker/InteractionJournal.js"
 import type * as Model from "../model/Model.js"
 import type * as TokenLedger from "../model/TokenLedger.js"
 import type { PermissionState } from "../permission/PermissionState.js"
 import { attachmentsOf } from "../inbox/Message.js"
+import { EventFeed } from "../journal/EventFeed.js"
 import * as JournalWriter from "../journal/JournalWriter.js"
 import * as JournalEntry from "../journal/JournalEntry.js"
 import * as SessionFork from "../journal/SessionFork.js"
@@ -66,6 +67,12 @@ export interface Persistence extends Options {
   readonly rootSessionId: SessionId
   /** @internal */
   readonly journal: JournalWriter.Service
+  /**
+   * Its events by position; absent for a fork of an agent in memory.
+   *
+   * @internal
+   */
+  readonly feed: EventFeed | undefined
   /**
    * The state from another process; absent for a new session.
    *
@@ -160,7 +167,7 @@ export const begin = (
     return {
       rootSessionId,
       workspace,
-      journal: yield* JournalWriter.make(lease),
+      ...(yield* journalOf(store, lease, 0)),
       restored: undefined,
       kept: () => undefined,
       votes: () => [],
@@ -253,6 +260,7 @@ export const forkAgent = (
       rootSessionId: forked.rootSessionId,
       // A copy: each persistence has a writer of its own.
       journal: { ...JournalWriter.noop },
+      feed: undefined,
       restored: LiveFork.snapshot(agent, {
         forked,
         ids,
@@ -342,8 +350,35 @@ const retell =
       if (todos.length > 0) EventPublisher.publish(bus, clock, actor, { _tag: "TodosChanged", items: todos })
     })
 
+/** The journal of a session with `from` entries, and the feed of what is written there. */
+const journalOf = (
+  store: SessionStore.Service,
+  lease: SessionStore.Lease,
+  from: number,
+  raised: ReadonlyArray<RequestId> = []
+): Effect.Effect<Pick<Persistence, "feed" | "journal">, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const { rootSessionId } = lease
+    const feed: EventFeed = new EventFeed({
+      root: rootSessionId,
+      from,
+      load: store.load(rootSessionId).pipe(
+        Effect.map(({ entries }) => entries),
+        Effect.catchTag("SessionUnknown", () => Effect.succeed([]))
+      ),
+      flush: Effect.suspend(() => journal.flush)
+    })
+    const journal: JournalWriter.Service = yield* JournalWriter.make(lease, { observer: feed, raised })
+    return { feed, journal }
+  })
+
+/** The bus of its agent, whose events its feed sees. */
+const feeding = ({ feed }: Persistence, bus: EventBus.Service): EventBus.Service =>
+  feed === undefined ? bus : EventBus.observed(bus, feed)
+
 const ways = {
   take,
+  feeding,
   restore,
   lastSubagent,
   opening,
@@ -377,10 +412,12 @@ const resumed = (
     return {
       rootSessionId,
       workspace,
-      journal: yield* JournalWriter.make(
+      ...(yield* journalOf(
+        store,
         lease,
+        entries.at(-1)?.seq ?? 0,
         restored.sessions.flatMap(({ open }) => open.map(({ requestId }) => requestId))
-      ),
+      )),
       restored,
       kept: (id) => kept.get(id),
       votes: (id, digest) =>

@@ -5,8 +5,9 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
+import type * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
-import type { MessageId } from "../core/Id.js"
+import { MessageId } from "../core/Id.js"
 import type { CancelReason } from "../core/Interruption.js"
 import * as Defect from "../core/Defect.js"
 import type { Todo } from "../core/Todo.js"
@@ -29,7 +30,8 @@ import * as Limits from "../turn/Limits.js"
 import * as TypedOutput from "../turn/TypedOutput.js"
 import type { AgentTree } from "../subagent/AgentTree.js"
 import * as AgentTreeControl from "../subagent/AgentTreeControl.js"
-import type { AgentStopped, Intake, NotTaken, RunOptions, SendOptions } from "./Intake.js"
+import type { AgentStopped, Intake, NotRun, NotTaken, RunId, RunOptions, SendOptions } from "./Intake.js"
+import type { EventFeed } from "../journal/EventFeed.js"
 import * as AgentPermissions from "./AgentPermissions.js"
 import * as ToolsAtWork from "./ToolsAtWork.js"
 
@@ -43,6 +45,7 @@ export interface Parts {
   readonly trail: AuditTrail.Service
   readonly control: AgentTreeControl.Service
   readonly intake: Intake
+  readonly feed: EventFeed | undefined
   readonly halting: Halting
   readonly shutdownWithin: Duration.DurationInput
 }
@@ -81,6 +84,10 @@ export class RunningAgent {
 
   get events() {
     return this.parts.events
+  }
+
+  get feed() {
+    return this.parts.feed
   }
 
   get broker() {
@@ -152,17 +159,30 @@ export class RunningAgent {
     )
   }
 
-  run<A, I>(input: Input.Input, options: RunOptions<A, I>): Effect.Effect<TypedOutput.TypedEnd<A>, NotTaken>
+  run<A, I>(
+    input: Input.Input,
+    options: RunOptions<A, I> & { readonly id?: undefined }
+  ): Effect.Effect<TypedOutput.TypedEnd<A>, NotTaken>
+  run<A, I>(input: Input.Input, options: RunOptions<A, I> & RunId): Effect.Effect<TypedOutput.TypedEnd<A>, NotRun>
+  run(input: Input.Input, options: RunId): Effect.Effect<TurnEnd, NotRun>
   run(input: Input.Input): Effect.Effect<TurnEnd, NotTaken>
   run<A, I>(
     input: Input.Input,
-    options?: RunOptions<A, I>
-  ): Effect.Effect<TurnEnd | TypedOutput.TypedEnd<A>, NotTaken> {
+    { id, output: schema }: { readonly id?: string | undefined; readonly output?: Schema.Schema<A, I> | undefined } = {}
+  ): Effect.Effect<TurnEnd | TypedOutput.TypedEnd<A>, NotRun> {
     const { intake, session } = this.parts
-    const ended = (output?: TypedOutput.TypedOutput) =>
-      this.given(
+    const ended = (output?: TypedOutput.TypedOutput): Effect.Effect<TurnEnd, NotRun> =>
+      this.given<TurnEnd, NotRun>(
         input,
         (draft) => {
+          if (id !== undefined) {
+            const messageId = MessageId.make(id, { disableValidation: true })
+            const file = () => session.submit(named(draft, messageId), Session.OwnTurn()).id
+            const once = Effect.flatMap(loadRepeatedRun, ({ run }) =>
+              run(this.parts, draft, { id: messageId, output, file, neverBegun })
+            )
+            return intake.admit(draft, this.unlessParked(once))
+          }
           const { kept } = intake
           return intake.admit(
             draft,
@@ -171,9 +191,9 @@ export class RunningAgent {
         },
         () => session.model
       )
-    if (options === undefined) return ended()
+    if (schema === undefined) return ended()
     return Effect.suspend(() => {
-      const output = TypedOutput.make(options.output)
+      const output = TypedOutput.make(schema)
       return Effect.map(ended(output), (end) => output.endOf(end))
     })
   }
@@ -418,5 +438,7 @@ export class RunningAgent {
 
 /** Not a spread with the id behind it: V8 makes a shape for each of those. */
 const named = ({ parts, text }: Taken["draft"], id: MessageId | undefined): Draft => ({ id, text, parts })
+
+const loadRepeatedRun = Effect.promise(() => import("./RepeatedRun.js"))
 
 const loadTaking = Effect.promise(() => import("../inbox/InputTaking.js"))

@@ -80,6 +80,8 @@ export interface Service {
    * step, or that another process filed and whose turn has not ended.
    */
   readonly awaitTurn: (id: MessageId, wanted?: Wanted) => RequestedTurn
+  /** The turn that this message begins or has begun, unless it is over. It may be awaited already. */
+  readonly ongoing: (id: MessageId, wanted?: Wanted) => RequestedTurn | undefined
   /** Takes back the user's unread words, oldest first. Queued words stay. */
   readonly takeBack: () => ReadonlyArray<Message>
   /** The authority of the running turn: it holds also for tasks that the turn gives to children. */
@@ -261,6 +263,10 @@ class Session implements Service, Holding {
 
   awaitTurn(id: MessageId, wanted?: Wanted): RequestedTurn {
     return this.loop.awaitTurn(id, wanted)
+  }
+
+  ongoing(id: MessageId, wanted: Wanted = {}): RequestedTurn | undefined {
+    return this.loop.ongoing(id, wanted)
   }
 
   bound() {

@@ -79,6 +79,8 @@ export class TurnLoop implements Host, RequestHost, Loop {
   private readonly turnWaiters = new Notify<Option.Option<Turn.TurnEnd>>()
   private readonly idleWaiters = new Notify<Option.Option<Turn.TurnEnd>>()
   private readonly requests = new TurnRequests(this)
+  /** The message that began the running turn. */
+  private leading: MessageId | undefined
   /** The request of the running turn, when a caller waits for it. */
   private current: TurnRequest | undefined
   private readonly idleCompaction: IdleCompaction
@@ -95,6 +97,7 @@ export class TurnLoop implements Host, RequestHost, Loop {
     this.busy = restored?.turn !== undefined
     this.count = restored?.turns ?? 0
     this.lastEnd = Option.fromNullable(restored?.lastEnd)
+    this.leading = restored?.turn?.input[0]
     this.admission = new Admission(this)
     this.idleCompaction = new IdleCompaction(session.compaction, this)
   }
@@ -120,6 +123,14 @@ export class TurnLoop implements Host, RequestHost, Loop {
       this.session.journal?.given(id, task?.toolCallId, authority !== undefined)
     }
     return this.requests.add(id, wanted)
+  }
+
+  ongoing(id: MessageId, wanted: Wanted): RequestedTurn | undefined {
+    const known = this.requests.get(id)
+    if (known !== undefined) return known
+    if (this.leading === id) return (this.current = this.requests.add(id, wanted))
+    const isQueued = this.session.inbox.peek().some((message) => message.id === id && message.delivery === "queue")
+    return isQueued ? this.requests.add(id, wanted) : undefined
   }
 
   halt(detail: string): Effect.Effect<void> {
@@ -308,6 +319,7 @@ export class TurnLoop implements Host, RequestHost, Loop {
     session.state.correlationId = correlationId
     // What goes along comes first, and begins nothing.
     const words = input[0]?.delivery === "along" ? input.filter(({ delivery }) => delivery !== "along") : input
+    this.leading = words[0]?.id
     this.current = this.requests.of(words)
     TurnAuthority.begin(session, this.current, words[0]?.id, this.own)
     session.history.appendInput(input, { beginsTurn: true })
@@ -330,7 +342,8 @@ export class TurnLoop implements Host, RequestHost, Loop {
       stop: signal,
       newCallId: () => this.given.ids.unsafeNext("call"),
       begun,
-      output: this.current?.output
+      // Somebody may begin to wait for a turn that another process began.
+      output: () => this.current?.output
     })
     this.begins(turn)
     const own = this.world?.ownOf(this.current?.takeWorld())
@@ -418,6 +431,7 @@ export class TurnLoop implements Host, RequestHost, Loop {
     this.turnWaiters.wake(this.lastEnd)
     const { current } = this
     this.current = undefined
+    this.leading = undefined
     if (current !== undefined) this.requests.fulfil(current, end)
     this.next()
   }

@@ -103,11 +103,16 @@ export class TurnRequests {
   constructor(private readonly host: Host) {}
 
   /** Waits for the turn of this message. */
-  add(id: MessageId, { world, ...wanted }: Wanted): RequestedTurn {
+  add(id: MessageId, { world, ...wanted }: Wanted): TurnRequest {
     const request = new TurnRequest(this, id, wanted, world)
     ;(this.open ??= new Map()).set(id, request)
     if (this.isClosed) this.close()
     return request
+  }
+
+  /** The open request of this message. */
+  get(id: MessageId): TurnRequest | undefined {
+    return this.open?.get(id)
   }
 
   /** The request that this input begins. Its words begin their turn, alone or with interjections behind them. */

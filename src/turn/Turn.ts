@@ -71,8 +71,8 @@ export interface Options {
   readonly newCallId: () => string
   /** Present for a turn that another process began. */
   readonly begun: Begun | undefined
-  /** Present when a typed result is wanted. */
-  readonly output: TypedOutput | undefined
+  /** Yields something when a typed result is wanted. */
+  readonly output: () => TypedOutput | undefined
 }
 
 /** A turn that another process began. */
@@ -284,7 +284,7 @@ export class Turn {
     setStatus(session, "thinking")
     emit(session, { _tag: "ModelCallStarted", model: model.id, step: this.count })
     state.cut = this.cut
-    return new Generation(session, model, newCallId, this.fiber, output, this.refused?.files)
+    return new Generation(session, model, newCallId, this.fiber, output(), this.refused?.files)
   }
 
   /** Whether the model was silent for too long, and neither a stop nor an interjection is pending. */
@@ -320,7 +320,8 @@ export class Turn {
 
   /** The model called nothing. Yields how the turn ends, unless the model is to be asked again. */
   private answered({ content, finishReason, remark, result }: Generated): TurnEnd | undefined {
-    const { output, session } = this.options
+    const { session } = this.options
+    const output = this.options.output()
     const { history, inbox, journal } = session
     const isWorkDone = History.endsInResults(history)
     history.appendAssistant(content, { partial: finishReason === interrupted })

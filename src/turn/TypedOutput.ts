@@ -105,7 +105,9 @@ export class TypedOutput<out A = unknown> {
   endOf(end: TurnEnd): TypedEnd<A> {
     if (end._tag === "Failed") return this.invalid === undefined ? end : { ...end, invalid: this.invalid }
     if (end._tag !== "Completed") return end
-    const { invalid, value } = this
+    // The turn of another process, or one for which another caller waits, has read it with a schema of its own.
+    const invalid = Option.isNone(this.value) && this.invalid === undefined ? this.read(end.text) : this.invalid
+    const { value } = this
     // Not a spread with one member more: V8 makes a shape for each of those, which takes longer than to decode a short answer.
     if (Option.isSome(value)) return Object.assign({}, end, { value: value.value })
     const unread = invalid ?? new OutputInvalid({ issues: ["it was not read"], text: end.text })

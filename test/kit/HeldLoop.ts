@@ -222,7 +222,15 @@ const printed = (pieces: ReadonlyArray<string>) =>
   shown([
     { _tag: "ToolCallStarted", toolCallId: id, tool: "run_command", summary: "make" },
     ...pieces.map((text): AgentEvent.Body => ({ _tag: "ToolOutput", toolCallId: id, stream: "stdout", text })),
-    { _tag: "ToolCallEnded", toolCallId: id, tool: "run_command", outcome: "failed", summary: "failed", duration: 40 }
+    {
+      _tag: "ToolCallEnded",
+      toolCallId: id,
+      tool: "run_command",
+      outcome: "failed",
+      summary: "failed",
+      result: "failed",
+      duration: 40
+    }
   ])
 
 const called = (text: string) =>
