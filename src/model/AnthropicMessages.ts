@@ -22,6 +22,7 @@ import * as ForeignField from "./ForeignField.js"
 import * as FileData from "./FileData.js"
 import * as Model from "./Model.js"
 import * as OfferedTool from "./OfferedTool.js"
+import * as SentJson from "./SentJson.js"
 import { ofVendor, type Options } from "./ProviderAddress.js"
 
 export { WebAddressRefused } from "../core/WebAddress.js"
@@ -281,7 +282,7 @@ const assistantBlock = (part: Prompt.AssistantMessagePart, tools: ReadonlyArray<
 const resultBlock = (part: Prompt.ToolResultPart): Block => ({
   type: "tool_result",
   tool_use_id: part.id,
-  content: JSON.stringify(part.result) ?? "null",
+  content: SentJson.resultText(part.result),
   is_error: part.isFailure,
   ...cacheOf(part)
 })

@@ -127,5 +127,5 @@ const functionCall = (part: Prompt.ToolCallPart): FunctionCall => ({
 const toolMessage = (part: Prompt.ToolResultPart): ChatMessage => ({
   role: "tool",
   tool_call_id: part.id,
-  content: JSON.stringify(part.result) ?? "null"
+  content: SentJson.resultText(part.result)
 })

@@ -140,7 +140,7 @@ const inputOf = (
           break
         case "tool":
           for (const { id, result } of message.content) {
-            items.push({ type: "function_call_output", call_id: id, output: JSON.stringify(result) ?? "null" })
+            items.push({ type: "function_call_output", call_id: id, output: SentJson.resultText(result) })
           }
           break
       }

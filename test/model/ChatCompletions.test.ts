@@ -533,7 +533,7 @@ describe("requests", () => {
           tool_calls: [call("c1", "now", "{}"), call("c2", "read_file", '{"arguments":"{\\"path\\":"}')]
         },
         { role: "tool", tool_call_id: "c1", content: '{"at":1}' },
-        { role: "tool", tool_call_id: "c2", content: '"no JSON"' },
+        { role: "tool", tool_call_id: "c2", content: "no JSON" },
         { role: "assistant", content: "Done." }
       ])
     })

@@ -362,7 +362,7 @@ const expectedHistory = (wire: Wire, id: string | undefined): unknown => {
               {
                 type: "tool_result",
                 tool_use_id: "call_a",
-                content: '"hi\\nthere"',
+                content: "hi\nthere",
                 is_error: false,
                 cache_control: { type: "ephemeral" }
               }
@@ -377,7 +377,7 @@ const expectedHistory = (wire: Wire, id: string | undefined): unknown => {
         { type: "reasoning", id: "rs_1", summary: [{ type: "summary_text", text: "Hm." }], encrypted_content: "ZW5j" },
         { role: "assistant", content: [{ type: "output_text", text: "Looking." }], id: "msg_1" },
         { type: "function_call", id: "fc_call_a", call_id: "call_a", name: "read_file", arguments: '{"path":"a.txt"}' },
-        { type: "function_call_output", call_id: "call_a", output: '"hi\\nthere"' }
+        { type: "function_call_output", call_id: "call_a", output: "hi\nthere" }
       ]
     case "google":
       return {
@@ -406,7 +406,7 @@ const expectedHistory = (wire: Wire, id: string | undefined): unknown => {
             { id: "call_a", type: "function", function: { name: "read_file", arguments: '{"path":"a.txt"}' } }
           ]
         },
-        { role: "tool", tool_call_id: "call_a", content: '"hi\\nthere"' }
+        { role: "tool", tool_call_id: "call_a", content: "hi\nthere" }
       ]
   }
 }

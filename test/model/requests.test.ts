@@ -289,6 +289,15 @@ describe("words with half a surrogate pair", () => {
     )
   }
 
+  it("are read by a model as the tool wrote them, and structured results as JSON", () => {
+    const text = '     1\tsay "hi" \\n\n     2\té'
+    assert.strictEqual(SentJson.resultText(text), text)
+    assert.strictEqual(SentJson.resultText('"quoted"'), '"quoted"')
+    assert.strictEqual(SentJson.resultText(""), "(empty)")
+    assert.strictEqual(SentJson.resultText({ output: 'a\n"b"' }), '{"output":"a\\n\\"b\\""}')
+    assert.strictEqual(SentJson.resultText(undefined), "null")
+  })
+
   it("are written as JSON that is text", () => {
     const unit = FastCheck.constantFrom("\ud83d", "\ude00", "\\", "u", "d", "8", "3", '"', "\n", "é")
     FastCheck.assert(
