@@ -3,6 +3,7 @@ import type { PlatformError } from "@effect/platform/Error"
 import type * as FileSystem from "@effect/platform/FileSystem"
 import * as Effect from "effect/Effect"
 import type * as ResolvedPath from "../core/ResolvedPath.js"
+import * as FileText from "./FileText.js"
 import * as OpenedFile from "./OpenedFile.js"
 
 export interface Line {
@@ -14,23 +15,33 @@ export interface Line {
   readonly left: number
 }
 
+export interface LineOptions {
+  /** Characters of a line that are kept. */
+  readonly maxLength: number
+  readonly onLine: (line: Line) => boolean
+  /** The file has to be this one. */
+  readonly decided?: ResolvedPath.FileIdentity | undefined
+}
+
 /** `end`: all lines were seen; `stopped`: more follows; `binary`: not a text file, and no line was seen. */
 export type Outcome = "end" | "stopped" | "binary"
 
+/** Gives each line of a text to `onLine` until that returns false. A byte order mark is left out. */
+export const ofText = (text: string, options: Pick<LineOptions, "maxLength" | "onLine">): Outcome => {
+  const lines = splitter(options.maxLength, options.onLine)
+  const left = lines.push(text.startsWith("\ufeff") ? text.slice(1) : text)
+  if (left === undefined) lines.end()
+  return left === undefined || left === 0 ? "end" : "stopped"
+}
+
 /**
- * Gives each line to `onLine` until that returns false. A file is binary when its first 64 KiB hold a zero byte; bytes
- * that are no UTF-8 become U+FFFD; a byte order mark is left out. `path` is absolute and has no link in it.
+ * Gives each line to `onLine` until that returns false. The first 64 KiB say how the file is encoded, or that it is
+ * binary; bytes that do not fit become U+FFFD; a byte order mark is left out. `path` is absolute and has no link in it.
  */
 export const forEachLine = (
   fileSystem: FileSystem.FileSystem,
   path: string,
-  options: {
-    /** Characters of a line that are kept. */
-    readonly maxLength: number
-    readonly onLine: (line: Line) => boolean
-    /** The file has to be this one. */
-    readonly decided?: ResolvedPath.FileIdentity | undefined
-  }
+  options: LineOptions
 ): Effect.Effect<Outcome, PlatformError> => {
   const lines = splitter(options.maxLength, options.onLine)
   return Effect.map(
@@ -56,17 +67,18 @@ export const forEachPiece = (
     Effect.gen(function* () {
       const { file } = yield* OpenedFile.open(fileSystem, path, decided)
       const buffer = new Uint8Array(pieceSize)
-      const decoder = new TextDecoder("utf-8")
-      for (let first = true; ; first = false) {
+      let decode: ((piece?: Uint8Array) => string) | undefined
+      for (;;) {
         const size = Number(yield* file.read(buffer))
         if (size === 0) break
         const piece = buffer.subarray(0, size)
-        if (first && piece.includes(0)) return "binary"
-        const left = yield* onPiece(decoder.decode(piece, { stream: true }))
+        decode ??= FileText.reader(piece)
+        if (decode === undefined) return "binary"
+        const left = yield* onPiece(decode(piece))
         // A line at the end of a piece is the last one only if no byte follows.
         if (left !== undefined) return left > 0 || Number(yield* file.read(buffer)) > 0 ? "stopped" : "end"
       }
-      return (yield* onPiece(decoder.decode())) === undefined ? "end" : "stopped"
+      return (yield* onPiece(decode?.() ?? "")) === undefined ? "end" : "stopped"
     })
   )
 

@@ -1,12 +1,11 @@
 /**
- * A file of the workspace that is replaced as a whole, through a handle of its directory.
+ * Writes a whole file of the workspace, through a handle of its directory.
  *
- * ```
- *  prepared: a temporary file beside it ──put──► the file     readers see the old one or the new one
- *                                      └─drop─► nothing
- * ```
+ * A file that exists is written in place, through one handle: hard links, mode, owner, group and ACL stay as they are,
+ * and no other file can take its name in between. A new file appears complete, or not at all.
  */
 import type { PlatformError } from "@effect/platform/Error"
+import type * as FileSystem from "@effect/platform/FileSystem"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
@@ -15,8 +14,8 @@ import * as ResolvedPath from "../core/ResolvedPath.js"
 import { gone, isNotFound, isOutermost, replaced, sentence, type Service, type Target } from "./WorkspaceRoot.js"
 
 /**
- * Writes a temporary file and renames it: readers see the old file or the new one, and a full disk leaves the old one.
- * It works through a handle of the directory. It fails if the directory moved, or if another file has the name by then.
+ * Fails if the directory moved, or if another file has the name by now. If the disk is full, the file stays as it was.
+ * A reader, or a crash of the system, may see a half of what is written in place.
  */
 export const write = (
   workspace: Service,
@@ -29,18 +28,27 @@ export const write = (
         const { fileSystem, path, written } = workspace
         const parent = path.dirname(absolute)
         const directory = yield* held(workspace, parent, shown, above)
-        const mode = Option.map(info, ({ mode }) => mode & 0o7777)
-        const temporary = yield* prepared(workspace, directory, content, mode)
-        const identity = ResolvedPath.identityOf(yield* fileSystem.stat(temporary))
         const name = `${directory}/${path.basename(absolute)}`
-        const now = yield* Effect.option(Effect.map(fileSystem.stat(name), ResolvedPath.identityOf))
-        const before = Option.map(info, ResolvedPath.identityOf)
-        if (!ResolvedPath.isSameFile(Option.getOrUndefined(now), Option.getOrUndefined(before))) {
+        const isMoved = Effect.map(
+          Effect.orElse(fileSystem.readLink(directory), () => fileSystem.realPath(directory)),
+          (real) => real !== parent
+        )
+        if (Option.isNone(info)) {
+          const temporary = yield* prepared(workspace, directory, content, Option.none())
+          const identity = ResolvedPath.identityOf(yield* fileSystem.stat(temporary))
+          if (yield* isMoved) return yield* Effect.fail(directoryReplaced(shown))
+          yield* appear(workspace, temporary, name, shown)
+          return written.note(absolute, identity)
+        }
+        const file = yield* Effect.mapError(fileSystem.open(name, { flag: "r+" }), (error) =>
+          isNotFound(error) ? replaced(shown) : error
+        )
+        const identity = ResolvedPath.identityOf(yield* file.stat)
+        if (!ResolvedPath.isSameFile(identity, ResolvedPath.identityOf(info.value))) {
           return yield* Effect.fail(replaced(shown))
         }
-        const real = yield* Effect.orElse(fileSystem.readLink(directory), () => fileSystem.realPath(directory))
-        if (real !== parent) return yield* Effect.fail(directoryReplaced(shown))
-        yield* fileSystem.rename(temporary, name)
+        if (yield* isMoved) return yield* Effect.fail(directoryReplaced(shown))
+        yield* overwrite(file, content)
         written.note(absolute, identity)
       })
     ),
@@ -116,6 +124,48 @@ export const held = (
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** Gives a temporary file its name, unless another file has the name by now. */
+const appear = (
+  { fileSystem }: Service,
+  temporary: string,
+  name: string,
+  shown: string
+): Effect.Effect<void, PlatformError | string> =>
+  Effect.catchAll(fileSystem.link(temporary, name), (error) =>
+    Effect.flatMap(fileSystem.exists(name), (isThere): Effect.Effect<void, PlatformError | string> => {
+      if (isThere) return Effect.fail(replaced(shown))
+      // Some file systems have no hard links.
+      return isNotFound(error) ? Effect.fail(error) : fileSystem.rename(temporary, name)
+    })
+  )
+
+/** What is behind the old end is written first: a full disk shows there, before anything is lost. */
+const overwrite = (file: FileSystem.File, content: Uint8Array): Effect.Effect<void, PlatformError> =>
+  Effect.gen(function* () {
+    const size = Number((yield* file.stat).size)
+    const before = yield* file.readAlloc(Math.min(size, content.length))
+    const put = (at: number, bytes: Uint8Array) =>
+      // Writing nothing counts as a failure.
+      bytes.length === 0 ? Effect.void : Effect.zipRight(file.seek(at, "start"), file.writeAll(bytes))
+    const putBack = Effect.zipRight(
+      Effect.ignore(
+        put(
+          0,
+          Option.getOrElse(before, () => new Uint8Array())
+        )
+      ),
+      Effect.ignore(file.truncate(size))
+    )
+    yield* Effect.onError(
+      put(size, content.subarray(size)).pipe(
+        Effect.zipRight(put(0, content.subarray(0, size))),
+        Effect.zipRight(content.length < size ? file.truncate(content.length) : Effect.void),
+        Effect.zipRight(file.sync)
+      ),
+      () => putBack
+    )
+  }).pipe(Effect.uninterruptible)
 
 const directoryReplaced = (shown: string): string =>
   `${shown} was not written: a directory on its way was replaced meanwhile. Look at it, and try again.`

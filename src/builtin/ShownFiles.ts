@@ -30,20 +30,23 @@ export const show = (workspace: Service, { before, parts, target }: Planned): Ef
 
 /**
  * Whether the current call makes the change that a person saw: of the same file, in the same places. What tools wrote
- * since was decided, too. True if nobody was asked.
+ * since was decided, too.
  */
-export const take = (workspace: Service, { before, parts, target }: Planned): Effect.Effect<boolean> =>
+export const take = (
+  workspace: Service,
+  { before, parts, target }: Planned
+): Effect.Effect<"unasked" | "as shown" | "changed"> =>
   Effect.map(Origin.current, (origin) => {
     const shown = shownIn(workspace)
     const call = callOf(origin)
     const asked = shown.get(call)
     shown.delete(call)
-    if (asked === undefined) return true
+    if (asked === undefined) return "unasked"
     const now = keyOf(target, before)
     const decided = [asked.shown, asked.written].find((one) => one?.key === now)
-    if (asked.path !== target.absolute || decided === undefined) return false
+    if (asked.path !== target.absolute || decided === undefined) return "changed"
     const starts = decided.parts?.starts ?? []
-    return (parts?.starts ?? []).every((start, at) => start === starts[at])
+    return (parts?.starts ?? []).every((start, at) => start === starts[at]) ? "as shown" : "changed"
   })
 
 /** A tool has made this change. The places that other calls showed move with the text around them. */

@@ -2,8 +2,8 @@
  * Reading, writing and editing one file of the workspace.
  *
  * A change is first planned from the current file. The plan is checked and shown before a person is asked, and is made
- * anew when the call runs; a file that holds something else by then is not replaced. A file is replaced atomically, so
- * no reader sees half of it.
+ * anew when the call runs; a file that holds something else by then is not replaced. A change keeps how a file is
+ * encoded, its line ends and its byte order mark. See `ReplacedFile` for how the bytes are written.
  */
 import type * as FileSystem from "@effect/platform/FileSystem"
 import * as Effect from "effect/Effect"
@@ -11,18 +11,27 @@ import * as Option from "effect/Option"
 import * as Digest from "../core/Digest.js"
 import * as Origin from "../core/Origin.js"
 import * as ResolvedPath from "../core/ResolvedPath.js"
+import * as Shortened from "../core/Shortened.js"
 import * as Checkpoints from "./Checkpoints.js"
+import * as FileText from "./FileText.js"
+import * as KnownFiles from "./KnownFiles.js"
 import * as LineReader from "./LineReader.js"
 import * as MaskedText from "./MaskedText.js"
 import * as OpenedFile from "./OpenedFile.js"
 import * as ReplacedFile from "./ReplacedFile.js"
 import * as ShownFiles from "./ShownFiles.js"
+import { lineEnds, make as patchOf, sizeOf } from "./TextPatch.js"
 import { sentence, WorkspaceRoot, type Service, type Target } from "./WorkspaceRoot.js"
 
 /** What a call would do to a file. */
 export interface Change extends ShownFiles.Planned {
   /** The number of replaced places; 1 for a whole file. */
   readonly places: number
+  readonly encoding: FileText.Encoding
+  /** Whether it replaces a whole file of which the agent has read nothing. */
+  readonly isUnread: boolean
+  /** What a whole write keeps of the file, in words. */
+  readonly keeps: ReadonlyArray<string>
 }
 
 export interface ReadParams {
@@ -55,45 +64,76 @@ export const read = (params: ReadParams): Effect.Effect<string, string, Workspac
     let room = workspace.maxOutput
     let last = 0
     let crowded = false
-    const outcome = yield* Effect.mapError(
-      LineReader.forEachLine(workspace.fileSystem, target.absolute, {
-        maxLength: Math.min(maxLine, workspace.maxOutput - numberWidth),
-        decided: identityOf(target),
-        onLine: (line) => {
-          last = line.number
-          if (line.number < first) return true
-          const cut = line.left > 0 ? ` [… ${line.left} more characters in this line]` : ""
-          const text = `${String(line.number).padStart(6)}\t${line.text}${cut}`
-          crowded = shown.length > 0 && room < text.length
-          if (crowded) return false
-          shown.push(text)
-          room -= text.length + 1
-          return shown.length < limit
-        }
-      }),
-      (error) => sentence(error, target.shown)
-    )
+    const options: LineReader.LineOptions = {
+      maxLength: Math.min(maxLine, workspace.maxOutput - numberWidth),
+      decided: identityOf(target),
+      onLine: (line) => {
+        last = line.number
+        if (line.number < first) return true
+        const cut = line.left > 0 ? ` [… ${line.left} more characters in this line]` : ""
+        const text = `${String(line.number).padStart(6)}\t${line.text}${cut}`
+        crowded = shown.length > 0 && room < text.length
+        if (crowded) return false
+        shown.push(text)
+        room -= text.length + 1
+        return shown.length < limit
+      }
+    }
+    // A file of ordinary size is read at once: the text that is known is the text that was shown.
+    const whole = yield* wholeOf(workspace, target)
+    const outcome =
+      whole === undefined
+        ? yield* Effect.mapError(LineReader.forEachLine(workspace.fileSystem, target.absolute, options), (error) =>
+            sentence(error, target.shown)
+          )
+        : LineReader.ofText(whole, options)
     if (outcome === "binary") return yield* Effect.fail(`${target.shown} is a binary file; only text can be read.`)
-    if (last === 0) return `[${target.shown} is empty]`
+    if (last === 0) {
+      yield* KnownFiles.note(workspace, target, KnownFiles.ofText(whole ?? ""))
+      return `[${target.shown} is empty]`
+    }
     if (shown.length === 0) {
       return yield* Effect.fail(`${target.shown} has ${last} lines; there is no line ${first}.`)
     }
+    yield* KnownFiles.note(
+      workspace,
+      target,
+      whole === undefined ? KnownFiles.ofInfo(target) : KnownFiles.ofText(whole)
+    )
     return crowded || outcome === "stopped"
       ? `${shown.join("\n")}\n[More lines follow. Continue with offset ${first + shown.length}.]`
       : shown.join("\n")
   })
 
-/** The change that writing `content` would make. */
+/**
+ * The change that writing `content` would make, in the style of the file that it replaces. Fails if the file changed
+ * since the agent read it.
+ */
 export const planWrite = (params: WriteParams): Effect.Effect<Change, string, WorkspaceRoot> =>
   Effect.gen(function* () {
     const workspace = yield* WorkspaceRoot
     const target = yield* locateForWriting(workspace, params.path)
-    const before = Option.isNone(target.info)
-      ? Option.none()
-      : Option.some(yield* Effect.orElseSucceed(textOf(workspace, target, target.info.value), () => undefined))
-    const text = Option.getOrUndefined(before)
-    if (text !== undefined) yield* MaskedText.refuse(target.shown, text, params.content)
-    return { target, before, after: params.content, places: 1 }
+    const found = yield* Effect.transposeOption(
+      Option.map(target.info, (info) => Effect.orElseSucceed(textOf(workspace, target, info), () => undefined))
+    )
+    const old = Option.getOrUndefined(found)
+    const before = Option.map(found, (file) => file?.text)
+    const known = Option.isNone(found) ? undefined : yield* KnownFiles.find(workspace, target)
+    if (known !== undefined) yield* refuseStale(target, known, old?.text)
+    const after = old === undefined ? params.content : FileText.inStyleOf(old, params.content)
+    const encoding = old?.encoding ?? "utf-8"
+    yield* encode(target.shown, { text: after, encoding })
+    if (old !== undefined) yield* MaskedText.refuse(target.shown, old.text, after)
+    const isUnread = Option.isSome(found) && known === undefined && old?.text !== "" && old?.text !== after
+    return {
+      target,
+      before,
+      after,
+      places: 1,
+      encoding,
+      isUnread,
+      keeps: old === undefined ? [] : FileText.styleOf(old)
+    }
   })
 
 /** As {@link planWrite}, for somebody who is asked about it: what they see is what is replaced, or nothing is. */
@@ -120,12 +160,15 @@ export const planEdit = (params: EditParams): Effect.Effect<Change, string, Work
     const target = yield* workspace.locateFile(params.path)
     // Saved output may be read, wherever it is, but not changed.
     yield* locateForWriting(workspace, params.path)
-    const before = yield* textOf(workspace, target, Option.getOrThrow(target.info))
-    const part = inStyleOf(before, params)
+    const { encoding, text: before } = yield* textOf(workspace, target, Option.getOrThrow(target.info))
+    const part = {
+      old: FileText.withLineEndsOf(before, params.old_text),
+      new: FileText.withLineEndsOf(before, params.new_text)
+    }
     const places = occurrences(before, part.old)
     if (places.count === 0) return yield* Effect.fail(notFound(target.shown, before, params.old_text))
     if (places.count > 1 && params.replace_all !== true) {
-      const lines = places.first.map((place) => lineAt(before, place))
+      const lines = places.first.map((place) => lineEnds(before, place) + 1)
       return yield* Effect.fail(
         `old_text occurs ${places.count} times in ${target.shown} (lines ${lines.join(", ")}${places.count > maxPlaces ? ", …" : ""}). ` +
           "Include more of the text around the place, or set replace_all."
@@ -135,32 +178,23 @@ export const planEdit = (params: EditParams): Effect.Effect<Change, string, Work
     if (length > maxText) return yield* Effect.fail(`${target.shown} would become longer than ${maxText} characters.`)
     // Joining, unlike a replacement pattern, takes `$&` and its like literally.
     const after = before.split(part.old).join(part.new)
+    yield* encode(target.shown, { text: after, encoding })
     yield* MaskedText.refuse(target.shown, before, after)
     const parts = { length: part.old.length, starts: places.first }
-    return { target, before: Option.some(before), after, places: places.count, parts }
+    const rest = { encoding, isUnread: false, keeps: [] }
+    return { target, before: Option.some(before), after, places: places.count, parts, ...rest }
   })
 
 export const write = (params: WriteParams): Effect.Effect<string, string, WorkspaceRoot> =>
-  changing(
-    Effect.tap(planWrite(params), unlessChanged),
-    ({ target, before, after }) =>
-      `${Option.isNone(before) ? "Created" : "Replaced"} ${target.shown} (${sizeOf(after)}).`
-  )
+  changing(Effect.tap(planWrite(params), unlessChanged), ({ target, before, after, keeps }) => {
+    const kept = keeps.length === 0 ? "" : ` Kept as it was: ${keeps.join(", ")}.`
+    return `${Option.isNone(before) ? "Created" : "Replaced"} ${target.shown} (${sizeOf(after)}).${kept}`
+  })
 
 export const edit = (params: EditParams): Effect.Effect<string, string, WorkspaceRoot> =>
   changing(Effect.tap(planEdit(params), unlessChanged), ({ target, places }) =>
     places === 1 ? `Edited ${target.shown}.` : `Edited ${target.shown} in ${places} places.`
   )
-
-/** As `3 lines`. */
-export const sizeOf = (text: string): string => {
-  const lines = countLines(text)
-  return `${lines} ${lines === 1 ? "line" : "lines"}`
-}
-
-/** Lines of a text; a last line needs no line ending. */
-export const countLines = (text: string): number =>
-  text === "" ? 0 : lineEnds(text, text.length) + (text.endsWith("\n") ? 0 : 1)
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
@@ -181,34 +215,108 @@ const locateForWriting = (workspace: Service, path: string): Effect.Effect<Targe
     if (Option.isNone(target.info)) {
       return /[/\\]$/.test(path) ? Effect.fail(`${path} names a directory, not a file.`) : Effect.succeed(target)
     }
-    const type = target.info.value.type
-    if (type === "File") return Effect.succeed(target)
-    return Effect.fail(type === "Directory" ? `${path} is a directory.` : `${path} is not a regular file.`)
+    const { nlink, type } = target.info.value
+    if (type !== "File") {
+      return Effect.fail(type === "Directory" ? `${path} is a directory.` : `${path} is not a regular file.`)
+    }
+    const readOnly = Effect.catchAll(workspace.fileSystem.access(target.absolute, { writable: true }), (error) =>
+      error._tag === "SystemError" && error.reason === "PermissionDenied"
+        ? Effect.fail(`${path} is read-only for you. Nothing was written. Ask the person to make it writable.`)
+        : Effect.void
+    )
+    const names = Option.getOrElse(nlink, () => 1) > 1 ? refuseSharedName(workspace, target) : Effect.void
+    return Effect.as(Effect.zipRight(readOnly, names), target)
   })
 
+/** Who writes to a name of a file writes to all its names: a protected file may be one of them. */
+const refuseSharedName = (workspace: Service, target: Target): Effect.Effect<void, string> => {
+  const { fileSystem, path, protectedNames, roots } = workspace
+  const acting = ["config", "hooks", "info"].flatMap((name) => roots.map((root) => path.join(root, ".git", name)))
+  const inside = (name: string) =>
+    Effect.map(
+      Effect.orElseSucceed(fileSystem.readDirectory(name, { recursive: true }), () => []),
+      (below) => [name, ...below.map((one) => path.join(name, one))]
+    )
+  const isShared = (name: string) =>
+    Effect.match(fileSystem.stat(name), {
+      onFailure: () => false,
+      onSuccess: (info) => ResolvedPath.isSameFile(ResolvedPath.identityOf(info), identityOf(target))
+    })
+  return Effect.flatMap(Effect.forEach([...protectedNames, ...acting], inside), (names) =>
+    Effect.flatMap(Effect.findFirst(names.flat(), isShared), (found) =>
+      Option.isNone(found)
+        ? Effect.void
+        : Effect.fail(
+            `${target.shown} is another name, by a hard link, of ${workspace.shown(found.value)}, which tools do not change. ` +
+              "Nothing was written. Write to another file."
+          )
+    )
+  )
+}
+
 /** The whole text, with its byte order mark. Fails when decoding and encoding would change the bytes. */
-const textOf = (workspace: Service, target: Target, info: FileSystem.File.Info): Effect.Effect<string, string> =>
+const textOf = (
+  workspace: Service,
+  target: Target,
+  info: FileSystem.File.Info
+): Effect.Effect<FileText.FileText, string> =>
   Effect.gen(function* () {
     if (Number(info.size) > maxText) {
       return yield* Effect.fail(`${target.shown} is too large to be edited as text (${info.size} bytes).`)
     }
-    const { fileSystem } = workspace
-    const bytes = yield* Effect.mapError(OpenedFile.bytes(fileSystem, target.absolute, identityOf(target)), (error) =>
-      sentence(error, target.shown)
-    )
-    if (bytes.subarray(0, 65_536).includes(0)) return yield* Effect.fail(`${target.shown} is a binary file.`)
-    return yield* Effect.try({
-      try: () => new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes),
-      catch: () => `${target.shown} is not encoded as UTF-8; editing it would damage it.`
-    })
+    const found = FileText.decode(yield* bytesOf(workspace, target))
+    if (found === "binary") return yield* Effect.fail(`${target.shown} is a binary file.`)
+    if (found === "damaged") {
+      return yield* Effect.fail(`${target.shown} is not encoded as UTF-8; editing it would damage it.`)
+    }
+    return found
   })
 
-/** Models write `\n`; in a file whose lines all end with `\r\n` both texts are converted to that. */
-const inStyleOf = (text: string, params: EditParams): { readonly old: string; readonly new: string } => {
-  const windows = text.includes("\r\n") && !/(?:^|[^\r])\n/.test(text)
-  const adapt = (part: string) => (windows ? part.replace(/\r?\n/g, "\r\n") : part)
-  return { old: adapt(params.old_text), new: adapt(params.new_text) }
+const bytesOf = ({ fileSystem }: Service, target: Target): Effect.Effect<Uint8Array, string> =>
+  Effect.mapError(OpenedFile.bytes(fileSystem, target.absolute, identityOf(target)), (error) =>
+    sentence(error, target.shown)
+  )
+
+/** The text of a file that is short enough to be kept; undefined for any other file, and for one that is no text. */
+const wholeOf = (workspace: Service, target: Target): Effect.Effect<string | undefined, string> =>
+  Option.exists(target.info, ({ size }) => Number(size) > KnownFiles.mostText)
+    ? Effect.succeed(undefined)
+    : Effect.map(bytesOf(workspace, target), (bytes) => {
+        const found = FileText.decode(bytes)
+        return typeof found === "string" ? undefined : found.text
+      })
+
+/** Fails with the first character that the file's encoding does not have. */
+const encode = (shown: string, text: FileText.FileText): Effect.Effect<Uint8Array, string> =>
+  Effect.mapError(
+    FileText.encode(text),
+    (character) =>
+      `${shown} is encoded in ${FileText.names[text.encoding]}, which has no “${character}”. Nothing was written. ` +
+      `Leave the character out, or convert the file first: iconv -f ${text.encoding} -t utf-8.`
+  )
+
+/** Fails if the file is another version than the one that the agent knows, with the difference. */
+const refuseStale = (
+  target: Target,
+  known: KnownFiles.Version,
+  text: string | undefined
+): Effect.Effect<void, string> => {
+  if (known.key === keyOf(text) || known.key === KnownFiles.ofInfo(target).key) return Effect.void
+  const { shown } = target
+  const patch =
+    known.text === undefined || text === undefined ? undefined : patchOf(`a/${shown}`, `b/${shown}`, known.text, text)
+  const shortened = patch === undefined ? undefined : Shortened.make(patch, shownChange)
+  return Effect.fail(
+    `${shown} has changed since you read it. Nothing was written. Read it, and propose the change again.` +
+      (patch === undefined ? "" : `\n${shortened === undefined ? patch : Shortened.text(shortened)}`)
+  )
 }
+
+const keyOf = (text: string | undefined): string | undefined =>
+  text === undefined ? undefined : KnownFiles.ofText(text).key
+
+/** Characters of a change that is shown to a model. */
+const shownChange = { head: 6_000, tail: 2_000 }
 
 /** The number of occurrences of `part`, without overlaps, and the first of their places. */
 const occurrences = (text: string, part: string): { readonly count: number; readonly first: ReadonlyArray<number> } => {
@@ -221,14 +329,6 @@ const occurrences = (text: string, part: string): { readonly count: number; read
 }
 
 const maxPlaces = 10
-
-const lineEnds = (text: string, to: number): number => {
-  let count = 0
-  for (let at = 0; at < to; at++) if (text.charCodeAt(at) === 10) count++
-  return count
-}
-
-const lineAt = (text: string, place: number): number => lineEnds(text, place) + 1
 
 const notFound = (shown: string, text: string, part: string): string => {
   const lines = part.split("\n")
@@ -244,13 +344,23 @@ const notFound = (shown: string, text: string, part: string): string => {
 }
 
 const unlessChanged = (change: Change): Effect.Effect<void, string, WorkspaceRoot> =>
-  Effect.filterOrFail(
-    Effect.flatMap(WorkspaceRoot, (workspace) => ShownFiles.take(workspace, change)),
-    (isAsShown) => isAsShown,
-    () =>
-      `${change.target.shown} was changed after a person was shown this change. Nothing was written. ` +
-      "Read it, and propose the change again."
-  ).pipe(Effect.asVoid)
+  Effect.gen(function* () {
+    const { before, isUnread, target } = change
+    const asked = yield* ShownFiles.take(yield* WorkspaceRoot, change)
+    if (asked === "changed") {
+      return yield* Effect.fail(
+        `${target.shown} was changed after a person was shown this change. Nothing was written. ` +
+          "Read it, and propose the change again."
+      )
+    }
+    if (asked === "as shown" || !isUnread) return
+    return yield* Effect.fail(
+      `${target.shown} is there already, and you have not read it. Nothing was written. ` +
+        (Option.getOrUndefined(before) === undefined
+          ? "It holds something that is no text: write to another file."
+          : "Read it, and propose the change again.")
+    )
+  })
 
 /** Plans and makes a change under the semaphore, so that the plan is still true when it is made. */
 const changing = (
@@ -260,16 +370,21 @@ const changing = (
   Effect.flatMap(WorkspaceRoot, (workspace) =>
     workspace.changing.withPermits(1)(
       Effect.flatMap(plan, (change) =>
-        Effect.map(replace(workspace, change.target, change.after), () => {
+        Effect.gen(function* () {
+          const { after, before, encoding, parts, target } = change
+          yield* replace(workspace, target, yield* encode(target.shown, { text: after, encoding }))
           ShownFiles.wrote(workspace, change)
+          const known = yield* KnownFiles.find(workspace, target)
+          // An edit shows nothing of the rest: the agent knows the rest if it knew the file before.
+          const isKnown = parts === undefined || known?.key === keyOf(Option.getOrUndefined(before))
+          if (isKnown) yield* KnownFiles.note(workspace, target, KnownFiles.ofText(after))
           return describe(change)
         })
       )
     )
   )
 
-const replace = (workspace: Service, target: Target, content: string): Effect.Effect<void, string> => {
-  const bytes = new TextEncoder().encode(content)
+const replace = (workspace: Service, target: Target, bytes: Uint8Array): Effect.Effect<void, string> => {
   const written = ReplacedFile.write(workspace, target, bytes)
   return workspace.checkpoints === undefined
     ? written

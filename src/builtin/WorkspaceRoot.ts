@@ -95,6 +95,12 @@ export interface Service {
   readonly locateDirectory: (path: string) => Effect.Effect<Target, string>
   /** Whether an absolute path without links is protected. Run it anew for each walk: links may have changed. */
   readonly protection: Effect.Effect<(absolute: string) => boolean>
+  /**
+   * Absolute paths that are protected, with what is in them.
+   *
+   * @internal
+   */
+  readonly protectedNames: ReadonlyArray<string>
   /** Allows reading of one file, anywhere: output that was too long to show. */
   readonly allowReading: (absolute: string) => void
   /** The shown form of an absolute path without links. */
@@ -310,6 +316,7 @@ export const make = (options: Options): Effect.Effect<Service, never, FileSystem
       locateFile,
       locateDirectory,
       protection,
+      protectedNames: names,
       allowReading: (absolute) => void readable.add(absolute),
       shown,
       written,

@@ -2,6 +2,7 @@
 import * as FileSystem from "@effect/platform/FileSystem"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import { isUtf8 } from "node:buffer"
 import * as fs from "node:fs"
 import * as ResolvedPath from "../core/ResolvedPath.js"
 import * as DirectFiles from "../builtin/DirectFiles.js"
@@ -47,10 +48,13 @@ export const layer: Layer.Layer<DirectFiles.DirectFiles> = Layer.sync(DirectFile
         const bytes = buffer.subarray(0, size)
         const holds =
           size === most ||
-          (wanted.bytes.some((needle) => bytes.includes(needle)) && !bytes.includes(0) && isIn(decoder.decode(bytes)))
+          hasUtf16Mark(bytes) ||
+          (!bytes.includes(0) &&
+            (!isUtf8(bytes) || (wanted.bytes.some((needle) => bytes.includes(needle)) && isIn(decoder.decode(bytes)))))
         return holds && fs.fstatSync(file).isFile()
-      } catch {
-        return false
+      } catch (error) {
+        // Another reader says that the system does not permit it.
+        return error instanceof Error && "code" in error && error.code === "EACCES"
       } finally {
         if (file !== undefined) fs.closeSync(file)
       }
@@ -77,6 +81,9 @@ export const directLinks: Effect.Effect<void, never, FileSystem.FileSystem> = Ef
 
 /** The system names open files by `/proc/self/fd`. */
 const isLinux = process.platform === "linux"
+
+/** Such a file is read in pieces, as one in Latin-1 is. */
+const hasUtf16Mark = ([one, two]: Buffer): boolean => (one === 0xff && two === 0xfe) || (one === 0xfe && two === 0xff)
 
 const kindOf = (entry: fs.Dirent): DirectFiles.Kind =>
   entry.isSymbolicLink() ? "link" : entry.isFile() ? "file" : entry.isDirectory() ? "directory" : "other"

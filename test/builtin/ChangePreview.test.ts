@@ -10,7 +10,10 @@ const change = (before: string | undefined, after: string): Change => ({
   target: { absolute: "/ws/a", shown: "a", info: Option.none() },
   before: before === undefined ? Option.none() : Option.some(before),
   after,
-  places: 1
+  places: 1,
+  encoding: "utf-8",
+  isUnread: false,
+  keeps: []
 })
 
 const shown = (before: string | undefined, after: string) => ChangePreview.ofChange(change(before, after), "edit")

@@ -135,7 +135,8 @@ class Story {
 
   write(name: string, content: string, sessionId?: SessionId) {
     const params = { path: name, content }
-    return this.call("write_file", params, WorkspaceFile.write(params), sessionId === undefined ? {} : { sessionId })
+    const write = Effect.zipRight(Effect.ignore(WorkspaceFile.showWrite(params)), WorkspaceFile.write(params))
+    return this.call("write_file", params, write, sessionId === undefined ? {} : { sessionId })
   }
 
   edit(name: string, old_text: string, new_text: string) {

@@ -3,7 +3,8 @@ import * as FileSystem from "@effect/platform/FileSystem"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { ToolCallId } from "../../src/core/Id.js"
+import * as fs from "node:fs"
+import { SessionId, ToolCallId } from "../../src/core/Id.js"
 import * as Origin from "../../src/core/Origin.js"
 import { inWorkspace } from "./workspaceFixture.js"
 
@@ -250,6 +251,30 @@ describe("read_file", () => {
   )
 
   it.scopedLive(
+    "reads UTF-16 behind a byte order mark, and Latin-1",
+    inWorkspace(({ call, put }) =>
+      Effect.gen(function* () {
+        const text = "naïve 😀\r\ntwo\n"
+        const little = Buffer.from(`\ufeff${text}`, "utf16le")
+        yield* put("little", little)
+        yield* put("big", Buffer.from(little).swap16())
+        yield* put("latin", Buffer.from("na\xefve\ntwo", "latin1"))
+        const lines = "     1\tnaïve 😀\n     2\ttwo"
+        assert.strictEqual(yield* call("read_file", { path: "little" }), lines)
+        assert.strictEqual(yield* call("read_file", { path: "big" }), lines)
+        assert.strictEqual(yield* call("read_file", { path: "latin" }), "     1\tnaïve\n     2\ttwo")
+        assert.strictEqual(
+          yield* call("search_files", { pattern: "na.ve" }),
+          "big:1: naïve 😀\nlatin:1: naïve\nlittle:1: naïve 😀"
+        )
+        // One that is too long to be read at once.
+        yield* put("long", Buffer.from(`\ufeff${"ß\n".repeat(600_000)}`, "utf16le"))
+        assert.strictEqual(yield* call("read_file", { path: "long", offset: 600_000 }), "600000\tß")
+      })
+    )
+  )
+
+  it.scopedLive(
     "refuses binary files",
     inWorkspace(({ call, put }) =>
       Effect.gen(function* () {
@@ -264,6 +289,8 @@ describe("read_file", () => {
 })
 
 describe("write_file", () => {
+  const asCall = (id: string) => Origin.inToolCall(ToolCallId.make(id))
+
   it.scopedLive(
     "creates directories, replaces whole files, keeps their mode, and leaves nothing beside them",
     inWorkspace(({ call, fileSystem, get, root }) =>
@@ -279,23 +306,213 @@ describe("write_file", () => {
   )
 
   it.scopedLive(
-    "writes a file of its own where the old one has another name, by a hard link, as what is protected may have",
-    inWorkspace(({ call, fileSystem, get, put, root }) =>
+    "does not write through another name of what is protected, by a hard link",
+    inWorkspace(({ call, check, fileSystem, get, put, root }) =>
       Effect.gen(function* () {
-        for (const [name, tool, params] of [
-          ["written", "write_file", { content: "new" }],
-          ["edited", "edit_file", { old_text: "old", new_text: "new" }]
-        ] as const) {
-          yield* put(`.assent/${name}`, "old")
-          yield* fileSystem.link(`${root}/.assent/${name}`, `${root}/${name}`)
-          yield* call(tool, { path: name, ...params })
-          assert.deepStrictEqual([yield* get(name), yield* get(`.assent/${name}`)], ["new", "old"])
+        for (const there of [".assent/deep/policy", ".jaato/x", ".git/config", ".git/hooks/pre-commit"]) {
+          yield* put(there, "old")
+          yield* fileSystem.link(`${root}/${there}`, `${root}/name`)
+          const refusal = `name is another name, by a hard link, of ${there}, which tools do not change.`
+          assert.include(yield* call("edit_file", { path: "name", old_text: "old", new_text: "new" }), refusal)
+          assert.include((yield* check("write_file", { path: "name", content: "new" })) ?? "", refusal)
+          assert.strictEqual(yield* get(there), "old")
+          yield* fileSystem.remove(`${root}/name`)
         }
       })
     )
   )
 
-  const asCall = (id: string) => Origin.inToolCall(ToolCallId.make(id))
+  it.scopedLive(
+    "keeps hard links, mode, owner, group and ACL of the file",
+    inWorkspace(({ call, get, put, root, run }) =>
+      Effect.gen(function* () {
+        yield* put("a", "one\ntwo\nthree\n")
+        yield* run({ command: "ln a b; chmod 0640 a; chown 1:2 a 2>/dev/null; setfacl -m u:3:rw a 2>/dev/null; :" })
+        const look = Effect.map(
+          run({ command: "stat -c '%i %h %a %u %g' a; getfacl -c a 2>/dev/null" }),
+          ({ output }) => output
+        )
+        const before = yield* look
+        yield* call("read_file", { path: "a" })
+        const contents = ["longer than before\n".repeat(9), "x", "", "one\n"]
+        for (const content of contents) {
+          assert.include(yield* call("write_file", { path: "a", content }), "Replaced a")
+          assert.deepStrictEqual([yield* get("a"), yield* get("b"), yield* look], [content, content, before])
+        }
+        assert.strictEqual(yield* call("edit_file", { path: "b", old_text: "one", new_text: "1" }), "Edited b.")
+        assert.deepStrictEqual([yield* get("a"), yield* look], ["1\n", before])
+        assert.deepStrictEqual(fs.readdirSync(root).sort(), ["a", "b"])
+      })
+    )
+  )
+
+  it.scopedLive(
+    "refuses a read-only file before anybody is asked",
+    inWorkspace(
+      ({ call, check, get, put }) =>
+        Effect.gen(function* () {
+          yield* put("fixed", "old")
+          const refusal = "fixed is read-only for you. Nothing was written. Ask the person to make it writable."
+          assert.strictEqual(yield* check("write_file", { path: "fixed", content: "new" }), refusal)
+          const edit = { path: "fixed", old_text: "old", new_text: "new" }
+          assert.strictEqual(yield* check("edit_file", edit), refusal)
+          assert.strictEqual(yield* call("edit_file", edit), `failed: ${refusal}`)
+          assert.strictEqual(yield* get("fixed"), "old")
+          assert.strictEqual(yield* call("write_file", { path: "other", content: "new" }), "Created other (1 line).")
+        }),
+      {},
+      // The system refuses it to an ordinary user, and the tests may run as root.
+      Layer.effect(
+        FileSystem.FileSystem,
+        Effect.map(FileSystem.FileSystem, (real) => ({
+          ...real,
+          access: (path: string, options?: FileSystem.AccessFileOptions) =>
+            path.endsWith("/fixed") && options?.writable === true
+              ? Effect.fail(
+                  new PlatformError.SystemError({
+                    module: "FileSystem",
+                    method: "access",
+                    reason: "PermissionDenied",
+                    pathOrDescriptor: path
+                  })
+                )
+              : real.access(path, options)
+        }))
+      )
+    )
+  )
+
+  const utf16 = (text: string, isBig: boolean) => {
+    const bytes = Buffer.from(`\ufeff${text}`, "utf16le")
+    return new Uint8Array(isBig ? bytes.swap16() : bytes)
+  }
+
+  it.scopedLive(
+    "keeps encoding, byte order mark and line ends of the file that it replaces",
+    inWorkspace(({ call, put, root }) =>
+      Effect.gen(function* () {
+        const cases: ReadonlyArray<readonly [old: Uint8Array, content: string, now: Uint8Array, kept: string]> = [
+          [Buffer.from("caf\xe9\n", "latin1"), "th\xe9\n", Buffer.from("th\xe9\n", "latin1"), "Latin-1"],
+          [
+            Buffer.from("\xff\xe9 ok\r\n", "latin1"),
+            "\xfc\n",
+            Buffer.from("\xfc\r\n", "latin1"),
+            "Latin-1, CRLF line ends"
+          ],
+          [
+            utf16("a\r\nb\r\n", false),
+            "ü\n😀\n",
+            utf16("ü\r\n😀\r\n", false),
+            "UTF-16 LE, byte order mark, CRLF line ends"
+          ],
+          [utf16("a\n", true), "b\n", utf16("b\n", true), "UTF-16 BE, byte order mark"],
+          [Buffer.from("\ufeffa\n"), "b\n", Buffer.from("\ufeffb\n"), "byte order mark"],
+          [Buffer.from("\ufeffa\n"), "\ufeffb\n", Buffer.from("\ufeffb\n"), "byte order mark"],
+          [Buffer.from("a\r\nb"), "c\r\nd\n", Buffer.from("c\r\nd\r\n"), "CRLF line ends"],
+          [Buffer.from("a\nb\r\n"), "c\nd\n", Buffer.from("c\nd\n"), ""],
+          [Buffer.from("ü\n"), "é\n", Buffer.from("é\n"), ""]
+        ]
+        for (const [old, content, now, kept] of cases) {
+          yield* put("f", old)
+          yield* call("read_file", { path: "f" })
+          const told = yield* call("write_file", { path: "f", content })
+          assert.strictEqual(told.split("Kept as it was: ")[1] ?? "", kept === "" ? "" : `${kept}.`)
+          assert.strictEqual(fs.readFileSync(`${root}/f`).toString("hex"), Buffer.from(now).toString("hex"), kept)
+        }
+      })
+    )
+  )
+
+  it.scopedLive(
+    "refuses a character that the encoding of the file does not have, and says the way",
+    inWorkspace(({ call, check, put, root }) =>
+      Effect.gen(function* () {
+        const latin = Buffer.from("caf\xe9 price\n", "latin1")
+        yield* put("f", latin)
+        const refusal =
+          "f is encoded in Latin-1, which has no “→”. Nothing was written. " +
+          "Leave the character out, or convert the file first: iconv -f windows-1252 -t utf-8."
+        assert.strictEqual(yield* check("write_file", { path: "f", content: "a → b" }), refusal)
+        const edit = { path: "f", old_text: "price", new_text: "→" }
+        assert.strictEqual(yield* check("edit_file", edit), refusal)
+        assert.strictEqual(yield* call("edit_file", edit), `failed: ${refusal}`)
+        assert.deepStrictEqual(fs.readFileSync(`${root}/f`), latin)
+        yield* call("edit_file", { path: "f", old_text: "é price", new_text: "é für 3 €" })
+        assert.strictEqual(
+          fs.readFileSync(`${root}/f`).toString("hex"),
+          Buffer.from("caf\xe9 f\xfcr 3 \x80\n", "latin1").toString("hex")
+        )
+      })
+    )
+  )
+
+  it.scopedLive(
+    "does not overwrite a file that changed since the agent read it, and shows the change",
+    inWorkspace(({ call, check, get, put }) =>
+      Effect.gen(function* () {
+        const mine = (content: string) => call("write_file", { path: "f", content })
+        const refused = (patch: string) =>
+          "f has changed since you read it. Nothing was written. Read it, and propose the change again." + patch
+        yield* put("f", "a\nb\n")
+        yield* call("read_file", { path: "f" })
+        yield* put("f", "a\nB\n")
+        const first = refused("\n--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n a\n-b\n+B\n")
+        assert.strictEqual(yield* check("write_file", { path: "f", content: "mine" }), first)
+        assert.strictEqual(yield* mine("mine"), `failed: ${first}`)
+        assert.strictEqual(yield* get("f"), "a\nB\n")
+        yield* call("read_file", { path: "f", limit: 1 })
+        assert.include(yield* mine("mine\n"), "Replaced f")
+        // What the agent wrote itself it knows; what came behind its own edit it does not.
+        yield* call("edit_file", { path: "f", old_text: "mine", new_text: "mine 2" })
+        assert.include(yield* mine("mine 3\n"), "Replaced f")
+        yield* put("f", "mine 3\ntheirs\n")
+        assert.strictEqual(yield* call("edit_file", { path: "f", old_text: "mine 3", new_text: "mine 4" }), "Edited f.")
+        assert.include(yield* mine("mine 5\n"), "+theirs\n")
+        assert.strictEqual(yield* get("f"), "mine 4\ntheirs\n")
+        // A file too long to be kept is known by its size and its time.
+        const long = "line\n".repeat(300_000)
+        yield* put("f", long)
+        yield* call("read_file", { path: "f" })
+        yield* put("f", `${long}more\n`)
+        assert.strictEqual(yield* mine("x"), `failed: ${refused("")}`)
+        yield* call("read_file", { path: "f" })
+        assert.include(yield* mine("x"), "Replaced f")
+      })
+    )
+  )
+
+  it.scopedLive(
+    "replaces a file that was never read only after a question that says so",
+    inWorkspace(({ call, get, preview, put }) =>
+      Effect.gen(function* () {
+        const params = { path: "f", content: "mine\n" }
+        yield* put("f", "theirs\n")
+        assert.strictEqual(
+          yield* call("write_file", params),
+          "failed: f is there already, and you have not read it. Nothing was written. Read it, and propose the change again."
+        )
+        assert.strictEqual(yield* get("f"), "theirs\n")
+        assert.deepStrictEqual((yield* asCall("c1")(preview("write_file", params))).warnings, [
+          "The agent has not read f."
+        ])
+        assert.include(yield* asCall("c1")(call("write_file", params)), "Replaced f")
+        // Another agent has not read what this one wrote.
+        const other =
+          (id: string) =>
+          <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+            Effect.flatMap(Origin.current, (origin) =>
+              Origin.withOrigin({ ...origin, sessionId: SessionId.make(id) })(effect)
+            )
+        assert.include(yield* other("child")(call("write_file", { path: "f", content: "child's" })), "have not read it")
+        yield* put("binary", new Uint8Array([1, 0, 2]))
+        assert.include(yield* call("write_file", { path: "binary", content: "x" }), "that is no text: write to another")
+        yield* put("empty", "")
+        assert.include(yield* call("write_file", { path: "empty", content: "x" }), "Replaced empty")
+        yield* put("same", "x")
+        assert.include(yield* call("write_file", { path: "same", content: "x" }), "Replaced same")
+      })
+    )
+  )
 
   it.scopedLive(
     "edits the places that a person was shown, also when other edits moved them",
@@ -352,6 +569,8 @@ describe("write_file", () => {
           // Nobody is asked about the next one, and one that was asked about is denied.
           yield* ask("c3", path)
           yield* put(path, "written meanwhile")
+          assert.include(yield* write("c4", path), "has changed since you read it")
+          yield* call("read_file", { path })
           yield* write("c4", path)
           assert.strictEqual(yield* get(path), "model's")
         }
@@ -405,6 +624,7 @@ describe("write_file", () => {
           summary: "replace the whole of old: 3 lines by 2 lines",
           details: "--- a/old\n+++ b/old\n@@ -1,3 +1,2 @@\n a\n-b\n-c\n+B\n",
           format: "diff",
+          warnings: ["The agent has not read old."],
           change: { path: `${root}/old`, before: "a\nb\nc\n", after: "a\nB\n" }
         })
         assert.deepStrictEqual(yield* preview("write_file", { path: "old", content: "a\nb\nc\n" }), {
@@ -419,7 +639,7 @@ describe("write_file", () => {
 
   it.scopedLive(
     "shows what hides from the eye, cuts what is long, and warns about what cannot be shown",
-    inWorkspace(({ preview, put }) =>
+    inWorkspace(({ call, preview, put }) =>
       Effect.gen(function* () {
         const hidden = yield* preview("write_file", { path: "a", content: "ok\x1b[2K\u202egnp\x9b" })
         assert.include(hidden.details ?? "", "+ok␛[2K⟨U+202E⟩gnp⟨U+009B⟩")
@@ -434,6 +654,7 @@ describe("write_file", () => {
         ])
         const lines = (seed: number) => Array.from({ length: 30_000 }, (_, i) => (i * seed) % 99_991).join("\n")
         yield* put("unlike", lines(31))
+        yield* call("read_file", { path: "unlike" })
         const unlike = yield* preview("write_file", { path: "unlike", content: lines(37) })
         assert.deepStrictEqual([unlike.format, unlike.warnings?.length], ["text", 1])
       })
@@ -448,6 +669,9 @@ describe("write_file", () => {
         open: (path: string, options?: FileSystem.OpenFileOptions) =>
           Effect.map(real.open(path, options), (file) =>
             Object.assign(Object.create(file), {
+              seek: file.seek.bind(file),
+              truncate: file.truncate.bind(file),
+              readAlloc: file.readAlloc.bind(file),
               writeAll: (bytes: Uint8Array) =>
                 Effect.zipRight(
                   file.writeAll(bytes.subarray(0, 2)),
@@ -472,6 +696,7 @@ describe("write_file", () => {
       ({ call, fileSystem, get, put, root }) =>
         Effect.gen(function* () {
           yield* put("a", "whole\n")
+          yield* call("read_file", { path: "a" })
           assert.strictEqual(
             yield* call("write_file", { path: "a", content: "new content" }),
             "failed: a cannot be used: ENOSPC: no space left on device."
@@ -527,8 +752,8 @@ describe("edit_file", () => {
         assert.include(yield* refused({ path: "a", old_text: "y", new_text: "y" }), "are the same")
         assert.include(yield* refused({ path: "none", old_text: "y", new_text: "x" }), "none does not exist")
         assert.include(yield* refused({ path: ".", old_text: "y", new_text: "x" }), "is a directory")
-        yield* put("latin", new Uint8Array([0x63, 0x61, 0x66, 0xe9]))
-        assert.include(yield* refused({ path: "latin", old_text: "caf", new_text: "x" }), "not encoded as UTF-8")
+        yield* put("damaged", new Uint8Array([0x63, 0xc3, 0xa9, 0xe9]))
+        assert.include(yield* refused({ path: "damaged", old_text: "c", new_text: "x" }), "not encoded as UTF-8")
         yield* put("bin", new Uint8Array([0x63, 0x00]))
         assert.include(yield* refused({ path: "bin", old_text: "c", new_text: "x" }), "binary")
         yield* put("wide", "a".repeat(5_000))

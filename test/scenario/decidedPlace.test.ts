@@ -103,7 +103,13 @@ const attacked = (world: World, attacker: Attacker, [name, params]: (typeof call
     const patterns = ["write_file", "edit_file"].map((tool) => `${tool}(*path=src/*)`)
     const runtime = TestAgent.layer({
       toolkit: Workspace.toolkit,
-      script: [{ tools: [{ name, params: { ...params } }] }, { text: "done" }],
+      script: [
+        // A file that an agent has not read is not replaced unasked.
+        { tools: [{ name: "read_file", params: { path: "src/d/config" } }] },
+        { text: "read" },
+        { tools: [{ name, params: { ...params } }] },
+        { text: "done" }
+      ],
       person: ({ interaction }) => {
         const change = interaction._tag === "Approve" ? interaction.display?.change : undefined
         return by === "person" && change?.path.startsWith(`${world.root}/src/`) === true ? "y" : "n"
@@ -114,8 +120,13 @@ const attacked = (world: World, attacker: Attacker, [name, params]: (typeof call
     }).pipe(Layer.provide(Workspace.layer({ root: world.root })), Layer.provide(files))
     return yield* Effect.gen(function* () {
       const { agent } = yield* TestAgent.start()
+      yield* agent.run("look")
+      const known = agent.history.messages.length
+      attacker.decided = undefined
       yield* attacker.during(agent.run("go"))
-      return agent.history.messages.flatMap((message) => (message.role === "tool" ? [JSON.stringify(message)] : []))
+      return agent.history.messages
+        .slice(known)
+        .flatMap((message) => (message.role === "tool" ? [JSON.stringify(message)] : []))
     }).pipe(Effect.provide(runtime))
   })
 
@@ -157,7 +168,9 @@ describe("a call whose path becomes", () => {
                 for (const { ino, text } of before)
                   if (!texts.includes(text) && !deedRemoves(what, text))
                     assert.strictEqual(ino, decided?.file?.ino, where)
-                const shown = before.filter(({ text }) => said.join().includes(text.trim()))
+                // The lines that a difference takes away the agent has read before.
+                const told = said.join().replaceAll(/\\n-[^\\]*/g, "")
+                const shown = before.filter(({ text }) => told.includes(text.trim()))
                 for (const { ino } of shown) {
                   done++
                   if (
@@ -182,10 +195,6 @@ describe("a call whose path becomes", () => {
   }
 })
 
-/**
- * The job itself removes these. Just before the rename it can put another file under the decided name in the decided
- * directory: then the rename replaces that one.
- */
+/** The job itself removes these. */
 const deedRemoves = (what: string, text: string): boolean =>
-  (what === "a link in place of the file" && text.includes("ws/src/d")) ||
-  (what === "another file" && /ws\/(?:src\/d|other)/.test(text))
+  (what === "a link in place of the file" || what === "another file") && text.includes("ws/src/d")
