@@ -228,7 +228,7 @@ export const ListFiles = Tool.make("list_files", {
   description:
     "Lists files and directories, one path a line, relative to the workspace; directories end with /, links with @. " +
     "Without pattern and depth it lists one directory; with a pattern it finds matching files below it. " +
-    "Leaves out .git, node_modules and what .gitignore excludes.",
+    "Leaves out .git, node_modules and what .gitignore excludes; a last line in brackets counts what was left out.",
   parameters: {
     path: optional(Schema.String, "Directory, relative to the workspace. Default: the workspace."),
     pattern: optional(
@@ -267,7 +267,7 @@ export const SearchFiles = Tool.make("search_files", {
   description:
     "Searches text files for lines that match a regular expression and returns them as path:line: text. " +
     "The syntax is that of ripgrep: no lookaround, no backreferences, no newlines. " +
-    "Leaves out binary files, .git, node_modules and what .gitignore excludes.",
+    "Leaves out binary files, .git, node_modules and what .gitignore excludes; a last line counts what was left out.",
   parameters: {
     pattern: text("The regular expression; it is matched against each line."),
     path: optional(Schema.String, "File or directory to search, relative to the workspace. Default: the workspace."),

@@ -21,7 +21,7 @@ import * as LineReader from "./LineReader.js"
 import * as LineSearch from "./LineSearch.js"
 import * as OpenedFile from "./OpenedFile.js"
 import * as PathPattern from "./PathPattern.js"
-import { sentence, WorkspaceRoot, type Service, type Target } from "./WorkspaceRoot.js"
+import { isNotFound, sentence, WorkspaceRoot, type Service, type Target } from "./WorkspaceRoot.js"
 
 export interface ListParams {
   readonly path?: string | undefined
@@ -49,19 +49,22 @@ export const list = (params: ListParams): Effect.Effect<string, string, Workspac
     const matches = yield* globOf(params.pattern)
     const depth = Math.max(1, params.depth ?? (params.pattern === undefined ? 1 : Infinity))
     const results = collector(workspace.maxOutput, maxEntries)
+    const omitted = omissions(matches)
     const ended = yield* walk(
       workspace,
       start,
       depth,
       yield* paceNow,
-      (entry) => !matches(entry.relative) || results.add(entry.shown + suffixes[entry.kind])
+      (entry) => !matches(entry.relative) || results.add(entry.shown + suffixes[entry.kind]),
+      omitted.add
     )
     const advice = "Narrow path, pattern or depth."
     if (results.lines.length > 0) {
-      return results.text(ended === "late" ? `[Incomplete: the time was up. ${advice}]` : "", advice)
+      return omitted.after(results.text(ended === "late" ? `[Incomplete: the time was up. ${advice}]` : "", advice))
     }
     if (ended === "late") return yield* Effect.fail("Nothing was found before the time was up. Narrow the path.")
-    return params.pattern === undefined ? `[${start.shown} is empty]` : "No files match."
+    if (params.pattern !== undefined) return omitted.after("No files match.")
+    return omitted.isNone() ? `[${start.shown} is empty]` : omitted.after(`[Nothing in ${start.shown} is shown]`)
   })
 
 /** Paths below the workspace, sorted, at most so many, `/` after directories: of what is not left out. */
@@ -77,7 +80,8 @@ export const paths = (most: number): Effect.Effect<ReadonlyArray<string>, string
       ({ kind, shown }) => {
         if (kind !== "other") found.push(kind === "directory" ? `${shown}/` : shown)
         return found.length < most
-      }
+      },
+      () => undefined
     )
     return found
   })
@@ -103,6 +107,7 @@ export const search = (params: SearchParams): Effect.Effect<string, string, Work
     const start = yield* startOf(workspace, params)
     const pace = yield* paceNow
     const results = collector(workspace.maxOutput, maxMatches)
+    const omitted = omissions(matches)
     /** How far the search has come: whole files, the place where it is, the work that it took, and whether time was up there. */
     const progress = { files: 0, at: start.shown, steps: 0, characters: 0, isLate: false }
     const budget: LinePattern.Budget = { left: 0 }
@@ -143,9 +148,15 @@ export const search = (params: SearchParams): Effect.Effect<string, string, Work
           return outcome
         })
       })
-    // A file that cannot be read, or is gone meanwhile, has no matches.
-    const inPieces = ({ absolute, shown }: Entry) =>
-      Effect.map(Effect.ignore(searchFile(absolute, shown)), () => !results.full() && !progress.isLate)
+    // A file that is gone meanwhile has no matches.
+    const inPieces = (entry: Entry) =>
+      Effect.match(searchFile(entry.absolute, entry.shown), {
+        onFailure: (error) => {
+          if (!isNotFound(error)) omitted.add("unreadable", entry)
+          return true
+        },
+        onSuccess: () => !results.full() && !progress.isLate
+      })
     /** What takes more than one part of the work may hold one. */
     const holdsLine = (text: string): boolean => {
       let found = false
@@ -175,15 +186,22 @@ export const search = (params: SearchParams): Effect.Effect<string, string, Work
       if (outcome === "binary") return `[${start.shown} is a binary file; only text is searched.]`
       return told(progress.isLate ? "late" : "end", "the pattern")
     }
-    const ended = yield* walk(workspace, start, Infinity, pace, (entry) => {
-      if (entry.kind !== "file" || !matches(entry.relative)) return true
-      progress.at = entry.shown
-      // Only what is found has to be certain, so nearly all files are done with after the first look.
-      if (workspace.direct?.mayHold(entry.absolute, pattern.needles, holdsLine) !== false) return inPieces(entry)
-      progress.files++
-      return true
-    })
-    return told(ended, "path, glob or pattern")
+    const ended = yield* walk(
+      workspace,
+      start,
+      Infinity,
+      pace,
+      (entry) => {
+        if (entry.kind !== "file" || !matches(entry.relative)) return true
+        progress.at = entry.shown
+        // Only what is found has to be certain, so nearly all files are done with after the first look.
+        if (workspace.direct?.mayHold(entry.absolute, pattern.needles, holdsLine) !== false) return inPieces(entry)
+        progress.files++
+        return true
+      },
+      omitted.add
+    )
+    return omitted.after(told(ended, "path, glob or pattern"))
   })
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -225,6 +243,27 @@ interface Entry {
   readonly shown: string
   readonly relative: string
   readonly kind: DirectFiles.Kind
+}
+
+type Reason = "ignored" | "unreadable" | "reserved"
+
+/** Counts what a walk leaves out, of what the pattern fits: a directory may hold files that fit. */
+const omissions = (matches: PathPattern.PathPattern) => {
+  const counts = { ignored: 0, unreadable: 0, reserved: 0 }
+  return {
+    add: (reason: Reason, { kind, relative }: Pick<Entry, "kind" | "relative">): void => {
+      if (kind === "directory" || matches(relative)) counts[reason]++
+    },
+    isNone: () => counts.ignored + counts.unreadable + counts.reserved === 0,
+    /** A text, and what was left out of it. Names that are always reserved, such as `.git`, go without saying. */
+    after: (text: string): string => {
+      const parts = [
+        ...(counts.ignored > 0 ? [`ignored: ${counts.ignored} (.gitignore, node_modules)`] : []),
+        ...(counts.unreadable > 0 ? [`unreadable: ${counts.unreadable}`] : [])
+      ]
+      return parts.length === 0 ? text : `${text}\n[Left out: ${parts.join(", ")}.]`
+    }
+  }
 }
 
 /** Collects results up to a number and a size. It only notes that there were more. */
@@ -284,7 +323,8 @@ const walk = (
   { absolute: start, info }: Pick<Target, "absolute" | "info">,
   depth: number,
   { breath, clock, isLate }: Pace,
-  visit: (entry: Entry) => boolean | Effect.Effect<boolean>
+  visit: (entry: Entry) => boolean | Effect.Effect<boolean>,
+  omit: (reason: Reason, entry: Pick<Entry, "kind" | "relative">) => void
 ): Effect.Effect<Ended, string> =>
   Effect.gen(function* () {
     const { direct, fileSystem, path } = workspace
@@ -353,19 +393,28 @@ const walk = (
         const ignoring = [...(begun ?? inherited), ...own]
         const prefix = prefixOf(directory)
         const shownPrefix = shownPrefixOf(directory)
-        const wanted = inside.filter(([name]) => !leftOut.has(name) && !isProtected(prefix + name))
-        for (const [name, kind] of wanted) {
+        for (const [name, kind] of inside) {
           if (EventLoop.isDue(breath, clock)) yield* EventLoop.give
           const absolute = prefix + name
-          if (ignoreFiles.leaveOut(ignoring, absolute, kind === "directory")) continue
+          const relative = relativePrefix + name
+          if (name === ".git" || isProtected(absolute)) {
+            omit("reserved", { kind, relative })
+            continue
+          }
+          if (leftOut.has(name) || ignoreFiles.leaveOut(ignoring, absolute, kind === "directory")) {
+            omit("ignored", { kind, relative })
+            continue
+          }
           if (isLate()) return "late"
           const shown = absolute === workspace.root ? "." : shownPrefix + name
-          const relative = relativePrefix + name
           const visited = visit({ absolute, shown, relative, kind })
           const goesOn = typeof visited === "boolean" ? visited : yield* visited
           if (!goesOn) return isLate() ? "late" : "stopped"
           if (kind !== "directory" || level >= depth) continue
-          const below = yield* Effect.orElseSucceed(within(absolute), () => [])
+          const below = yield* Effect.catchAll(within(absolute), (error) => {
+            if (!isNotFound(error)) omit("unreadable", { kind, relative })
+            return Effect.succeed([])
+          })
           const ended = yield* enter(absolute, `${relative}/`, below, level + 1, ignoring)
           if (ended !== "end") return ended
         }

@@ -1,3 +1,4 @@
+import * as PlatformError from "@effect/platform/Error"
 import * as FileSystem from "@effect/platform/FileSystem"
 import { assert, describe, it } from "@effect/vitest"
 import * as Clock from "effect/Clock"
@@ -34,6 +35,51 @@ describe("list_files", () => {
   )
 
   it.scopedLive(
+    "says what is not shown, and calls a directory empty only if nothing is in it",
+    inWorkspace(
+      ({ call, fileSystem, put, root }) =>
+        Effect.gen(function* () {
+          yield* put(".gitignore", "*.sh\n")
+          yield* put("scripts/a.sh", "needle")
+          yield* put("modules/node_modules/x", "needle")
+          yield* put("own/.assent/x", "needle")
+          yield* put("closed/x", "needle")
+          yield* fileSystem.makeDirectory(`${root}/empty`)
+          const list = (path: string) => call("list_files", { path })
+          const ignored = "[Left out: ignored: 1 (.gitignore, node_modules).]"
+          assert.strictEqual(yield* list("scripts"), `[Nothing in scripts is shown]\n${ignored}`)
+          assert.strictEqual(yield* list("modules"), `[Nothing in modules is shown]\n${ignored}`)
+          assert.strictEqual(yield* list("own"), "[Nothing in own is shown]")
+          assert.strictEqual(yield* list("empty"), "[empty is empty]")
+          const all = "[Left out: ignored: 2 (.gitignore, node_modules), unreadable: 1.]"
+          assert.include(yield* call("list_files", { depth: 9 }), all)
+          assert.strictEqual(yield* call("search_files", { pattern: "needle" }), `No matches.\n${all}`)
+          // A file that the pattern does not fit is not missed.
+          assert.strictEqual(yield* call("list_files", { path: "scripts", pattern: "*.ts" }), "No files match.")
+        }),
+      {},
+      // The system refuses nothing to root, who may run the tests.
+      Layer.effect(
+        FileSystem.FileSystem,
+        Effect.map(FileSystem.FileSystem, (real) => ({
+          ...real,
+          open: (path: string, options?: FileSystem.OpenFileOptions) =>
+            path.endsWith("/closed")
+              ? Effect.fail(
+                  new PlatformError.SystemError({
+                    module: "FileSystem",
+                    method: "open",
+                    reason: "PermissionDenied",
+                    pathOrDescriptor: path
+                  })
+                )
+              : real.open(path, options)
+        }))
+      )
+    )
+  )
+
+  it.scopedLive(
     "leaves out .git, node_modules and what ignore files on the way exclude, unless it is asked for by name",
     inWorkspace(({ call, put }) =>
       Effect.gen(function* () {
@@ -54,9 +100,13 @@ describe("list_files", () => {
           yield* call("list_files", { pattern: "**" }),
           [".gitignore", "important.log", "pkg/", "pkg/.gitignore", "pkg/a.log"]
             .concat(["pkg/dist/", "pkg/dist/kept.js", "pkg/sub/"])
+            .concat(["[Left out: ignored: 5 (.gitignore, node_modules).]"])
             .join("\n")
         )
-        assert.strictEqual(yield* call("list_files", { path: "pkg/sub", pattern: "**" }), "No files match.")
+        assert.strictEqual(
+          yield* call("list_files", { path: "pkg/sub", pattern: "**" }),
+          "No files match.\n[Left out: ignored: 1 (.gitignore, node_modules).]"
+        )
         assert.strictEqual(yield* call("list_files", { path: "node_modules/m" }), "node_modules/m/index.js")
         assert.strictEqual(yield* call("list_files", { path: "dist" }), "dist/out.js")
       })
@@ -74,7 +124,9 @@ describe("list_files", () => {
             fileSystem.writeFileString(path.join(above, file), text)
           )
         yield* putAll(put, { "a.log": "", "a.txt": "", "b.own": "", "deep/gen/x": "", "deep/gen/kept.own": "" })
-        const seen = Effect.map(call("list_files", { pattern: "**" }), (text) => text.split("\n"))
+        const seen = Effect.map(call("list_files", { pattern: "**" }), (text) =>
+          text.split("\n").filter((line) => !line.startsWith("["))
+        )
         const all = ["a.log", "a.txt", "b.own", "deep/", "deep/gen/", "deep/gen/kept.own", "deep/gen/x"]
         yield* write(".gitignore", "*.log\n/ws/deep/gen/x\n")
         assert.deepStrictEqual(yield* seen, all)
@@ -116,7 +168,9 @@ describe("list_files", () => {
         }
         yield* putAll(put, { ...files, "lib/.gitignore": "", "lib/sub/x.log": "" })
         const seen = (params: object) =>
-          Effect.map(call("list_files", { pattern: "*.{js,log,own}", ...params }), (text) => text.split("\n"))
+          Effect.map(call("list_files", { pattern: "*.{js,log,own}", ...params }), (text) =>
+            text.split("\n").filter((line) => !line.startsWith("["))
+          )
         assert.deepStrictEqual(yield* seen({}), ["lib/y.own"])
         yield* put("lib/.git", "gitdir: ../.git/modules/lib\n")
         const all = ["lib/dist/a.js", "lib/sub/x.log", "lib/x.log", "lib/y.own"]
@@ -195,7 +249,10 @@ describe("search_files", () => {
         yield* fileSystem.symlink(`${outside}/secret`, `${root}/f`)
         yield* fileSystem.symlink(root, `${root}/loop`)
         yield* run({ command: "mkfifo pipe" })
-        assert.strictEqual(yield* call("search_files", { pattern: "needle" }), "ok:1: needle")
+        assert.strictEqual(
+          yield* call("search_files", { pattern: "needle" }),
+          "ok:1: needle\n[Left out: ignored: 2 (.gitignore, node_modules).]"
+        )
       })
     )
   )
