@@ -36,6 +36,7 @@ import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as ForeignJson from "../core/ForeignJson.js"
+import * as ProxyFault from "../core/ProxyFault.js"
 import * as Redaction from "../core/Redaction.js"
 import * as WebAddress from "../core/WebAddress.js"
 import * as Tally from "../interaction/Tally.js"
@@ -254,6 +255,8 @@ const unredirected = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A,
   })
 
 const failureOf = (error: HttpClientError.HttpClientError): Failure => {
+  const proxy = ProxyFault.within(error)
+  if (proxy !== undefined) return { reason: proxy.message.replace(/\.$/, ""), transient: proxy.transient }
   if (error._tag === "ResponseError") return { reason: "the webhook's response broke off", transient: true }
   return error.reason === "Transport"
     ? { reason: "the webhook could not be reached", transient: true }

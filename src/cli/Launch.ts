@@ -35,6 +35,7 @@ import * as ConfigurationInvalid from "../local/ConfigurationInvalid.js"
 import * as DecidingFile from "../local/DecidingFile.js"
 import * as OwnFile from "../local/OwnFile.js"
 import * as ProfileLocation from "./config/ProfileLocation.js"
+import * as HttpProxy from "./config/HttpProxy.js"
 import * as Settings from "./config/Settings.js"
 import * as Tools from "./config/Tools.js"
 import * as Traces from "./config/Traces.js"
@@ -55,7 +56,7 @@ export const resolveModel = (
       return offline.make()
     }
     if (ref.startsWith("script:")) return yield* readScript(ref)
-    const { FetchHttpClient, ModelRegistry } = yield* loadRegistry
+    const ModelRegistry = yield* Effect.promise(() => import("../model/ModelRegistry.js"))
     const registry = yield* ModelRegistry.make({
       keys: settings.keys,
       baseUrls: settings.baseUrls,
@@ -65,7 +66,7 @@ export const resolveModel = (
       },
       maxOutputTokensOf: given(settings.models, ({ max_output_tokens }) => max_output_tokens),
       thinking: given(settings.models, ({ thinking }) => (thinking === undefined ? undefined : thinkingOf(thinking)))
-    }).pipe(Effect.provide(FetchHttpClient.layer))
+    }).pipe(Effect.provide(HttpProxy.client(settings.proxy)))
     return yield* Effect.mapError(registry.resolve(ref), (error) => ConfigurationInvalid.make(error.message))
   }).pipe(Effect.map((model) => withWindow(model, settings.models)))
 
@@ -207,7 +208,7 @@ export const start = (
     const followed = yield* DecidingFile.follow(deciding, Output.logOnce)
     const redactor = Redaction.make(Settings.secretsOf(settings))
     // Opened before the agent, so that it closes after the agent and gets its last spans.
-    const spans = yield* Traces.open(redactor)
+    const spans = yield* Traces.open(redactor, settings.proxy)
     const runtime = AgentRuntime.layer({
       toolkit: Tools.toolkit,
       policy: readable(settings.policy, [spillDirectory, ...files.added]),
@@ -251,6 +252,7 @@ export const start = (
               passedVariables: settings.commandVariables,
               withheldVariables: Settings.secretNames()
             },
+            settings.proxy,
             checkpoints
           ),
           Model.layer(model)
@@ -363,11 +365,6 @@ const filesOf = (
 const placesOf = (deciding: ReadonlyArray<DecidingFile.DecidingFile>): ReadonlyArray<string> => [
   ...new Set(deciding.flatMap(({ file, places }) => [file, ...places]))
 ]
-
-const loadRegistry = Effect.promise(async () => ({
-  FetchHttpClient: await import("@effect/platform/FetchHttpClient"),
-  ModelRegistry: await import("../model/ModelRegistry.js")
-}))
 
 /** What the person says of models, one thing of it. */
 const given = <A>(

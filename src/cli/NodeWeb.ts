@@ -2,7 +2,8 @@
  * Reads pages of the web by Node's own client, and nothing of other networks.
  *
  * A name is resolved once. When one of its addresses is not public, none is used; else the connection goes to those
- * addresses, whatever the name means a moment later. No proxy, no cookies, no credentials.
+ * addresses, whatever the name means a moment later. A proxy is used only if an option names its client. No cookies, no
+ * credentials.
  *
  * @since 0.1.0
  */

@@ -9,6 +9,7 @@ import { pipeline } from "node:stream"
 import * as zlib from "node:zlib"
 import { maxBytes, type Response } from "../builtin/FetchUrl.js"
 import * as InternetAddress from "../core/InternetAddress.js"
+import * as ProxyFault from "../core/ProxyFault.js"
 
 /**
  * Which addresses may be reached.
@@ -21,18 +22,26 @@ export interface Options {
   readonly mayReach?: ((address: string) => boolean) | undefined
   /** The addresses of a name. Default: the system's resolver. */
   readonly resolve?: ((name: string) => Effect.Effect<ReadonlyArray<string>, string>) | undefined
+  /**
+   * The client of addresses that are reached through a proxy. A proxy resolves names itself: a name that resolves here has
+   * to be public, and another one needs a dot. Default: no proxy.
+   */
+  readonly through?: ((url: URL) => typeof fetch | undefined) | undefined
 }
 
 export const get = (url: URL, options: Options = {}): Effect.Effect<Response, string> =>
   Effect.gen(function* () {
     const { mayReach = InternetAddress.isPublic, resolve = bySystem } = options
+    const client = options.through?.(url)
     const literal = InternetAddress.ofHost(url.hostname)
-    const addresses = literal === undefined ? yield* resolve(url.hostname) : [literal]
+    const found = literal === undefined ? resolve(url.hostname) : Effect.succeed([literal])
+    const isForeign = client !== undefined && literal === undefined && /\.[^.]+\.?$/.test(url.hostname)
+    const addresses = yield* isForeign ? Effect.orElseSucceed(found, () => []) : found
     const closed = addresses.find((address) => !mayReach(address))
-    if (closed !== undefined || addresses.length === 0) {
+    if (closed !== undefined || (addresses.length === 0 && !isForeign)) {
       return yield* Effect.fail(`${url.hostname} is not in the public web, so it is not read.`)
     }
-    return yield* request(url, addresses)
+    return yield* client === undefined ? request(url, addresses) : proxied(url, client)
   }).pipe(
     Effect.timeoutFail({ duration: "30 seconds", onTimeout: () => `${url.host} did not answer within 30 seconds.` })
   )
@@ -62,6 +71,32 @@ const pinned =
     else callback(null, first?.address ?? "", first?.family)
   }
 
+const headers = {
+  accept: "text/html, text/plain, application/json;q=0.9, text/*;q=0.8, */*;q=0.1",
+  "accept-encoding": "gzip",
+  "user-agent": "assent"
+}
+
+const proxied = (url: URL, client: typeof fetch): Effect.Effect<Response, string> =>
+  Effect.flatMap(
+    Effect.tryPromise({
+      try: (signal) => client(url, { headers, redirect: "manual", signal }),
+      catch: (error) =>
+        ProxyFault.within(error)?.message ??
+        `${url.host} cannot be reached: ${error instanceof Error ? error.message : String(error)}`
+    }),
+    (response) =>
+      received(url, {
+        status: response.status,
+        // `fetch` has unpacked the body.
+        headers: {
+          location: response.headers.get("location") ?? undefined,
+          "content-type": response.headers.get("content-type") ?? undefined
+        },
+        body: chunksOf(response.body)
+      })
+  )
+
 const request = (url: URL, addresses: ReadonlyArray<string>): Effect.Effect<Response, string> =>
   Effect.async((resume) => {
     const client = url.protocol === "https:" ? https : http
@@ -72,25 +107,36 @@ const request = (url: URL, addresses: ReadonlyArray<string>): Effect.Effect<Resp
         agent: false,
         lookup: pinned(addresses),
         maxHeaderSize: 32_768,
-        headers: {
-          accept: "text/html, text/plain, application/json;q=0.9, text/*;q=0.8, */*;q=0.1",
-          "accept-encoding": "gzip",
-          "user-agent": "assent"
-        }
+        headers
       },
       (response) => {
         const over = Effect.sync(() => sent.destroy())
-        resume(Effect.ensuring(received(url, response), over))
+        const { headers, statusCode: status = 0 } = response
+        resume(Effect.ensuring(received(url, { status, headers, body: response }), over))
       }
     )
     sent.on("error", (error) => resume(Effect.fail(`${url.host} cannot be reached: ${error.message}`)))
     return Effect.sync(() => sent.destroy())
   })
 
+async function* chunksOf(body: ReadableStream<Uint8Array> | null): AsyncGenerator<Uint8Array> {
+  const reader = body?.getReader()
+  try {
+    for (let next = await reader?.read(); next?.value !== undefined; next = await reader?.read()) yield next.value
+  } finally {
+    await reader?.cancel()
+  }
+}
+
+interface Received {
+  readonly status: number
+  readonly headers: { readonly [Name in "location" | "content-encoding" | "content-type"]?: string | undefined }
+  readonly body: AsyncIterable<Uint8Array>
+}
+
 /** What the server sent, up to the limit. The rest is neither read nor unpacked. */
-const received = (url: URL, response: http.IncomingMessage): Effect.Effect<Response, string> => {
-  const { location, "content-encoding": encoding = "identity", "content-type": type = "" } = response.headers
-  const status = response.statusCode ?? 0
+const received = (url: URL, { body, headers, status }: Received): Effect.Effect<Response, string> => {
+  const { location, "content-encoding": encoding = "identity", "content-type": type = "" } = headers
   if (location !== undefined && status >= 300 && status < 400) {
     // Node reads each byte as a character; addresses are written in UTF-8.
     const bytes = Buffer.from(location, "latin1")
@@ -105,7 +151,7 @@ const received = (url: URL, response: http.IncomingMessage): Effect.Effect<Respo
   }
   return Effect.tryPromise({
     try: async () => {
-      const plain = packing === "identity" ? response : pipeline(response, zlib.createGunzip(), () => {})
+      const plain = packing === "identity" ? body : pipeline(body, zlib.createGunzip(), () => {})
       const chunks: Array<Uint8Array> = []
       let size = 0
       // Leaving the loop destroys what it reads.

@@ -22,4 +22,17 @@ export const ofHost = (hostname: string): string | undefined => {
   return ipaddr.isValid(address) ? address : undefined
 }
 
+/** Whether an address leads to this machine. */
+export const isLoopback = (address: string): boolean =>
+  ipaddr.isValid(address) && ipaddr.process(address).range() === "loopback"
+
+/** Whether an address is another one, or lies in a block such as `10.0.0.0/8`. */
+export const isIn = (address: string, block: string): boolean => {
+  const parsed = ipaddr.process(address)
+  if (ipaddr.isValid(block)) return ipaddr.process(block).toString() === parsed.toString()
+  if (!ipaddr.isValidCIDR(block)) return false
+  const [base, bits] = ipaddr.parseCIDR(block)
+  return base.kind() === parsed.kind() && parsed.match(base, bits)
+}
+
 const globalUnicast = ipaddr.IPv6.parseCIDR("2000::/3")

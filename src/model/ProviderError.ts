@@ -8,6 +8,7 @@ import type * as AiError from "@effect/ai/AiError"
 import type * as HttpClientError from "@effect/platform/HttpClientError"
 import * as ParseResult from "effect/ParseResult"
 import * as Predicate from "effect/Predicate"
+import * as ProxyFault from "../core/ProxyFault.js"
 import * as Redaction from "../core/Redaction.js"
 import * as ModelError from "./ModelError.js"
 
@@ -160,6 +161,14 @@ const refusalNames = /invalid_request|invalid_argument|not_found|invalid_prompt|
 const fromRequest = (source: Source, reason: string, url: string, cause: unknown): ModelError.ModelError => {
   if (reason !== "Transport") {
     return refused(source, reason === "InvalidUrl" ? "the base URL is not a URL" : "the request could not be encoded")
+  }
+  const proxy = ProxyFault.within(cause)
+  if (proxy !== undefined) {
+    const fields = { model: source.model, message: `${source.model}: ${proxy.message}` }
+    const status = proxy.status === undefined ? {} : { status: proxy.status }
+    return proxy.transient
+      ? new ModelError.Network({ ...fields, ...status })
+      : new ModelError.Unreachable({ ...fields, ...status })
   }
   const code = codeOf(cause)
   const text = [hostOf(url), code ?? "no connection"].join(": ")

@@ -90,6 +90,7 @@ const ofSettings = (flags: Arguments.Flags, settings: Settings.Settings) =>
         onRight: (known) => Launch.unmet(settings, known)
       }).map((sentence) => off("thinking", sentence)),
       keysOf(settings),
+      proxyOf(settings),
       ...(yield* trustOf(settings)),
       sandbox.includes(", by ")
         ? works("sandbox", sandbox.replace(/^sandbox: /, ""))
@@ -145,6 +146,11 @@ const keysOf = ({ keys }: Settings.Settings): Finding => {
     ? works("keys", `there is one for ${found.join(", ")}`)
     : off("keys", `none; ${Settings.secretNames().slice(0, 5).join(", ")} hold them. Ollama needs none`)
 }
+
+const proxyOf = ({ proxy: { described, isUsable } }: Settings.Settings): Finding =>
+  described.length === 0
+    ? off("proxy", "none; HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY name one")
+    : (isUsable ? works : broken)("proxy", described.join("; "))
 
 /** Whether what the workspace's own files allow counts; nothing where it has none. */
 const trustOf = (settings: Settings.Settings) =>

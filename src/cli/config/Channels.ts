@@ -16,6 +16,7 @@ import type * as CompiledPolicy from "../../permission/CompiledPolicy.js"
 import * as Arguments from "./Arguments.js"
 import * as Arrangement from "./Arrangement.js"
 import * as ConfigurationInvalid from "../../local/ConfigurationInvalid.js"
+import * as HttpProxy from "./HttpProxy.js"
 import * as Person from "../../local/Person.js"
 import type { Settings } from "./Settings.js"
 import * as Remedy from "./Remedy.js"
@@ -147,7 +148,6 @@ export const open = <R>(
   FileSystem.FileSystem | Path.Path | Scope.Scope | R
 > =>
   Effect.gen(function* () {
-    const { timeouts } = settings
     const path = yield* Path.Path
     const interactors: Array<Interactor.Service> = []
     const directories: Array<string> = []
@@ -174,7 +174,7 @@ export const open = <R>(
           directories.push(path.resolve(one.directory))
           break
         case "Webhook":
-          interactors.push(yield* openWebhook(one, timeouts))
+          interactors.push(yield* openWebhook(one, settings))
       }
     }
     const { escalation } = settings
@@ -237,17 +237,16 @@ const openFile = ({ directory, vouches }: Extract<Plan, { readonly _tag: "File" 
   })
 
 /** A bearer token comes from `ASSENT_WEBHOOK_TOKEN`. */
-const openWebhook = ({ url, vouches }: Extract<Plan, { readonly _tag: "Webhook" }>, timeouts: Interactor.Timeouts) =>
+const openWebhook = ({ url, vouches }: Extract<Plan, { readonly _tag: "Webhook" }>, { proxy, timeouts }: Settings) =>
   Effect.gen(function* () {
     const token = yield* Effect.option(Config.redacted(Config.nonEmptyString("ASSENT_WEBHOOK_TOKEN")))
     const WebhookChannel = yield* Effect.promise(() => import("../../channel/WebhookChannel.js"))
-    const FetchHttpClient = yield* Effect.promise(() => import("@effect/platform/FetchHttpClient"))
     return yield* Effect.provide(
       Effect.mapError(
         WebhookChannel.make({ url, token: Option.getOrUndefined(token), timeouts, vouches }),
         ({ message }) => ConfigurationInvalid.make(`The address of the webhook ${message}`)
       ),
-      FetchHttpClient.layer
+      HttpProxy.client(proxy)
     )
   })
 

@@ -8,6 +8,7 @@ import * as Redacted from "effect/Redacted"
 import * as ForeignJson from "../../core/ForeignJson.js"
 import * as KnownModel from "../../model/KnownModel.js"
 import type { ProviderName } from "../../model/ProviderName.js"
+import * as HttpProxy from "./HttpProxy.js"
 import type { Settings } from "./Settings.js"
 
 /** A model that may be chosen. */
@@ -17,7 +18,7 @@ export interface Listed {
   readonly note?: string | undefined
 }
 
-export type Source = Pick<Settings, "baseUrls" | "keys" | "models" | "prices">
+export type Source = Pick<Settings, "baseUrls" | "keys" | "models" | "prices" | "proxy">
 
 /** Those that are known without asking anybody. */
 export const named = (settings: Source): ReadonlyArray<string> => {
@@ -27,15 +28,18 @@ export const named = (settings: Source): ReadonlyArray<string> => {
 
 /** The same with those of local servers, as far as they answer at once; and the one that is always there. */
 export const all = (settings: Source): Effect.Effect<ReadonlyArray<Listed>> =>
-  Effect.map(Effect.forEach(serversOf(settings), modelsAt, { concurrency: "unbounded" }), (found) => {
-    const listed = [
-      ...named(settings).map(described),
-      ...found.flat(),
-      { ref: "offline/offline", note: "no language model" }
-    ]
-    const seen = new Set<string>()
-    return listed.filter(({ ref }) => !seen.has(ref) && seen.add(ref))
-  })
+  Effect.map(
+    Effect.forEach(serversOf(settings), (server) => modelsAt(server, settings.proxy), { concurrency: "unbounded" }),
+    (found) => {
+      const listed = [
+        ...named(settings).map(described),
+        ...found.flat(),
+        { ref: "offline/offline", note: "no language model" }
+      ]
+      const seen = new Set<string>()
+      return listed.filter(({ ref }) => !seen.has(ref) && seen.add(ref))
+    }
+  )
 
 /**
  * The models that the server of a local one says it has, none where it tells none; undefined where nobody answers. Of a
@@ -48,7 +52,7 @@ export const atServerOf = (
   const server = serversOf(settings).find(({ provider }) => ref.startsWith(`${provider}/`))
   if (server === undefined) return Effect.succeed(undefined)
   const { url } = server
-  return responseOf(server).pipe(
+  return responseOf(server, settings.proxy).pipe(
     Effect.map((text) => ({ url, models: modelsIn(server, text).map((one) => one.ref) })),
     Effect.catchAllCause(() => Effect.succeed({ url, models: undefined }))
   )
@@ -99,8 +103,8 @@ const serversOf = ({ baseUrls, keys }: Source): ReadonlyArray<Server> => {
 const most = 50
 
 /** What does not answer in time, or answers something else, has none. */
-const modelsAt = (server: Server): Effect.Effect<ReadonlyArray<Listed>> =>
-  responseOf(server).pipe(
+const modelsAt = (server: Server, proxy: HttpProxy.HttpProxy): Effect.Effect<ReadonlyArray<Listed>> =>
+  responseOf(server, proxy).pipe(
     Effect.map((text) => modelsIn(server, text).slice(0, most)),
     Effect.catchAllCause(() => Effect.succeed([]))
   )
@@ -115,10 +119,10 @@ const modelsIn = ({ provider }: Server, text: string): ReadonlyArray<Listed> => 
 }
 
 /** What a server says when it is asked for its models. */
-const responseOf = ({ key, provider, url }: Server) =>
+const responseOf = ({ key, provider, url }: Server, proxy: HttpProxy.HttpProxy) =>
   Effect.gen(function* () {
     const { FetchHttpClient, HttpClient } = yield* loadClient
-    const client = (yield* Effect.provide(HttpClient.HttpClient, FetchHttpClient.layer)).pipe(
+    const client = (yield* Effect.provide(HttpClient.HttpClient, HttpProxy.client(proxy))).pipe(
       HttpClient.withTracerPropagation(false),
       HttpClient.withTracerDisabledWhen(() => true)
     )

@@ -33,6 +33,7 @@ import { make as invalid, type ConfigurationInvalid } from "../../local/Configur
 import * as Instructions from "../../local/Instructions.js"
 import * as OwnFile from "../../local/OwnFile.js"
 import * as ProjectFile from "../../local/ProjectFile.js"
+import * as HttpProxy from "./HttpProxy.js"
 import * as SandboxSettings from "./SandboxSettings.js"
 import * as SessionModel from "../../local/SessionModel.js"
 import * as StoreAddress from "../../local/StoreAddress.js"
@@ -104,6 +105,8 @@ export interface Settings extends UserLocation.Folder {
   readonly statusLine: boolean
   /** A model may make up subagents of its own, with no more than these tools and groups. */
   readonly inline: { readonly allowed: boolean; readonly plugins: ReadonlyArray<string> }
+  /** How servers are reached. */
+  readonly proxy: HttpProxy.HttpProxy
   /** How commands are confined, and what they may reach beside the workspace. */
   readonly sandbox: SandboxSettings.SandboxSettings
   /** Names of variables that commands get beside the usual ones. */
@@ -193,6 +196,7 @@ export const load = (
       compaction: compactionOf(config),
       statusLine: (yield* switched("ASSENT_STATUS_LINE")) ?? config.status_line ?? true,
       inline: { allowed: config.allow_inline ?? false, plugins: config.inline_allowed_plugins ?? [] },
+      proxy: yield* HttpProxy.load,
       commandVariables: config.command_environment ?? [],
       sandbox: yield* SandboxSettings.of(flags, ConfigFile.sandboxOf(config), home, folder, [
         configDirectory,
@@ -231,7 +235,8 @@ export const secretNames = (): ReadonlyArray<string> => [
 ]
 
 /** What is masked in all that is told; no word in the place of a key, as local servers want one: it stands in any text. */
-export const secretsOf = ({ keys, store }: Settings): ReadonlyArray<Redacted.Redacted | string> => [
+export const secretsOf = ({ keys, proxy, store }: Settings): ReadonlyArray<Redacted.Redacted | string> => [
+  ...proxy.secrets,
   ...Object.values(keys).filter((key) => !noKey.test(Redacted.value(key))),
   ...Arr.fromNullable(store && StoreAddress.passwordIn(Redacted.value(store)))
 ]

@@ -12,6 +12,7 @@ import * as Workspace from "../../builtin/Workspace.js"
 import * as AgentRuntime from "../../runtime/AgentRuntime.js"
 import * as NodeFiles from "../NodeFiles.js"
 import * as NodeWeb from "../NodeWeb.js"
+import * as HttpProxy from "./HttpProxy.js"
 
 export const toolkit = Toolkit.merge(
   Workspace.toolkit,
@@ -23,7 +24,7 @@ export const toolkit = Toolkit.merge(
 )
 
 /** Their handlers. What files were before is kept in `checkpoints`, where that is given. */
-export const layer = (workspace: Workspace.Options, checkpoints?: Checkpoints.Service) =>
+export const layer = (workspace: Workspace.Options, proxy?: HttpProxy.HttpProxy, checkpoints?: Checkpoints.Service) =>
   Layer.mergeAll(
     Layer.provide(
       Workspace.layer(workspace),
@@ -32,12 +33,17 @@ export const layer = (workspace: Workspace.Options, checkpoints?: Checkpoints.Se
         checkpoints === undefined ? Layer.empty : Layer.succeed(Checkpoints.Checkpoints, checkpoints)
       )
     ),
-    Layer.provide(FetchUrl.layer, NodeWeb.layer()),
+    Layer.provide(FetchUrl.layer, NodeWeb.layer(proxy === undefined ? {} : { through: through(proxy) })),
     Clarification.layer,
     Delegate.layer,
     Planning.layer,
     SubagentControl.layer
   )
+
+const through =
+  (proxy: HttpProxy.HttpProxy) =>
+  (url: URL): typeof fetch | undefined =>
+    proxy.routeOf(url) === undefined ? undefined : HttpProxy.fetchOf(proxy)
 
 /** Names and groups of the tools, without their handlers. */
 export const registry = (workspace: string) =>

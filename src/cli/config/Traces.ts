@@ -9,26 +9,28 @@ import * as Spans from "../../core/Spans.js"
 import * as ConfigurationInvalid from "../../local/ConfigurationInvalid.js"
 import * as HiddenVariables from "../../local/HiddenVariables.js"
 import * as Version from "../Version.js"
+import * as HttpProxy from "./HttpProxy.js"
 
 /**
  * Reads the variables and starts the exporter. Closing the scope sends what is left, for two seconds at most. The
  * values of the collector's headers are redacted in all output, and no command of an agent inherits them.
  */
 export const open = (
-  redactor: Redaction.Redactor
+  redactor: Redaction.Redactor,
+  proxy: HttpProxy.HttpProxy
 ): Effect.Effect<Spans.Service, ConfigurationInvalid.ConfigurationInvalid, Scope.Scope> =>
   Effect.gen(function* () {
     const found = (yield* isWanted) ? yield* read : Option.none()
     yield* hideHeaders
     if (Option.isNone(found)) return Spans.off
-    const { FetchHttpClient, settings, telemetry } = found.value
+    const { settings, telemetry } = found.value
     for (const header of Object.values(settings.headers ?? {})) {
       redactor.declare(header)
       // In `Bearer KEY` the key alone is secret too.
       for (const word of Redacted.value(header).split(/\s+/).slice(1)) redactor.declare(word)
     }
     const attributes = { "service.version": Version.version, ...settings.attributes }
-    return yield* Effect.provide(telemetry.make({ ...settings, attributes, redactor }), FetchHttpClient.layer)
+    return yield* Effect.provide(telemetry.make({ ...settings, attributes, redactor }), HttpProxy.client(proxy))
   }).pipe(Effect.catchTag("TelemetryUnavailable", ({ message }) => ConfigurationInvalid.make(message)))
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -47,8 +49,7 @@ const isWanted = Effect.map(
 
 const read = Effect.gen(function* () {
   const telemetry = yield* Effect.promise(() => import("../../runtime/Telemetry.js"))
-  const FetchHttpClient = yield* Effect.promise(() => import("@effect/platform/FetchHttpClient"))
-  return Option.map(yield* telemetry.settings, (settings) => ({ FetchHttpClient, settings, telemetry }))
+  return Option.map(yield* telemetry.settings, (settings) => ({ settings, telemetry }))
 })
 
 const hideHeaders = HiddenVariables.hide(["OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"])
