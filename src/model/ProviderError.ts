@@ -108,7 +108,8 @@ interface Report {
 const nothing: Report = { text: undefined, codes: [], status: undefined, retryAfter: undefined }
 
 // What may pass is asked for again by itself: its advice tells nobody to do that.
-// Order matters: a wrong key may come as a 400, a conversation that is too long as a 500, an exhausted account as a 429.
+// Order matters: a wrong key may come as a 400, a conversation that is too long as a 500, an exhausted account as a 400,
+// 403 or 429.
 const classify = (source: Source, report: Report): ModelError.ModelError => {
   const { status } = report
   const text = report.text ?? ""
@@ -116,15 +117,15 @@ const classify = (source: Source, report: Report): ModelError.ModelError => {
   const fields = { model: source.model, ...(status === undefined ? {} : { status }) }
   const waited = { ...fields, ...(report.retryAfter === undefined ? {} : { retryAfter: report.retryAfter }) }
   const say = (what: string, advice: string) => ({ message: sentence(source, what, report, advice) })
-  if (status === 401 || status === 403 || keyNames.test(names) || keyTexts.test(text)) {
-    const advice = source.credentials ?? "Check the API key and which models it may use."
-    return new ModelError.Unauthorized({ ...fields, ...say("the provider did not accept the API key", advice) })
-  }
-  if (accountNames.test(names)) {
+  if (status === 402 || accountNames.test(names) || accountTexts.test(text)) {
     return new ModelError.Refused({
       ...fields,
       ...say("the account has no credit left", "Check its plan and billing.")
     })
+  }
+  if (status === 401 || status === 403 || keyNames.test(names) || keyTexts.test(text)) {
+    const advice = source.credentials ?? "Check the API key and which models it may use."
+    return new ModelError.Unauthorized({ ...fields, ...say("the provider did not accept the API key", advice) })
   }
   if (status === 429 || rateNames.test(names)) {
     return new ModelError.RateLimited({
@@ -150,7 +151,11 @@ const classify = (source: Source, report: Report): ModelError.ModelError => {
 const keyNames =
   /authentication_error|permission_error|permission_denied|invalid_api_key|api_key_invalid|unauthenticated/i
 const keyTexts = /\bapi key (is )?(not valid|invalid|missing|expired)|\b(invalid|incorrect|missing) (x-)?api[- ]key/i
-const accountNames = /insufficient_quota|billing_error|insufficient_credits/i
+const accountNames =
+  /insufficient_(quota|credits?|balance|funds)|billing_(error|hard_limit|not_active)|exceeded_current_quota/i
+// Google says "check your plan and billing details" of a limit that passes in a minute, so these words decide nothing.
+const accountTexts =
+  /credit balance is too low|insufficient (account )?(balance|credits?|funds|quota)|(out of|requires more|used all( \w+)?|purchase( more)?) credits|credits? (are |is |have been |has been )?(depleted|exhausted|used up)|spending limit|billing hard limit|(requires?|enable) billing|billing to be enabled/i
 const rateNames = /rate_limit|resource_exhausted|too_many_requests/i
 const overloadNames = /overloaded|api_error|server_error|internal_error|unavailable|timeout|\binternal\b/i
 const lengthNames = /context_length|exceed_context|request_too_large|string_above_max_length/i
