@@ -446,7 +446,7 @@ const modeOf = (
 
 /** The limits of one session. The others bound the tree, or are counted in tokens. */
 const ownLimits = ({ limits }: Settings.Settings) =>
-  Struct.pick(limits, "maxSteps", "parallelTools", "callsPerStep", "identicalErrors", "modelSilence")
+  Struct.pick(limits, "maxSteps", "parallelTools", "callsPerStep", "identicalErrors", "modelSilence", "retryWithin")
 
 const baseInstructions = (settings: Settings.Settings): string =>
   [

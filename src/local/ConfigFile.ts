@@ -93,6 +93,8 @@ export const ConfigFile = Schema.Struct({
       identical_errors: optional(Count),
       /** Seconds; zero is for ever. */
       model_silence: optional(Amount),
+      /** Seconds. */
+      retry_within: optional(Amount),
       max_depth: optional(Count),
       max_children: optional(Count),
       max_tokens: optional(Count),

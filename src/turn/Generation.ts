@@ -156,11 +156,13 @@ export class Generation implements SilenceWatch.Host {
     const { limits } = session
     this.silence?.stop()
     collector.closeBlock()
-    if (!Model.isTransient(error) || number >= limits.modelAttempts) return Effect.fail(error)
+    if (!Model.isTransient(error)) return Effect.fail(error)
+    const asked = error._tag === "Network" ? undefined : error.retryAfter
+    if (asked !== undefined && asked > Duration.toMillis(limits.retryWithin)) return tooLate(error, asked)
+    if (number >= limits.modelAttempts) return Effect.fail(error)
     return Effect.flatMap(Random.nextRange(0.5, 1), (jitter) => {
-      const asked = error._tag === "Network" ? undefined : error.retryAfter
       const doubled = Duration.toMillis(limits.retryDelay) * 2 ** (number - 1) * jitter
-      const delay = Math.round(Math.min(asked ?? doubled, Duration.toMillis(limits.maxRetryDelay)))
+      const delay = Math.round(asked ?? Math.min(doubled, Duration.toMillis(limits.maxRetryDelay)))
       const reason = session.redactor.text(error.message)
       const { modelAttempts: attempts } = limits
       emit(session, { _tag: "ModelRetried", model: model.id, attempt: number + 1, attempts, reason, delay })
@@ -173,6 +175,25 @@ export class Generation implements SilenceWatch.Host {
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** A wait that is too long for a turn: the failure says when it is over. */
+const tooLate = (error: Model.ModelError, wait: number): Effect.Effect<never, Model.ModelError> =>
+  Effect.flatMap(Clock.currentTimeMillis, (now) => {
+    const { message, model } = error
+    const over = new Date(now + wait)
+      .toISOString()
+      .replace(/:\d\d\.\d+Z$/, " UTC")
+      .replace("T", " ")
+    const seconds = Duration.seconds(Math.ceil(wait / 1_000))
+    const said = `${message} The provider asks for a pause of ${Duration.format(seconds)}. Come back at ${over}.`
+    return Effect.fail(
+      new (error._tag === "RateLimited" ? Model.RateLimited : Model.Overloaded)({
+        model,
+        message: said,
+        retryAfter: wait
+      })
+    )
+  })
 
 /**
  * `Stream.runForEachChunk` at a tenth of its cost. The stream's resources are released by the channel that follows it,

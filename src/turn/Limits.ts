@@ -36,8 +36,10 @@ export interface Limits extends Input.Limits {
   readonly modelSilence: Duration.DurationInput
   /** Delay before the second attempt; doubles from there. Default: 1 second. */
   readonly retryDelay: Duration.DurationInput
-  /** The longest delay between two attempts. Default: 30 seconds. */
+  /** The longest delay between two attempts, unless the provider names one. Default: 30 seconds. */
   readonly maxRetryDelay: Duration.DurationInput
+  /** The longest delay that a provider may ask for. A longer one ends the turn at once. Default: 2 minutes. */
+  readonly retryWithin: Duration.DurationInput
   /**
    * How long a cancelled call may take to stop before it is abandoned. Subagents have a little less for each level, so
    * that the report names the innermost one. Default: 5 seconds.
@@ -57,6 +59,7 @@ export const defaults: Limits = {
   modelSilence: Duration.minutes(5),
   retryDelay: Duration.seconds(1),
   maxRetryDelay: Duration.seconds(30),
+  retryWithin: Duration.minutes(2),
   stopWithin: Duration.seconds(5),
   inputFiles: 20,
   inputFileBytes: 20_000_000,

@@ -50,20 +50,58 @@ describe("transient errors", () => {
     })
   )
 
-  it.scoped("are tried again when the provider said, but not later than the limit", () =>
+  it.scoped("are tried again when the provider said, to the millisecond", () =>
     Effect.gen(function* () {
-      const { model } = Kit.replies(rateLimited(7_000), rateLimited(90_000), { text: "at last" })
+      const { model } = Kit.replies(rateLimited(7_000), rateLimited(120_000), { text: "at last" })
       const kit = yield* Kit.start({ model })
       const running = yield* Effect.fork(kit.agent.run("go"))
       yield* settle
       yield* TestClock.adjust(7_000)
       yield* settle
-      yield* TestClock.adjust(30_000)
+      yield* TestClock.adjust(120_000)
       assert.strictEqual((yield* Fiber.join(running))._tag, "Completed")
       assert.deepStrictEqual(
         (yield* kit.of("ModelRetried")).map(({ delay }) => delay),
-        [7_000, 30_000]
+        [7_000, 120_000]
       )
+    })
+  )
+
+  it.scoped("end the turn at once when the provider asks for a longer pause, and say when it is over", () =>
+    Effect.gen(function* () {
+      const overloaded = Stream.fail(new Model.Overloaded({ model, message: "busy.", retryAfter: 3_600_000 }))
+      const table = [
+        [
+          rateLimited(120_001),
+          undefined,
+          "slow down The provider asks for a pause of 2m 1s. Come back at 1970-01-01 00:02 UTC."
+        ],
+        [overloaded, undefined, "busy. The provider asks for a pause of 1h. Come back at 1970-01-01 01:00 UTC."],
+        [
+          rateLimited(1_500),
+          "1 second",
+          "slow down The provider asks for a pause of 2s. Come back at 1970-01-01 00:00 UTC."
+        ]
+      ] as const
+      for (const [reply, retryWithin, error] of table) {
+        const { heard, model } = Kit.replies(reply, { text: "fine now" })
+        const kit = yield* Kit.start({ model, agent: { limits: retryWithin === undefined ? {} : { retryWithin } } })
+        assert.deepStrictEqual(yield* kit.agent.run("go"), { _tag: "Failed", error, steps: 1 } as TurnEnd)
+        assert.deepStrictEqual([heard.length, yield* kit.of("ModelRetried")], [1, []])
+        assert.strictEqual((yield* kit.agent.run("again"))._tag, "Completed")
+      }
+    })
+  )
+
+  it.scoped("doubled delays have a limit of their own", () =>
+    Effect.gen(function* () {
+      const { model } = Kit.replies(rateLimited(), { text: "at last" })
+      const limits = { retryDelay: "1 hour", maxRetryDelay: "3 seconds", retryWithin: "1 second" } as const
+      const kit = yield* Kit.start({ model, agent: { limits } })
+      const running = yield* Effect.fork(kit.agent.run("go"))
+      yield* settle
+      yield* TestClock.adjust("3 seconds")
+      assert.strictEqual((yield* Fiber.join(running))._tag, "Completed")
     })
   )
 

@@ -27,7 +27,7 @@ const counts = [
   "maxResult",
   "modelAttempts"
 ]
-const times = ["modelSilence", "retryDelay", "maxRetryDelay", "stopWithin"]
+const times = ["modelSilence", "retryDelay", "maxRetryDelay", "retryWithin", "stopWithin"]
 
 describe("limits", () => {
   it("are all known here", () => {

@@ -48,6 +48,8 @@ export interface Limits {
   readonly identicalErrors?: number
   /** Milliseconds; zero is for ever. */
   readonly modelSilence?: number
+  /** Milliseconds. */
+  readonly retryWithin?: number
   /** How deep subagents may nest; the root is at depth 0. */
   readonly maxDepth?: number
   /** Subagents alive in one tree. */
@@ -361,17 +363,20 @@ const limitNames = {
   calls_per_step: "callsPerStep",
   identical_errors: "identicalErrors",
   model_silence: "modelSilence",
+  retry_within: "retryWithin",
   max_depth: "maxDepth",
   max_children: "maxChildren",
   max_tokens: "maxTokens",
   max_tree_tokens: "maxTreeTokens"
 } as const satisfies { readonly [Name in keyof NonNullable<ConfigFile.ConfigFile["limits"]>]: keyof Limits }
 
+const inSeconds: ReadonlySet<string> = new Set(["model_silence", "retry_within"])
+
 const limitsOf = ({ limits = {} }: ConfigFile.ConfigFile): Limits =>
   Object.fromEntries(
     Struct.entries(limitNames).flatMap(([name, ours]) => {
       const value = limits[name]
-      return value === undefined ? [] : [[ours, name === "model_silence" ? value * 1_000 : value]]
+      return value === undefined ? [] : [[ours, inSeconds.has(name) ? value * 1_000 : value]]
     })
   )
 
