@@ -85,6 +85,8 @@ export class ToolBatch implements ToolRun.Host {
   private next = 0
   private asking: Asking | undefined
   private held: QueuedCalls | undefined
+  /** The result of the last call, if the output limit cut the call off. */
+  cutOff: string | undefined
   private isStopped = false
   private isLate = false
   private refused: Set<number> | undefined
@@ -97,7 +99,9 @@ export class ToolBatch implements ToolRun.Host {
     /** The model's reply that proposed them. */
     readonly content: Generated["content"],
     private readonly before: ReadonlyMap<string, SessionSnapshot.CallSnapshot> | undefined,
-    private readonly turnFiber: TurnFiber
+    private readonly turnFiber: TurnFiber,
+    /** The result of the last call if its arguments are not whole, when the output limit ended the reply. */
+    private readonly cutOffResult?: string | undefined
   ) {
     const { length } = calls
     this.cleanup = new BatchCleanup(session)
@@ -429,7 +433,8 @@ export class ToolBatch implements ToolRun.Host {
     }
     const decoded = entry.decode(call.params)
     if (Either.isLeft(decoded)) {
-      this.end(index, call, "invalid", `Invalid arguments for ${call.name}: ${decoded.left}`)
+      if (index === this.calls.length - 1) this.cutOff = this.cutOffResult
+      this.end(index, call, "invalid", this.cutOff ?? `Invalid arguments for ${call.name}: ${decoded.left}`)
       return nothing
     }
     // Merged only for tools that check or preview their arguments; many calls wait for approval without it.

@@ -329,17 +329,19 @@ export class Turn {
     // A provider that pauses expects another call.
     if (inbox.hasSteering() || finishReason === "pause") return undefined
     if (output !== undefined) return this.typed(output, session.redactor.text(result ?? PromptMessage.textIn(content)))
-    if (content.length > 0) return this.completed()
+    if (content.some(hasWords)) return this.completed()
     if (remark === undefined) {
       // The work was the answer, and nothing is left to say.
       if (isWorkDone) return Completed({ text: "", steps: this.count })
-      if (!this.wasEmpty && this.count < session.limits.maxSteps) {
+      if (content.length === 0 && !this.wasEmpty && this.count < session.limits.maxSteps) {
         this.wasEmpty = true
         return undefined
       }
     }
     const why = remark === undefined ? "" : ` ${remark}`
-    return Failed({ error: `The model's answer was empty.${why} Ask again.`, steps: this.count })
+    const what =
+      content.length === 0 ? "The model's answer was empty." : "The model's answer holds thoughts and no words."
+    return Failed({ error: `${what}${why} Ask again.`, steps: this.count })
   }
 
   /** Takes the answer as the typed result. A model that answered something else is told so, a few times. */
@@ -376,17 +378,18 @@ export class Turn {
     RefusedFiles.leaveOut(this.options.session, files)
   }
 
-  private proposed({ calls, content }: Generated): ToolBatch.ToolBatch {
+  private proposed({ calls, content, finishReason, usage }: Generated): ToolBatch.ToolBatch {
     const { journal, state } = this.options.session
     if (state.correlationId !== undefined) journal?.proposed(state.correlationId, this.count, content, calls)
-    return this.batchOf({ calls, content }, undefined)
+    return this.batchOf({ calls, content }, undefined, finishReason === "length" ? cutAt(usage) : undefined)
   }
 
   private batchOf(
     { calls, content }: Pick<Generated, "calls" | "content">,
-    before: ReadonlyMap<string, SessionSnapshot.CallSnapshot> | undefined
+    before: ReadonlyMap<string, SessionSnapshot.CallSnapshot> | undefined,
+    cut?: string
   ): ToolBatch.ToolBatch {
-    const batch = new ToolBatch.ToolBatch(this.options.session, calls, content, before, this.fiber)
+    const batch = new ToolBatch.ToolBatch(this.options.session, calls, content, before, this.fiber, cut)
     batch.propose()
     return batch
   }
@@ -398,7 +401,10 @@ export class Turn {
     history.appendAssistant(batch.content)
     history.appendResults(results)
     if (state.correlationId !== undefined) journal?.completed(state.correlationId)
-    return this.repetition.endAfter({ calls: batch.calls, results, isRefused: batch.isRefused }, this.count)
+    return this.repetition.endAfter(
+      { calls: batch.calls, results, isRefused: batch.isRefused, cut: batch.cutOff },
+      this.count
+    )
   }
 
   /**
@@ -463,6 +469,16 @@ export class Turn {
 const interrupted = "interrupted"
 
 type Files = ReadonlySet<Prompt.FilePart>
+
+/** Words, or a file, or what the provider did itself. */
+const hasWords = (part: Prompt.AssistantMessagePart): boolean =>
+  part.type === "text" ? part.text.trim() !== "" : part.type !== "reasoning"
+
+/** The result of a call that the end of the output cut off. The model has used up all tokens that it may write. */
+const cutAt = ({ outputTokens }: AgentEvent.Usage): string => {
+  const limit = outputTokens === undefined ? "" : ` of ${outputTokens} tokens`
+  return `The output limit${limit} cut this call off, so it did not run. Write less in one call: make several smaller calls.`
+}
 
 const stopped = ({ reason }: StopSignal, steps: number): TurnEnd =>
   reason !== undefined && "halt" in reason

@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import type { TurnEnd } from "../../src/event/TurnEnd.js"
+import type * as Model from "../../src/model/Model.js"
 import * as RecordedScript from "../../src/journal/RecordedScript.js"
 import * as SessionStore from "../../src/journal/SessionStore.js"
 import * as Persistence from "../../src/runtime/Persistence.js"
@@ -71,6 +72,27 @@ describe("an answer without a word", () => {
     Effect.gen(function* () {
       const kit = yield* Kit.start({ model: Kit.replies(work, Stream.make(Kit.finish("length"))).model })
       assert.strictEqual((yield* kit.agent.run("go"))._tag, "Failed")
+    })
+  )
+
+  it.scoped("fails the turn when it holds thoughts alone, and completes it behind a result", () =>
+    Effect.gen(function* () {
+      const thoughts = () =>
+        Stream.make<Array<Model.Part>>(
+          { type: "reasoning-start", id: "1" },
+          { type: "reasoning-delta", id: "1", delta: "Hm." },
+          { type: "reasoning-end", id: "1" },
+          Kit.finish("stop")
+        )
+      const blank = () => Stream.make(Kit.text(" \n"), Kit.finish("stop"))
+      const error = "The model's answer holds thoughts and no words. Ask again."
+      for (const reply of [thoughts, blank]) {
+        const kit = yield* Kit.start({ model: Kit.replies(reply(), { text: "fine" }).model })
+        assert.deepStrictEqual(yield* kit.agent.run("go"), { _tag: "Failed", error, steps: 1 } as TurnEnd)
+        assert.strictEqual((yield* kit.agent.run("again"))._tag, "Completed")
+        const worked = yield* Kit.start({ model: Kit.replies(work, reply()).model })
+        assert.deepStrictEqual(yield* worked.agent.run("go"), { _tag: "Completed", text: "", steps: 2 } as TurnEnd)
+      }
     })
   )
 

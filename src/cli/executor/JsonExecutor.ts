@@ -101,7 +101,7 @@ export const run = ({ agent, writer, task, halted, peer }: Options): Effect.Effe
     if (known !== undefined) yield* Output.writeJson("stdout", known)
     // In plan mode the plan is what was wanted.
     if (known?.plan !== undefined) return ExitCode.completed
-    return Option.match(end, { onNone: () => ExitCode.completed, onSome: ExitCode.ofTurn })
+    return Option.match(end, { onNone: () => ExitCode.completed, onSome: ExitCode.ofRun })
   })
 
 // -----------------------------------------------------------------------------------------------------------------

@@ -139,6 +139,7 @@ const watch = (agent: Agent.Agent): Effect.Effect<ReadonlyArray<string>> =>
         const who = event.sessionId === agent.id ? "" : `${event.agent}: `
         if (event._tag === "FilesSetAside")
           yield* Effect.forEach(event.notices, (notice) => Output.notice(`${who}${notice}`), { discard: true })
+        if (event._tag === "AgentError") yield* Output.notice(`${who}${event.message}`)
         if (event._tag !== "ModelRetried") continue
         yield* Output.notice(`${who}${retries(event)}`)
       }
@@ -182,10 +183,11 @@ const report = (end: TurnEnd, halted: Option.Option<Halted>): Effect.Effect<numb
       )
       return ExitCode.completed
     }
-    const code = ExitCode.ofTurn(end)
+    const code = ExitCode.ofRun(end)
     switch (end._tag) {
       case "Completed":
         yield* answer(end.text)
+        if (code === ExitCode.failed) yield* Output.notice("the model ended without an answer in words.")
         break
       case "TurnLimit":
         yield* answer(end.text)
