@@ -48,6 +48,8 @@ export interface Options {
   readonly tell: Tell
   /** The form of its answers. */
   readonly output: SubagentProfile["outputSchema"]
+  /** Names of the tools of its profile that its parent lacks. */
+  readonly lacking: ReadonlyArray<string>
 }
 
 export class ChildTasks {
@@ -223,7 +225,7 @@ export class ChildTasks {
   }
 
   private doneWith(ended: TurnEnd, said: string, output: TypedOutput.TypedOutput | undefined): Done {
-    const { id, session, tell, tree } = this.options
+    const { id, lacking, session, tell, tree } = this.options
     const { answer, end, unread } = this.typed(ended, output)
     const usage = tree.shared.ledger.of(session.origin.sessionId)
     const result = SubagentResult.make({
@@ -234,7 +236,8 @@ export class ChildTasks {
       output: answer,
       // Usage that no provider reported is unknown, not zero.
       usage: usage.unknownCalls === usage.calls ? undefined : { input: usage.inputTokens, output: usage.outputTokens },
-      outputStreamed: tree.settings.outputStreamed
+      outputStreamed: tree.settings.outputStreamed,
+      lacking
     })
     const { error, success, turns_used: turnsUsed } = result
     tell({ _tag: "AgentCompleted", success, turnsUsed, ...(error === undefined ? {} : { error }) })

@@ -12,7 +12,7 @@ import type { ToolCall, ToolDisplay } from "../tool/ToolCall.js"
 import * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as TypedOutput from "../turn/TypedOutput.js"
 import type * as CompactionConfig from "../conversation/CompactionConfig.js"
-import type { AgentTree } from "./AgentTree.js"
+import type { AgentTree, Settings } from "./AgentTree.js"
 import * as DelegatingTool from "../tool/DelegatingTool.js"
 import * as SubagentProfile from "./SubagentProfile.js"
 
@@ -141,6 +141,20 @@ export const instruction = ({ context, task }: DelegationRequest): string =>
   context === undefined || context.trim() === "" ? task : `${task}\n\nContext:\n${context}`
 
 /**
+ * Names of the tools of a profile that its parent, with these tools, cannot pass on.
+ *
+ * @internal
+ */
+export const lacking = (
+  profile: SubagentProfile.SubagentProfile,
+  parents: ToolRegistry.Service,
+  { tools, toolsOf }: Pick<Settings, "tools" | "toolsOf">
+): ReadonlyArray<string> =>
+  parents === tools
+    ? []
+    : toolsOf(profile, tools).entries.flatMap(({ name }) => (parents.get(name) === undefined ? [name] : []))
+
+/**
  * Shows what approving a recipe means; `beyond` lists what its parent may not do without asking.
  *
  * @internal
@@ -256,14 +270,11 @@ const answerable = (recipe: Recipe): Either.Either<Recipe, string> => {
 
 /** Restricted to the parent's tools: a profile never adds one. */
 const ofProfile = (profile: SubagentProfile.SubagentProfile, { modelId, tools: own, tree }: Parent): Recipe => {
-  const { tools: all, toolsOf } = tree.settings
-  const tools = toolsOf(profile, own)
-  const meant = own === all ? [] : toolsOf(profile, all).entries
   return {
     name: profile.name,
     profile,
-    tools,
-    lacking: meant.flatMap(({ name }) => (tools.get(name) === undefined ? [name] : [])),
+    tools: tree.settings.toolsOf(profile, own),
+    lacking: lacking(profile, own, tree.settings),
     envelope: undefined,
     autoApproved: profile.autoApproved,
     instructions: profile.systemInstructions ?? "",

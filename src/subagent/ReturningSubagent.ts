@@ -5,7 +5,7 @@
 import type { SessionOpened } from "../journal/JournalEntry.js"
 import * as ToolRegistry from "../tool/ToolRegistry.js"
 import type { Settings } from "./AgentTree.js"
-import type { Recipe } from "./DelegationRequest.js"
+import { lacking, type Recipe } from "./DelegationRequest.js"
 import * as SubagentProfile from "./SubagentProfile.js"
 
 export interface ReturningSubagent {
@@ -22,10 +22,11 @@ export interface ReturningSubagent {
 export const make = (
   { child, maxSteps, model, profile: name, subagentId }: SessionOpened,
   parents: ToolRegistry.Service,
-  { profiles, toolsOf }: Pick<Settings, "profiles" | "toolsOf">
+  settled: Pick<Settings, "profiles" | "tools" | "toolsOf">
 ): ReturningSubagent | undefined => {
   if (child === undefined || subagentId === undefined) return undefined
   const { allowed, instructions, settings, tools: had } = child
+  const { profiles, toolsOf } = settled
   const profile = name === undefined ? undefined : profiles.get(name)
   const tools = ToolRegistry.named(parents, had)
   // A person's approval holds for its life. An author's approval holds while the author still gives it and is trusted.
@@ -34,7 +35,7 @@ export const make = (
     name: child.name,
     profile,
     tools,
-    lacking: [],
+    lacking: profile === undefined ? [] : lacking(profile, parents, settled),
     envelope: undefined,
     autoApproved: false,
     instructions,

@@ -168,7 +168,8 @@ class Child implements Subagent {
     this.recipe = recipe
     this.tree = tree
     this.family = family
-    this.tasks = new ChildTasks({ id, parent, tree, session, journal, tell, output: recipe.output }, restored?.tasks)
+    const { lacking, output } = recipe
+    this.tasks = new ChildTasks({ id, parent, tree, session, journal, tell, output, lacking }, restored?.tasks)
   }
 
   get session() {

@@ -27,7 +27,9 @@ export const SubagentResult = Schema.Struct({
   token_usage: Schema.optional(Schema.Struct({ input: Schema.Number, output: Schema.Number })),
   /** Id of the subagent, for further questions. */
   agent_id: Schema.String,
-  output_streamed: Schema.Boolean
+  output_streamed: Schema.Boolean,
+  /** Tools of its profile that it does not have, because the agent that delegated does not have them. */
+  missing_tools: Schema.optional(Schema.Array(Schema.String))
 })
 export type SubagentResult = typeof SubagentResult.Type
 
@@ -46,6 +48,8 @@ export interface Task {
   readonly outputStreamed: boolean
   /** The answer in the form of the profile's `outputSchema`, as JSON. */
   readonly output?: { readonly value: unknown } | undefined
+  /** Names of the tools of its profile that its parent lacks. */
+  readonly lacking: ReadonlyArray<string>
 }
 
 /**
@@ -54,7 +58,7 @@ export interface Task {
  * @since 0.1.0
  * @category constructors
  */
-export const make = ({ agentId, end, output, outputStreamed, text, usage }: Task): SubagentResult => {
+export const make = ({ agentId, end, lacking, output, outputStreamed, text, usage }: Task): SubagentResult => {
   const error = errorOf(end)
   return {
     success: error === undefined,
@@ -67,7 +71,8 @@ export const make = ({ agentId, end, output, outputStreamed, text, usage }: Task
     ...(error === undefined ? {} : { error }),
     ...(usage === undefined ? {} : { token_usage: usage }),
     agent_id: agentId,
-    output_streamed: outputStreamed
+    output_streamed: outputStreamed,
+    ...(lacking.length === 0 ? {} : { missing_tools: lacking })
   }
 }
 

@@ -120,6 +120,40 @@ describe("a subagent", () => {
     })
   )
 
+  it.scoped(
+    "of a profile that lost tools to its parent has their names in each result, with a question or without",
+    () =>
+      Effect.gen(function* () {
+        const reader = calls(delegate("doer"))
+        const family = yield* Family.start({
+          script: {
+            main: [
+              calls(delegate("reader"), delegate("doer")),
+              calls({ name: "agent_ask", params: { subagent_id: "subagent_1", question: "again" } }),
+              { text: "done" }
+            ],
+            reader: [reader, { text: "ok" }, reader, { text: "ok" }],
+            doer: [{ text: "ok" }, { text: "ok" }, { text: "ok" }]
+          },
+          subagents: { profiles: [profile("reader", { plugins: ["subagent"] }), profile("doer")] }
+        })
+        yield* Family.untilIdle(family.agent, "go")
+        const missing = (yield* family.agent.agents).map(({ origin, session }) => [
+          origin.agent,
+          session.history.prompt.content.flatMap((message) =>
+            message.role === "tool"
+              ? message.content.map(({ result }) => Reflect.get(Object(result), "missing_tools"))
+              : []
+          )
+        ])
+        const lost = ["work", "ask_user", "request_input"]
+        assert.deepStrictEqual(missing.slice(0, 2), [
+          ["main", [undefined, undefined, undefined]],
+          ["main/reader", [lost, lost]]
+        ])
+      })
+  )
+
   it.scoped("of a root that has few tools has no more, by whatever profile", () =>
     Effect.gen(function* () {
       const family = yield* Family.start({
