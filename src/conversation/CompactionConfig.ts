@@ -100,7 +100,7 @@ export const CompactionFile = Schema.Struct({
     return [{ path: ["target_percent"], message }]
   })
 )
-export type CompactionFile = Schema.Schema.Type<typeof CompactionFile>
+export type CompactionFile = typeof CompactionFile.Type
 
 // -----------------------------------------------------------------------------------------------------------------
 // constructors

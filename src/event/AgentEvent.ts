@@ -139,6 +139,12 @@ const Vote = /* @__PURE__ */ Lazy.schema(() =>
   Schema.Struct({ by: Schema.String, vote: Schema.Literal("allow", "deny", "edit") })
 )
 
+/**
+ * The wire form of an event.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
 export const AgentEvent = /* @__PURE__ */ Lazy.schema(() =>
   Schema.Union(
     // agent

@@ -81,6 +81,12 @@ export const Field = Shape.pipe(
   Schema.filter((field) => flawOf(field) ?? true),
   Schema.annotations({ identifier: "Field" })
 )
+/**
+ * One field of a form, decoded. A default that the field does not take is refused by the schema alone.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type Field = typeof Shape.Type
 
 /**

@@ -292,6 +292,12 @@ export type Interaction<K extends Kind = Kind> = InstanceType<(typeof kinds)[K]>
  */
 export type Answer<I extends Interaction> = Schema.WithResult.Success<I>
 
+/**
+ * The wire form of an interaction, by its `_tag`.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
 export const Interaction = /* @__PURE__ */ Lazy.schema(() =>
   Schema.Union(
     Approve,

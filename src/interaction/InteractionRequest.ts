@@ -35,6 +35,12 @@ export const BatchPlace = /* @__PURE__ */ Lazy.schema(() =>
 )
 export type BatchPlace = typeof BatchPlace.Type
 
+/**
+ * An interaction that an agent has asked, with who asks and where.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface InteractionRequest<I extends Interaction = Interaction> {
   /** Unique; the only key for correlation. */
   readonly requestId: RequestId

@@ -66,6 +66,12 @@ export type QuestionAnswer = typeof QuestionAnswer.Type
  * @category schemas
  */
 export type ClarifyAnswers = { readonly [number: string]: QuestionAnswer }
+/**
+ * The wire form of answers. `misfit` says why answers do not fit their questions.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
 export const ClarifyAnswers = Object.assign(Schema.Record({ key: Schema.String, value: QuestionAnswer }), {
   /** Why these answers do not answer these questions; `undefined` when they do. */
   misfit: (questions: ReadonlyArray<Question>, answers: ClarifyAnswers): string | undefined => {

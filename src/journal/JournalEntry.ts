@@ -178,6 +178,12 @@ export const SessionOpened = /* @__PURE__ */ Lazy.schema(() =>
 )
 export type SessionOpened = typeof SessionOpened.Type
 
+/**
+ * The stored form of an entry, by its `_tag`.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
 export const JournalEntry = /* @__PURE__ */ Lazy.schema(() =>
   Schema.Union(
     SessionOpened,

@@ -194,9 +194,11 @@ interface Plain extends SessionLimits.Unchanged {
 export function make<Tools extends Record<string, Tool.Any>>(
   options: Options<Tools> & Plain
 ): Effect.Effect<Service, ToolRegistry.Refusal<Tools>, Needs | Requirements<Tools>>
+/** With a policy, which may have rules that can match no call: then it fails as `PolicyInvalid`. */
 export function make<Tools extends Record<string, Tool.Any>>(
   options: Options<Tools> & SessionLimits.Unchanged
 ): Effect.Effect<Service, Exclude<Refusal<Tools>, SessionLimits.LimitsInvalid>, Needs | Requirements<Tools>>
+/** With limits, too, which may be out of range: then it fails as `LimitsInvalid`. */
 export function make<Tools extends Record<string, Tool.Any>>(
   options: Options<Tools>
 ): Effect.Effect<Service, Refusal<Tools>, Needs | Requirements<Tools>>
@@ -273,9 +275,11 @@ export function make<Tools extends Record<string, Tool.Any>>(
 export function layer<Tools extends Record<string, Tool.Any>>(
   options: Options<Tools> & Plain
 ): Layer.Layer<AgentRuntime, ToolRegistry.Refusal<Tools>, Needs | Requirements<Tools>>
+/** With a policy, which may have rules that can match no call: then it fails as `PolicyInvalid`. */
 export function layer<Tools extends Record<string, Tool.Any>>(
   options: Options<Tools> & SessionLimits.Unchanged
 ): Layer.Layer<AgentRuntime, Exclude<Refusal<Tools>, SessionLimits.LimitsInvalid>, Needs | Requirements<Tools>>
+/** With limits, too, which may be out of range: then it fails as `LimitsInvalid`. */
 export function layer<Tools extends Record<string, Tool.Any>>(
   options: Options<Tools>
 ): Layer.Layer<AgentRuntime, Refusal<Tools>, Needs | Requirements<Tools>>

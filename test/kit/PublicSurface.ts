@@ -112,7 +112,7 @@ export const read = (): PublicSurface => {
       return {
         name: symbol.name,
         text: declarations.map(print).join("\n"),
-        isDocumented: (declared.declarations ?? []).some(isDocumented),
+        isDocumented: declarationsOf(declared).every(isDocumented),
         tags: new Map((declared.declarations ?? []).flatMap(tagsOf)),
         hidden
       }
@@ -200,6 +200,12 @@ const textOf = ({ comment }: ts.JSDoc | ts.JSDocTag): string => (ts.getTextOfJSD
 
 const isDocumented = (declaration: ts.Declaration): boolean =>
   commentsOf(declaration).some((comment) => textOf(comment) !== "")
+
+/** The declarations of a name, without the type of a schema of that name: the schema documents both. */
+const declarationsOf = ({ declarations = [], name }: ts.Symbol): ReadonlyArray<ts.Declaration> =>
+  declarations.filter(
+    (declaration) => !ts.isTypeAliasDeclaration(declaration) || declaration.type.getText() !== `typeof ${name}.Type`
+  )
 
 const tagsOf = (declaration: ts.Declaration): ReadonlyArray<readonly [string, string]> =>
   commentsOf(declaration).flatMap(({ tags = [] }) => tags.map((tag) => [tag.tagName.text, textOf(tag)] as const))
