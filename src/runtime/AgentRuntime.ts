@@ -157,6 +157,10 @@ export interface Options<Tools extends Record<string, Tool.Any>> {
 /**
  * What a toolkit needs from the program; the session provides `Interactor`, `Subagents` and `Agenda`.
  *
+ * Services in the `dependencies` of tools are required here, where handlers are looked up, and not by `run`. A service
+ * around `run` counts before them: see `Agent.start`. A service that belongs to a request is better no dependency: take a
+ * `Context.Reference` or a `FiberRef` whose default grants nothing, and provide it around `run`.
+ *
  * @since 0.1.0
  * @category models
  */

@@ -9,7 +9,7 @@ import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as NodeContext from "@effect/platform-node/NodeContext"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { assert, describe, it } from "@effect/vitest"
-import { AutoChannel, Interaction, InteractionRequest, Interactor, QueueChannel } from "assent"
+import { Agent, AutoChannel, HaltChannel, Interaction, InteractionRequest, Interactor, QueueChannel } from "assent"
 import { TestInteractor } from "assent/testing"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Deferred from "effect/Deferred"
@@ -28,6 +28,7 @@ import * as ManyAgents from "./many-agents.js"
 import * as OwnStore from "./own-store.js"
 import * as OwnToolkit from "./own-toolkit.js"
 import * as People from "./people.js"
+import * as PerRequest from "./per-request.js"
 import * as PermissionsFromCode from "./permissions-from-code.js"
 import * as RealModel from "./real-model.js"
 import * as SpansAndMetrics from "./spans-and-metrics.js"
@@ -50,6 +51,21 @@ describe("examples", () => {
       assert(end._tag === "Completed")
       assert.strictEqual(end.text, "Deployed.")
     }).pipe(Effect.provide(OwnToolkit.live), Effect.provide(QueueChannel.layer()))
+  )
+
+  it.scoped("a service of a request: two customers have their own, and a run without one has none", () =>
+    Effect.gen(function* () {
+      const agent = yield* Agent.start()
+      const ada = yield* Effect.fork(PerRequest.serve(agent, "refund ada", "ada"))
+      yield* PerRequest.serve(agent, "refund ben", "ben")
+      yield* Fiber.join(ada)
+      yield* agent.run("refund")
+      const results = agent.history.prompt.content.flatMap((message) =>
+        message.role === "tool" ? message.content.map(({ result }) => result) : []
+      )
+      assert.sameMembers(results.slice(0, 2), ["500 to ada", "500 to ben"])
+      assert.deepStrictEqual(results.slice(2), ["There is no customer."])
+    }).pipe(Effect.provide(PerRequest.live), Effect.provide([PerRequest.model, HaltChannel.layer, NodeContext.layer]))
   )
 
   it.effect("real model: asks the vendor's own server, with the key", () =>
