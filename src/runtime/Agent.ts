@@ -403,6 +403,7 @@ export const startWith: {
   ): Effect.Effect<Agent, NotStarted, AgentRuntime | Scope.Scope>
 } = (interactors: ReadonlyArray<Interactor.Service>, options: Options = {}) => {
   const { compaction, guards, limits, persistence, policy, tools } = options
+  const remembered = persistence?.restored?.permissions
   const started = (options: Options) =>
     persistence === undefined
       ? startedWith(interactors, options)
@@ -413,10 +414,10 @@ export const startWith: {
       : Effect.flatMap(Limits.checked(limits), (limits) => started({ ...options, limits }))
   const loaded = compaction === undefined ? checked : Effect.zipRight(Compaction.load(compaction), checked)
   const known =
-    tools === undefined && policy === undefined && guards === undefined
+    tools === undefined && policy === undefined && guards === undefined && remembered === undefined
       ? loaded
       : Effect.zipRight(
-          Effect.flatMap(AgentRuntime, (runtime) => OwnRules.checked(runtime, options)),
+          Effect.flatMap(AgentRuntime, (runtime) => OwnRules.checked(runtime, options, remembered)),
           loaded
         )
   // As above.

@@ -334,10 +334,11 @@ export const checked = (
   redactor: Pick<Redaction.Redactor, "text">,
   rules: Rules
 ): Effect.Effect<void, CompiledPolicy.PolicyInvalid> => {
-  const { guards, inline, policy, profiles } = rules
+  const { guards, inline, policy, profiles, remembered } = rules
   return guards === undefined &&
     inline === undefined &&
     profiles === undefined &&
+    remembered === undefined &&
     (policy ?? CompiledPolicy.defaults) === CompiledPolicy.defaults
     ? Effect.void
     : Effect.flatMap(unmet, ({ check }) => check(tools, whose, rules, redactor))

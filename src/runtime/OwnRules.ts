@@ -4,6 +4,7 @@ import * as CompiledPolicy from "../permission/CompiledPolicy.js"
 import type * as Guard from "../permission/Guard.js"
 import * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as AgentRuntime from "./AgentRuntime.js"
+import type { Rules } from "./UnmetRules.js"
 
 type Runtime = AgentRuntime.Service
 
@@ -20,12 +21,14 @@ export interface Options {
  */
 export const checked = (
   runtime: Runtime,
-  options: Options
+  options: Options,
+  remembered: Rules["remembered"]
 ): Effect.Effect<void, ToolRegistry.ToolsUnknown | CompiledPolicy.PolicyInvalid> =>
   unknownIn(runtime, options) ??
   AgentRuntime.checked(runtime.tools, `agent ${options.name ?? "main"}`, runtime.redactor, {
     policy: options.policy,
-    guards: options.guards
+    guards: options.guards,
+    remembered
   })
 
 export const toolsOf = ({ tools: registry }: Runtime, { tools }: Options): ToolRegistry.Service =>

@@ -8,14 +8,18 @@
  * what is told is that a name which it spells out, or begins with, is no tool's.
  */
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Glob from "../core/Glob.js"
 import * as Nearest from "../core/Nearest.js"
 import type { Redactor } from "../core/Redaction.js"
 import * as CompiledPolicy from "../permission/CompiledPolicy.js"
 import * as Guard from "../permission/Guard.js"
+import * as PatternFit from "../permission/PatternFit.js"
 import * as PermissionRule from "../permission/PermissionRule.js"
 import * as PolicyRemarks from "../permission/PolicyRemarks.js"
 import type * as PolicySource from "../permission/PolicySource.js"
+import type { ProjectRules } from "../permission/ProjectRules.js"
+import * as SessionRule from "../permission/SessionRule.js"
 import * as DefaultProfiles from "../subagent/DefaultProfiles.js"
 import type { SubagentProfile } from "../subagent/SubagentProfile.js"
 import * as ToolRegistry from "../tool/ToolRegistry.js"
@@ -27,12 +31,14 @@ export interface Rules {
   readonly profiles?: Iterable<SubagentProfile> | undefined
   /** The tools and groups that subagents without a profile may have. */
   readonly inline?: ReadonlyArray<string> | undefined
+  /** What a resumed session allows and denies, by answers such as `always`. Its tools may have changed since. */
+  readonly remembered?: { readonly allow: ReadonlyArray<string>; readonly deny: ReadonlyArray<string> } | undefined
 }
 
 /** One sentence for each place. */
 export const of = (
   tools: ToolRegistry.Service,
-  { guards = [], inline = [], policy, profiles = [] }: Rules
+  { guards = [], inline = [], policy, profiles = [], remembered }: Rules
 ): ReadonlyArray<string> => [
   ...(policy === undefined ? [] : inPolicy(policy, tools)),
   ...guards.flatMap((guard, i) => {
@@ -42,7 +48,9 @@ export const of = (
       : [`guards[${i}]: ${missing(tool, namesOf(tools))}`]
   }),
   ...Array.from(profiles).flatMap((profile) => inProfile(profile, tools)),
-  ...unknownGroups(inline, tools).map(({ at, problem }) => `subagents.inline.plugins[${at}]: ${problem}`)
+  ...unknownGroups(inline, tools).map(({ at, problem }) => `subagents.inline.plugins[${at}]: ${problem}`),
+  ...(remembered === undefined ? [] : inSession(remembered, tools)),
+  ...inProject(policy?.project, tools)
 ]
 
 /** Patterns that can match no call, unless a file allows them. */
@@ -165,6 +173,27 @@ const inProfile = (profile: SubagentProfile, tools: ToolRegistry.Service): Reado
     )
   ]
 }
+
+const inSession = (remembered: NonNullable<Rules["remembered"]>, tools: ToolRegistry.Service): ReadonlyArray<string> =>
+  (["allow", "deny"] as const).flatMap((verb) =>
+    remembered[verb].flatMap((entry) =>
+      Either.match(SessionRule.of(verb, entry, tools), {
+        onLeft: ({ message }) => [`the session's ${verb} ${JSON.stringify(entry)}: ${message}`],
+        onRight: () => []
+      })
+    )
+  )
+
+/** They may be for another program of the workspace, with other tools. */
+const inProject = (project: ProjectRules | undefined, tools: ToolRegistry.Service): ReadonlyArray<string> =>
+  Array.from(project?.entries() ?? []).flatMap((entry) => {
+    const problem = PatternFit.problem(
+      entry,
+      "allow",
+      tools.entries.map(({ tool }) => tool)
+    )
+    return problem === undefined ? [] : [`the project's allow ${JSON.stringify(entry)}: ${problem}`]
+  })
 
 const unknownGroups = (
   names: ReadonlyArray<string>,

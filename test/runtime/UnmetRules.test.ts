@@ -9,6 +9,7 @@ import * as FastCheck from "effect/FastCheck"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Schema from "effect/Schema"
+import * as SessionStore from "../../src/journal/SessionStore.js"
 import * as ScriptedModel from "../../src/model/ScriptedModel.js"
 import * as Guard from "../../src/permission/Guard.js"
 import * as PermissionRule from "../../src/permission/PermissionRule.js"
@@ -16,6 +17,7 @@ import * as Policy from "../../src/permission/Policy.js"
 import * as PolicyFile from "../../src/permission/PolicyFile.js"
 import type { PolicySource } from "../../src/permission/PolicySource.js"
 import * as AgentRuntime from "../../src/runtime/AgentRuntime.js"
+import * as Persistence from "../../src/runtime/Persistence.js"
 import * as UnmetRules from "../../src/runtime/UnmetRules.js"
 import * as DefaultProfiles from "../../src/subagent/DefaultProfiles.js"
 import * as SubagentProfile from "../../src/subagent/SubagentProfile.js"
@@ -168,6 +170,56 @@ describe("a rule about a tool that there is not", () => {
       })
     )
   })
+})
+
+describe("a remembered rule that can match no call any more", () => {
+  it("of a session is told, whether it allows or denies", () => {
+    const remembered = {
+      allow: ["order", "order(path=a)", "order(pth=a)", "ordr", "mcp__bank__pay"],
+      deny: ["read_file(file=*)", "read_file(path=*)", "git push*"]
+    }
+    assert.deepStrictEqual(UnmetRules.of(registry, { remembered }), [
+      'the session\'s allow "order(pth=a)": order has no parameter "pth". Did you mean path?',
+      'the session\'s allow "ordr": There is no tool ordr (did you mean order?). There are: read_file, write_file, order.',
+      'the session\'s deny "read_file(file=*)": read_file has no parameter "file". Parameters: path.'
+    ])
+  })
+
+  it("of a project is told for tools that there are: another program may have others", () => {
+    const project = { entries: () => new Set(["order(pth=a)", "order(path=a)", "ordr"]), revoke: () => Effect.void }
+    const policy = { ...policyOf({}), project }
+    assert.deepStrictEqual(UnmetRules.of(registry, { policy }), [
+      'the project\'s allow "order(pth=a)": order has no parameter "pth". Did you mean path?'
+    ])
+  })
+
+  it.effect("is told by the process that resumes the session", () =>
+    Effect.gen(function* () {
+      const view = yield* SessionStore.makeMemory
+      const process = (pid: number) => view({ pid, host: "here", isAlive: () => false })
+      const first = yield* Effect.scoped(
+        Effect.gen(function* () {
+          const { agent } = yield* TestAgent.start({ persistence: yield* Persistence.begin(process(1)) })
+          yield* agent.run("go")
+          yield* agent.permissions.allow("order(path=a)")
+          return agent.id
+        })
+      ).pipe(Effect.provide(TestAgent.layer({ toolkit, script: [{ text: "ok" }] })), Effect.provide(handlers))
+      const Changed = Toolkit.make(Tool.make("order", { parameters: { file: Schema.String }, success: Schema.String }))
+      const lines = yield* loggedBy(
+        Effect.scoped(
+          Effect.flatMap(Persistence.resume(process(2), first), (persistence) => TestAgent.start({ persistence }))
+        ).pipe(
+          Effect.provide(TestAgent.layer({ toolkit: Changed, script: [] })),
+          Effect.provide(Changed.toLayer({ order: done }))
+        )
+      )
+      assert.deepStrictEqual(lines, [
+        "WARN Rules of agent main do not do what they seem to:\n" +
+          '  the session\'s allow "order(path=a)": order has no parameter "path". Parameters: file.'
+      ])
+    })
+  )
 })
 
 describe("the log", () => {
