@@ -114,8 +114,9 @@ export const verifyStreamed = (
         Either.map(follower.take(AuditChain.lineOf(line)), (record) => {
           lines++
           if (record._tag === "Decided" && record.requestId !== undefined) {
-            if (record.outcome === "left_open" && open.size < 100) open.set(record.requestId, record)
-            else if (record.outcome !== "voted") open.delete(record.requestId)
+            if (record.outcome === "left_open") {
+              if (open.size < 100 || open.has(record.requestId)) open.set(record.requestId, record)
+            } else if (record.outcome !== "voted") open.delete(record.requestId)
           }
           if (record._tag !== "Reopened" || (record.unsealed === 0 && record.torn === 0)) return
           if (reopened.length < 100) reopened.push(record)

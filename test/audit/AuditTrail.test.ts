@@ -1154,6 +1154,85 @@ describe("in words", () => {
   )
 
   live(
+    "an edit says what it changed and which question came of it, a vote that it decided nothing yet",
+    Effect.gen(function* () {
+      const place = yield* newPlace
+      const about = (n: number) => `args ${Digest.digest({ command: `make ${n}` }).slice(0, 12)}]`
+      const edited = {
+        ...asked(2),
+        outcome: "edited" as const,
+        newArgs: { command: "make 3" },
+        leadsTo: "req_3" as RequestId
+      }
+      const { leadsTo: _, ...decidedByRule } = edited
+      yield* process(place, [
+        { ...asked(1), outcome: "voted", votes: [{ by: "ada", vote: "allow" }] },
+        edited,
+        decidedByRule,
+        { ...asked(4), countedAt: 9_000 }
+      ])
+      const lines: Array<string> = []
+      yield* AuditReport.show(place, root, (some) => Effect.sync(() => void lines.push(...some)))
+      const changed = `arguments changed to ${Digest.digest({ command: "make 3" }).slice(0, 12)}`
+      const [, vote = "", edit = "", unasked = "", later = ""] = lines
+      assert.match(vote, / {2}voted {6}permission run_command .* votes ada: allow {2}/)
+      assert.match(edit, / {2}edited {5}permission run_command .* by console {2}/)
+      assert.include(edit, `  ${changed}  asked again as req_3  after 0.5 s  [req_2 call_2 turn_1 ${about(2)}`)
+      assert.include(unasked, `  ${changed}  after 0.5 s  [`)
+      assert.include(later, "  counted by a later process at 1970-01-01 00:00:09.000Z  [")
+    })
+  )
+
+  live(
+    "the verdict names the questions that were left open, and none that a later record ends",
+    Effect.gen(function* () {
+      const place = yield* newPlace
+      const leftOpen = (n: number) => ({ ...asked(n), outcome: "left_open" as const })
+      const verdict = Effect.map(AuditArchive.verifyStreamed(place, root, undefined), AuditReport.verdict)
+      const note = (id: string, what: string, seq: number) =>
+        `  Note: the question ${id} about ${what} was left open at record ${seq}. Resume the session to go on with it.`
+      const sly = { ...question, outcome: "left_open" as const, requestId: "req_\u001b[2J" as RequestId }
+      yield* process(place, [leftOpen(1), leftOpen(2), sly])
+      assert.deepStrictEqual(yield* verdict, [
+        "ses_1: 4 records, whole and in order.",
+        note("req_1", "run_command", 2),
+        note("req_2", "run_command", 3),
+        note("req_\\u{1b}[2J", "Ask", 4)
+      ])
+      // A vote decides nothing. An answer, an edit and a withdrawal do.
+      yield* process(place, [
+        { ...asked(1), outcome: "voted" },
+        { ...asked(2), outcome: "edited" },
+        { ...sly, outcome: "cancelled" }
+      ])
+      assert.deepStrictEqual(
+        (yield* verdict).filter((line) => line.includes("question")),
+        [note("req_1", "run_command", 2)]
+      )
+      yield* process(place, [leftOpen(1)])
+      assert.deepStrictEqual(
+        (yield* verdict).filter((line) => line.includes("question")),
+        [note("req_1", "run_command", 10)]
+      )
+      yield* process(place, [asked(1)])
+      assert.deepStrictEqual(
+        (yield* verdict).filter((line) => line.includes("question")),
+        []
+      )
+      const many = Array.from({ length: 101 }, (_, n) => leftOpen(n))
+      yield* Effect.scoped(
+        Effect.flatMap(AuditFile.make(place), (trail) =>
+          Effect.forEach(many, trail.record, { concurrency: "unbounded", discard: true })
+        )
+      )
+      yield* process(place, [leftOpen(7), leftOpen(101)])
+      const named = (yield* verdict).filter((line) => line.includes("question"))
+      assert.lengthOf(named, 100)
+      assert.include(named, note("req_7", "run_command", 116))
+    })
+  )
+
+  live(
     "the time of a trail begins with its first decision, which may be earlier than the record that opens it",
     Effect.gen(function* () {
       const place = yield* newPlace
