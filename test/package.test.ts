@@ -576,10 +576,9 @@ describe("the package", () => {
     mkdirSync(join(workspace, "src"), { recursive: true })
     writeFileSync(join(workspace, "README.md"), "# Something\n")
     writeFileSync(join(workspace, "shot.png"), Buffer.from(pixel, "base64"))
-    writeFileSync(join(workspace, "stricter.json"), JSON.stringify({ defaultPolicy: "deny" }))
     const program = join(full, "node_modules/assent", manifest.bin["assent"] ?? "")
     const assent = (words: ReadonlyArray<string>) => run(workspace, process.execPath, [program, ...words])
-    const halted = await assent(["run", "--json", "run echo waited for"])
+    const halted = await assent(["run", "--json", "run touch waited"])
     assert.strictEqual(halted.status, 3, halted.all)
     const [, session = ""] = /"sessionId":"([^"]+)"/.exec(halted.stdout) ?? []
     const [, request = ""] = /"requestId":"([^"]+)"/.exec(halted.stdout) ?? []

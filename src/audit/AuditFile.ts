@@ -142,7 +142,7 @@ export const layerConfig = (
  * import { Stream } from "effect"
  *
  * export const refused = AuditFile.decisions({ directory: "audit", headDirectory: "heads" }).pipe(
- *   Stream.filter(({ outcome }) => outcome === "deny")
+ *   Stream.filter(({ outcome }) => outcome === "denied")
  * )
  * ```
  *

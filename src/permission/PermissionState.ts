@@ -68,7 +68,12 @@ export interface Decision {
   readonly part?: string
 }
 
-/** Why a rule that denies may mean a call. */
+/**
+ * Why a rule that denies may mean a call.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Doubt {
   /** A sentence for the approver. */
   readonly reason: string

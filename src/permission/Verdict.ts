@@ -102,11 +102,7 @@ export interface Resolution {
   readonly voters?: ReadonlyArray<Ballot.Voter>
   /** Milliseconds since the epoch, when somebody was asked; for the record. */
   readonly askedAt?: number
-  /**
-   * Milliseconds since the epoch, when an earlier process had the answer; for the record.
-   *
-   * @internal
-   */
+  /** Milliseconds since the epoch, when an earlier process had the answer; for the record. */
   readonly answeredAt?: number | undefined
   /** How an allowed command runs: in a sandbox, with the network or not, outside of an available one, or with none available. */
   readonly sandbox?: ToolRegistry.RunsHow

@@ -89,59 +89,62 @@ export const make = (
       Effect.orElseSucceed(fileSystem.realPath(path.resolve(file)), () => path.resolve(file))
     const reals = (files: ReadonlyArray<string> = []) => Effect.forEach(files, real)
 
+    // A call that is cancelled while it looks must not leave its interruption as the answer for all later calls.
     const found = yield* Effect.cached(
-      Effect.gen(function* (): Effect.fn.Return<Host, string> {
-        const program = yield* firstThere(fileSystem, options.programs ?? BubblewrapSandbox.places)
-        const seatbelt = program === undefined && (yield* isThere(fileSystem, seatbeltProgram))
-        if (program === undefined && !seatbelt) return yield* Effect.fail(BubblewrapSandbox.missing)
-        // A path that does not exist cannot be mounted, and no command would start.
-        const writable = yield* Effect.filter(options.writable ?? [], (file) => isThere(fileSystem, file))
-        const roots = [...new Set(yield* reals([options.root, ...writable]))]
-        const broad = roots.find((root) => tooBroad.includes(root))
-        if (broad !== undefined) return yield* Effect.fail(`${broad} cannot be given to a sandbox as a whole.`)
-        const named = yield* Effect.option(Config.nonEmptyString("HOME"))
-        const home = Option.isNone(named) ? undefined : yield* real(named.value)
-        const own = yield* reals(options.own)
-        const inside = roots.find((root) => own.some((place) => isWithin(place, root)))
-        if (inside !== undefined) return yield* Effect.fail(inOwn(inside))
-        const holdsHome = home !== undefined && roots.some((root) => isWithin(root, home))
-        if (options.allowHome !== true) {
-          const around = roots.find((root) =>
-            [...own, ...(home === undefined ? [] : [home])].some((place) => isWithin(root, place))
-          )
-          if (around !== undefined) return yield* Effect.fail(holdsHome ? aroundHome(around) : aroundOwn(around))
-        }
-        const directory = yield* options.directory === undefined
-          ? Scope.extend(fileSystem.makeTempDirectoryScoped({ prefix: "assent-sandbox-" }), scope).pipe(
-              Effect.mapError(({ message }) => `No directory can be made for the sandbox: ${message}`)
+      Effect.uninterruptible(
+        Effect.gen(function* (): Effect.fn.Return<Host, string> {
+          const program = yield* firstThere(fileSystem, options.programs ?? BubblewrapSandbox.places)
+          const seatbelt = program === undefined && (yield* isThere(fileSystem, seatbeltProgram))
+          if (program === undefined && !seatbelt) return yield* Effect.fail(BubblewrapSandbox.missing)
+          // A path that does not exist cannot be mounted, and no command would start.
+          const writable = yield* Effect.filter(options.writable ?? [], (file) => isThere(fileSystem, file))
+          const roots = [...new Set(yield* reals([options.root, ...writable]))]
+          const broad = roots.find((root) => tooBroad.includes(root))
+          if (broad !== undefined) return yield* Effect.fail(`${broad} cannot be given to a sandbox as a whole.`)
+          const named = yield* Effect.option(Config.nonEmptyString("HOME"))
+          const home = Option.isNone(named) ? undefined : yield* real(named.value)
+          const own = yield* reals(options.own)
+          const inside = roots.find((root) => own.some((place) => isWithin(place, root)))
+          if (inside !== undefined) return yield* Effect.fail(inOwn(inside))
+          const holdsHome = home !== undefined && roots.some((root) => isWithin(root, home))
+          if (options.allowHome !== true) {
+            const around = roots.find((root) =>
+              [...own, ...(home === undefined ? [] : [home])].some((place) => isWithin(root, place))
             )
-          : Effect.succeed(options.directory)
-        const layoutOptions: Layout.Options = {
-          roots,
-          directory,
-          readable: yield* reals(options.readable),
-          hidden: yield* reals(options.hidden),
-          readOnly: (options.readOnly ?? []).map((file) => path.resolve(file)),
-          home: holdsHome ? Home.at(home, yield* searchPath) : undefined,
-          network: options.network ?? false
-        }
-        if (program === undefined) return { by: "sandbox-exec", roots, start: startSeatbelt(platform, layoutOptions) }
-        const bubblewrap = { program, directory }
-        const surroundings = yield* Surroundings.look(fileSystem, path)
-        const obstacle = yield* BubblewrapSandbox.obstacle(platform, bubblewrap, surroundings)
-        if (obstacle !== undefined) return yield* Effect.fail(obstacle)
-        const filter = yield* Effect.mapError(
-          BubblewrapSandbox.writeFilter(platform, bubblewrap),
-          ({ message }) => message
-        )
-        const closing = yield* BubblewrapSandbox.closing(platform)
-        const ready: BubblewrapSandbox.Ready = { ...bubblewrap, filter, closing }
-        const layout = yield* Scope.extend(
-          Layout.make(platform, layoutOptions, surroundings, confined(platform, ready)),
-          scope
-        )
-        return { by: "bubblewrap", roots, start: startBubblewrap(platform, ready, layout) }
-      })
+            if (around !== undefined) return yield* Effect.fail(holdsHome ? aroundHome(around) : aroundOwn(around))
+          }
+          const directory = yield* options.directory === undefined
+            ? Scope.extend(fileSystem.makeTempDirectoryScoped({ prefix: "assent-sandbox-" }), scope).pipe(
+                Effect.mapError(({ message }) => `No directory can be made for the sandbox: ${message}`)
+              )
+            : Effect.succeed(options.directory)
+          const layoutOptions: Layout.Options = {
+            roots,
+            directory,
+            readable: yield* reals(options.readable),
+            hidden: yield* reals(options.hidden),
+            readOnly: (options.readOnly ?? []).map((file) => path.resolve(file)),
+            home: holdsHome ? Home.at(home, yield* searchPath) : undefined,
+            network: options.network ?? false
+          }
+          if (program === undefined) return { by: "sandbox-exec", roots, start: startSeatbelt(platform, layoutOptions) }
+          const bubblewrap = { program, directory }
+          const surroundings = yield* Surroundings.look(fileSystem, path)
+          const obstacle = yield* BubblewrapSandbox.obstacle(platform, bubblewrap, surroundings)
+          if (obstacle !== undefined) return yield* Effect.fail(obstacle)
+          const filter = yield* Effect.mapError(
+            BubblewrapSandbox.writeFilter(platform, bubblewrap),
+            ({ message }) => message
+          )
+          const closing = yield* BubblewrapSandbox.closing(platform)
+          const ready: BubblewrapSandbox.Ready = { ...bubblewrap, filter, closing }
+          const layout = yield* Scope.extend(
+            Layout.make(platform, layoutOptions, surroundings, confined(platform, ready)),
+            scope
+          )
+          return { by: "bubblewrap", roots, start: startBubblewrap(platform, ready, layout) }
+        })
+      )
     )
 
     let known: Sandbox.State | undefined

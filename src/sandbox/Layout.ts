@@ -71,7 +71,7 @@ export const make = (
     const search = yield* Search.make(platform, options.roots, options.directory)
     const watch = Watch.make(platform, search, confined)
     const turn = yield* Effect.makeSemaphore(1)
-    const own = yield* Effect.cached(OwnFiles.make(platform, options))
+    const own = yield* Effect.cached(Effect.uninterruptible(OwnFiles.make(platform, options)))
     const [workspace = "/"] = options.roots
     const agents = path.join(workspace, ".assent")
     let active = 0

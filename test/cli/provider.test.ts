@@ -454,7 +454,7 @@ describe.concurrent("a provider", () => {
       assert.include(joined("ToolOutput"), `HOME=${at.path("home")}`)
       assert.notInclude(joined("ToolOutput"), "OPENAI_COMPATIBLE_API_KEY")
       const ends = events.flatMap((event) => (event._tag === "ToolCallEnded" ? [event] : []))
-      assert.strictEqual(ends.filter(({ outcome }) => outcome === "succeeded").length, 3)
+      assert.strictEqual(ends.filter(({ outcome }) => outcome === "succeeded").length, 4)
       assert.notInclude(yield* at.allText, "canary")
       // Nor does it go back to the provider, or to whichever comes next.
       yield* server.received

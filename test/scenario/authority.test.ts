@@ -311,7 +311,8 @@ describe("a denial of a child's call names who or what denied it", () => {
       options: { person: [TestInteractor.cancel] },
       text: "Permission denied: The question was cancelled by person.",
       method: "cancelled",
-      reason: "The question was cancelled by person."
+      reason: "The question was cancelled by person.",
+      by: "person"
     },
     {
       what: "the bridge, after five minutes",
