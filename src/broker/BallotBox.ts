@@ -116,7 +116,7 @@ export class BallotBox {
     const { requestId } = this.request
     const { by } = vote
     if (filed === "settled") return Effect.succeed(filed)
-    const refused = this.late() ?? this.refusalOf(vote)
+    const refused = this.late() ?? this.decided() ?? this.refusalOf(vote)
     if (refused !== undefined) return Effect.fail(refused)
     const votes = Tally.having(this.reserved, this.votes, vote)
     // Given twice, also on two channels or after a crash, it counts once.
@@ -151,6 +151,13 @@ export class BallotBox {
     if (standing._tag === "Open") return "open"
     this.host.settle({ answer: standing.answer, at, by: standing.by, how: "answered", votes: this.votes })
     return "settled"
+  }
+
+  /** Votes of an earlier process decide the request, and it is settled as soon as it is in the journal again. */
+  private decided(): AnswerRejected | undefined {
+    const standing = Tally.standing(this.reserved, this.votes)
+    if (standing._tag === "Open") return undefined
+    return new InteractionAlreadyAnswered({ requestId: this.request.requestId, by: standing.by })
   }
 
   private refusalOf(vote: Ballot.Cast): AnswerRejected | undefined {

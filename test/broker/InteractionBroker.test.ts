@@ -1092,6 +1092,31 @@ describe("votes that were kept", () => {
     })
   )
 
+  it.scoped("are followed by no other vote while the request is written down again", () =>
+    Effect.gen(function* () {
+      const [begun, written] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+      const votes: Array<string> = []
+      const deny = { decision: "deny", scope: "once" } as const
+      const slow: InteractionBroker.InteractionJournal = {
+        ...journal,
+        kept: () => undefined,
+        raised: () => Effect.zipRight(Deferred.succeed(begun, undefined), Deferred.await(written)),
+        voted: (_, { by }) => Effect.sync(() => void votes.push(by)),
+        votes: () => [{ answer: deny, by: "ada" }]
+      }
+      const { broker } = yield* setup({ journal: slow })
+      yield* people(broker, { id: "linus", script: ["y"] })
+      const asked = yield* request(2, ["ada", "linus"])
+      const asking = yield* Effect.fork(broker.interactor.request(asked))
+      yield* Deferred.await(begun)
+      const late = yield* Effect.flip(broker.answer(asked.requestId, "ada", allow))
+      assert.deepInclude(late, { _tag: "InteractionAlreadyAnswered", by: "ada" })
+      yield* Deferred.succeed(written, undefined)
+      assert.deepInclude(yield* Fiber.join(asking), { answer: deny, by: "ada" })
+      assert.deepStrictEqual(votes, [])
+    })
+  )
+
   it.scoped("end in words when those who are left cannot be enough", () =>
     Effect.gen(function* () {
       const { broker } = yield* setup({ journal })
