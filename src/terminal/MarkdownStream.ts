@@ -344,9 +344,12 @@ const helping = 2 * longestOpen
 
 const longestPeek = 2_048
 
+/** Milliseconds of the processor for the parser. A long paragraph takes more than a turn while the parser is cold. */
+const longestLexed = 250
+
 /** To watch the time takes as long as the work itself, and a text of few marks is bounded without. */
 const limited = <A>(text: string, work: () => A): Option.Option<A> =>
-  thickness(text) < 0.2 ? Option.some(work()) : TimeLimit.run(work)
+  thickness(text) < 0.2 ? Option.some(work()) : TimeLimit.run(work, longestLexed)
 
 /** Texts that take the parser so long, in one stream, after which it is not asked again. */
 const mostCuts = 3
