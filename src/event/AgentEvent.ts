@@ -25,7 +25,7 @@ const common = () => ({
   correlationId: Schema.optional(CorrelationId),
   /**
    * Number of the journal's entry. Present on the last event of each entry, where `Agent.events` reads them: all until
-   * this one is stored, and nothing of it is told again `after` it.
+   * this one is stored, and nothing of it is published again `after` it.
    */
   position: Schema.optional(Schema.Number)
 })

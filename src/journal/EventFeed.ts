@@ -370,7 +370,7 @@ const wordsOf = (block: "text" | "thinking", text: string) => ({
   text
 })
 
-/** What one reader is told, in order. */
+/** What one reader receives, in order. */
 class Telling {
   private readonly project = Replay.teller()
   /** Answers that the reader has got piece by piece. */
@@ -395,7 +395,7 @@ class Telling {
     return [...events.slice(0, -1), { ...last, position: written.seq }]
   }
 
-  /** Without the words of calls that came piece by piece. Words that differ are told again, from the start of their call. */
+  /** Without the words of calls that came piece by piece. Words that differ are published again, from the start of their call. */
   private untold(events: ReadonlyArray<AgentEvent>): ReadonlyArray<AgentEvent> {
     const kept: Array<AgentEvent> = []
     let call: Array<AgentEvent> | undefined

@@ -267,7 +267,7 @@ const changed = (path: string, before: string | undefined, after: string) =>
   asked(
     ChangePreview.ofChange(
       {
-        target: { absolute: `/work/${path}`, shown: path, info: Option.none() },
+        target: { absolute: `/project/${path}`, shown: path, info: Option.none() },
         before: before === undefined ? Option.none() : Option.some(before),
         after,
         places: 1
@@ -281,7 +281,7 @@ const profiles = (text: string) => {
   const files = new Map(cut(text, part).map((text, at) => [`p${at}.yaml`, Either.right(text)]))
   return Effect.provide(
     ProfileLoader.load({
-      directories: [{ path: "/work/profiles", trusted: false, files: Either.right(files) }],
+      directories: [{ path: "/project/profiles", trusted: false, files: Either.right(files) }],
       variables: () => undefined,
       tools: ToolRegistry.empty
     }),
