@@ -246,6 +246,8 @@ const maxBases = 8
 /** The text in a word that a program would take for a path: the word, or the value of an option. */
 const pathIn = (word: string): string | undefined => {
   const [, value = word] = /^(?:(?:--?)?[A-Za-z][\w-]*=|@|-[A-Za-z](?=[/~]|\.\.))(.+)$/s.exec(word) ?? []
+  // `cut -d/`: a lone slash behind a letter is a separator.
+  if (value === "/" && /^-[A-Za-z]\/$/.test(word)) return undefined
   return value.startsWith("-") || value === "" || /^(?!file:)[a-z][a-z0-9+.-]*:\/\//i.test(value)
     ? undefined
     : value.replace(/^file:(?:\/\/[^/]*)?(?=\/)/i, "").replace(/^\$(?:PWD|\{PWD\})(?=\/|$)/, ".")

@@ -156,6 +156,8 @@ describe("the path scope", () => {
         'grep "/api/$ID" src',
         "cat src/*.ts",
         "tar cf a.tar src",
+        "cut -d/ -f1 src/a.ts",
+        "awk -F/ '{print}' src/a.ts",
         "if true; then cat src/a.ts; fi"
       ])
     )
