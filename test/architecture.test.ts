@@ -260,8 +260,6 @@ describe("the house", () => {
       "channel/Deadlines.ts",
       "channel/DialogTable.ts",
       "interaction/PendingRequests.ts",
-      "permission/HeldCall.ts",
-      "permission/PermissionGate.ts",
       "turn/ToolBatch.ts",
       // They end a fiber of their own and do not wait for it, or wait for it in their own way.
       "bridge/Mediator.ts",

@@ -7,7 +7,7 @@ import type * as Interactor from "../interaction/Interactor.js"
 import type { BatchPlace } from "../interaction/InteractionRequest.js"
 import type { ToolCall } from "../tool/ToolCall.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
-import type * as PermissionCheck from "./PermissionCheck.js"
+import type * as PermissionRecord from "./PermissionRecord.js"
 import type { Resolution } from "./Verdict.js"
 
 /**
@@ -52,7 +52,7 @@ export interface Company {
  */
 export type Authority = (
   proposal: Proposal,
-  gate: Pick<PermissionCheck.Options, "bus" | "redactor"> & {
+  gate: Pick<PermissionRecord.Options, "bus" | "redactor"> & {
     /** Whether nobody is asked: an authority that would ask denies then. */
     readonly state?: { readonly asksNobody: boolean } | undefined
   }

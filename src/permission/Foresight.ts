@@ -8,13 +8,9 @@ import type { SessionId } from "../core/Id.js"
 import * as Redaction from "../core/Redaction.js"
 import type { Redactor } from "../core/Redaction.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
-import * as ApprovalForm from "./ApprovalForm.js"
-import * as Approvals from "./Approvals.js"
 import * as ApprovalWords from "./ApprovalWords.js"
-import { noWarnings } from "./CheckState.js"
-import * as Guard from "./Guard.js"
-import * as CompiledPolicy from "./CompiledPolicy.js"
-import * as PermissionRule from "./PermissionRule.js"
+import type * as Guard from "./Guard.js"
+import type * as CompiledPolicy from "./CompiledPolicy.js"
 import * as PlanMode from "./PlanMode.js"
 import type { PermissionState } from "./PermissionState.js"
 import * as Ruling from "./Ruling.js"
@@ -60,28 +56,20 @@ export const foresee = (
   const looked = Effect.gen(function* () {
     const decoded = entry.decode(params)
     if (Either.isLeft(decoded)) return denied("invalid", decoded.left)
-    const tooLong = PermissionRule.tooLong(entry.shellCommand, params)
-    if (tooLong !== undefined) return denied("pre_validation", tooLong)
-    if (entry.validate !== undefined) {
-      const valid = yield* Effect.either(ApprovalForm.within(entry.validate(decoded.right), entry.context))
-      if (Either.isLeft(valid)) return denied("pre_validation", valid.left)
-    }
-    const plain = CompiledPolicy.subject(policy, entry, params)
-    const subject = yield* CompiledPolicy.led(policy, state, plain) ?? Effect.succeed(plain)
-    const now = { entry, check: { origin: { sessionId, depth: 0 } } }
-    const beyond = PlanMode.beyond(state, now, subject)
-    if (beyond !== undefined) return denied("mode", beyond)
-    const found = yield* Guard.objection(policy.deny, guards, { tool: entry.name, params, subject, entry }, redactor)
-    if (typeof found === "string") return denied("guard", found)
+    const origin = { sessionId, depth: 0 }
+    const called = { call: { params }, entry, params: decoded.right, origin, warnings: [] }
+    const rules = { guards, policy, redactor, state }
+    const examined = yield* Ruling.examine(rules, called)
+    if (examined._tag === "Invalid") return denied("pre_validation", examined.reason)
+    if (examined._tag === "Refused") return denied(examined.method, examined.reason)
+    const { own, reserved, subject } = examined
     const isSilent = PlanMode.isSilent(state, entry)
-    const needs = policy.approvals && Approvals.needsOf(policy.approvals, subject)
-    if (needs !== undefined) {
-      const rule = ApprovalWords.describe(needs)
+    if (reserved !== undefined) {
+      const rule = ApprovalWords.describe(reserved)
       const otherwise: Foreseen = isSilent ? denied("mode", rule) : { decision: "ask", method: "approvals", rule }
       return state.denial(policy, subject) ?? otherwise
     }
-    const own = PlanMode.questionOf(entry, found)
-    const decision = Ruling.evaluate({ policy, state }, { ...now, own, warnings: noWarnings }, subject)
+    const decision = Ruling.decide(rules, called, subject, own)
     if (decision.decision !== "ask") return decision
     if (isSilent) return denied("mode", PlanMode.nobodyAsked)
     if (own !== undefined) return { ...decision, method: "guard", rule: own.reason }

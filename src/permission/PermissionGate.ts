@@ -2,65 +2,70 @@
  * May this tool call run? One question, one resolution.
  *
  * ```
- *  validation ─► guards ─► authority ─► rules and suspensions ─► ask ─► apply the answer
- *  (must fail?)  (deny, or  (grants,                              │
- *                 ask)      envelopes)           edited arguments └─► from the top
+ *  examine ─► authority ─► decide ─┬─► Allow ──────────────────────────► apply: the last look, the record, the event
+ *  (guards)   (stage,      (rules) ├─► Deny ───────────────────────────►
+ *      ▲       envelope)           └─► Ask ─► the current interactor ──► its answer
+ *      └───────────────────────────────────── edited arguments ◄───────────┘
  * ```
  *
- * A call that the policy's approvals reserve leaves this way behind the guards: it is asked of those whom the rule names, and
- * what comes later may only deny it: see `ReservedCall`.
+ * A call that the policy's approvals reserve leaves this way behind the guards: the people whom the rule names are asked, and
+ * later steps may only deny it: see `ReservedCall`.
  *
  * Guards run in every mode, before anybody is asked and again on the final arguments just before execution. When a
  * guard wants a question of its own, the later steps may deny the call but not allow it. Any failure in the gate
  * denies.
  *
- * Its steps continue in a function (continuation passing), not in an `Effect.gen`. A call that a rule decides takes no step
- * of Effect, and an agent that waits for a person holds 4.2 KB instead of 5.9 KB. Every step goes through
- * `PermissionCheck.step` or `PermissionCheck.after`, which deny when it fails.
- *
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import type * as Fiber from "effect/Fiber"
+import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
-import type * as RuntimeFlags from "effect/RuntimeFlags"
-import * as Region from "../core/Region.js"
-import * as ResolvedPath from "../core/ResolvedPath.js"
-import { isImmediate } from "../internal/Immediate.js"
 import type { RequestId } from "../core/Id.js"
+import type { Restore } from "../core/Interruption.js"
 import * as LateModule from "../core/LateModule.js"
-import type { Approve, ApproveAnswer } from "../interaction/Interaction.js"
-import type * as Ballot from "../interaction/Ballot.js"
-import * as InteractionRequest from "../interaction/InteractionRequest.js"
+import type { Origin } from "../core/Origin.js"
+import * as ResolvedPath from "../core/ResolvedPath.js"
+import * as Spans from "../core/Spans.js"
 import * as Asking from "../interaction/Asking.js"
+import * as Ballot from "../interaction/Ballot.js"
+import type { Approve, ApproveAnswer } from "../interaction/Interaction.js"
+import type { InteractionError } from "../interaction/InteractionError.js"
+import * as InteractionRequest from "../interaction/InteractionRequest.js"
 import * as Interactor from "../interaction/Interactor.js"
 import * as PermissionOption from "../interaction/PermissionOption.js"
 import * as Recheck from "../interaction/Recheck.js"
-import type { ToolCall } from "../tool/ToolCall.js"
+import * as DelegatingTool from "../tool/DelegatingTool.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as ApprovalForm from "./ApprovalForm.js"
 import * as Approvals from "./Approvals.js"
 import type { Authority, Proposal } from "./Authority.js"
-import * as HeldCall from "./HeldCall.js"
-import type * as ReservedCall from "./ReservedCall.js"
-import type { Past } from "./ResumedCall.js"
-import type * as Upcoming from "./Upcoming.js"
-import { decides, noWarnings, verdictOf, type CheckState, type LastLook, type LookedAt } from "./CheckState.js"
-import * as PermissionCheck from "./PermissionCheck.js"
 import * as Guard from "./Guard.js"
-import * as CompiledPolicy from "./CompiledPolicy.js"
+import * as PermissionRecord from "./PermissionRecord.js"
 import * as PermissionRule from "./PermissionRule.js"
+import type { Decision } from "./PermissionState.js"
 import * as PlanMode from "./PlanMode.js"
-import type { Decision, PermissionState } from "./PermissionState.js"
 import * as Ruling from "./Ruling.js"
-import { answered, denied, unanswered, withdrawnBy, type Resolution, type Verdict } from "./Verdict.js"
+import * as Upcoming from "./Upcoming.js"
+import {
+  allowed,
+  answered,
+  denied,
+  spanEnd,
+  unanswered,
+  withdrawnBy,
+  type Allowed,
+  type Asked,
+  type Past,
+  type Resolution,
+  type Verdict
+} from "./Verdict.js"
 
-export type { Allowed, Denied, Pending, Resolution, Verdict } from "./Verdict.js"
+export type { Allowed, Denied, Past, Pending, Resolution, Verdict } from "./Verdict.js"
 export { isRefusal, unanswered } from "./Verdict.js"
 export type { Authority, Proposal } from "./Authority.js"
 export { orElse } from "./Authority.js"
-export type { Options as CheckOptions } from "./PermissionCheck.js"
+export type { Options as CheckOptions } from "./PermissionRecord.js"
 
 /**
  * The rules, guards and authorities that decide.
@@ -68,14 +73,11 @@ export type { Options as CheckOptions } from "./PermissionCheck.js"
  * @since 0.1.0
  * @category models
  */
-export interface Options extends PermissionCheck.Options {
-  readonly policy: CompiledPolicy.Policy
-  /** One state for the whole tree. */
-  readonly state: PermissionState
+export interface Options extends PermissionRecord.Options, Ruling.Rules {
   /** In order; the first that fails decides. */
   readonly guards: ReadonlyArray<Guard.Guard>
   readonly authority?: Authority | undefined
-  /** Where the rules say to ask: decides in place of the question, or leaves the question to be asked. */
+  /** When the rules say to ask: decides in place of the question, or leaves the question to be asked. */
   readonly insteadOfAsking?: Authority | undefined
 }
 
@@ -87,7 +89,7 @@ export interface Options extends PermissionCheck.Options {
  */
 export interface Service {
   /**
-   * Decides about a call whose arguments decode. Asks the current interactor where the rules say so. An authority given
+   * Decides about a call whose arguments decode. Asks the current interactor when the rules say so. An authority given
    * here replaces the gate's own.
    */
   readonly check: (
@@ -95,30 +97,18 @@ export interface Service {
     authority?: Authority | undefined
   ) => Effect.Effect<Verdict, never, Interactor.Interactor>
   /**
-   * Begins a check of this call, for the fiber that is to run the result.
+   * Opens a check for a caller that may have to abandon it. A call that is `held` has to wait before it runs, and is
+   * settled after that.
    *
    * @internal
    */
   readonly open: (
-    call: ToolCall,
-    fiber: Fiber.RuntimeFiber<unknown, unknown>,
-    flags: RuntimeFlags.RuntimeFlags
-  ) => PermissionCheck.PermissionCheck
-  /**
-   * As {@link check}, with an opened check. An exit where nothing has to be waited for, as for most calls. A call that
-   * is `held` has to wait before it runs, and is settled after that.
-   *
-   * @internal
-   */
-  readonly checkIn: (
-    check: PermissionCheck.PermissionCheck,
     proposal: Proposal,
-    authority?: Authority | undefined,
-    held?: boolean
-  ) => Effect.Effect<Verdict, never, Interactor.Interactor>
+    options: { readonly authority: Authority | undefined; readonly held: boolean }
+  ) => OpenCheck
   /**
-   * The last look at a call that another process allowed. What allowed it has to hold still. A refusal is published and
-   * recorded.
+   * The last look at a call that another process allowed. The reason for which it was allowed has to hold still. A refusal
+   * is published and recorded.
    *
    * @internal
    */
@@ -139,15 +129,38 @@ export interface Service {
 }
 
 /**
+ * A check that its caller may abandon. Made in the fiber that runs it.
+ *
+ * @internal
+ */
+export interface OpenCheck {
+  readonly verdict: Effect.Effect<Verdict, never, Interactor.Interactor>
+  /** Publishes at once that the call does not run. */
+  readonly leave: () => void
+  /** Records that the call was abandoned. */
+  readonly writeLeft: Effect.Effect<void>
+}
+
+/**
  * A gate for one session.
  *
  * @since 0.1.0
  * @category constructors
  */
-export const make = (options: Options): Service => new Gate(options)
+export const make = (options: Options): Service => ({
+  check: (proposal, authority = options.authority) =>
+    Effect.suspend(() => new Check(options, proposal, authority, false).verdict),
+  open: (proposal, { authority = options.authority, held }) => new Check(options, proposal, authority, held),
+  lookAgain: (proposal, past, authority = options.authority) =>
+    Effect.suspend(() => new Check(options, { ...proposal, params: past.params }, authority, false).resume(past)),
+  guard: (entry, encoded, answered) =>
+    Effect.flatMap(Ruling.resolveLinks(options, entry, encoded), (subject) =>
+      Effect.map(Ruling.askGuards(options, entry, encoded, subject), (found) => refusalOf(options, found, answered))
+    )
+})
 
 /**
- * Loads what decides about reserved calls, where there are rules that reserve any: later no call waits for that.
+ * Loads the rules about reserved calls, if the policy reserves any: later no call waits for that.
  *
  * @internal
  */
@@ -163,373 +176,519 @@ const maxEdits = 5
 /** Loaded for the first call that a rule reserves for several people, a role or a person. */
 const reservedCall = LateModule.getter(() => import("./ReservedCall.js"))
 
-/** Loaded for the first call that another process allowed. */
-const resumedCall = LateModule.getter(() => import("./ResumedCall.js"))
+/** The call in its present form. An edit makes another. */
+interface Candidate extends Proposal, Ruling.Called {
+  readonly call: Proposal["call"]
+  readonly origin: Origin
+  readonly edited: boolean
+  /** Votes on exactly these arguments: those people wanted them in place of others. */
+  readonly votes: ReadonlyArray<Ballot.Cast>
+}
 
-/** Why a person is asked about a call, if there is more to say than that no rule allows it. */
-type Why = Pick<Decision, "doubt" | "part">
+/** A candidate to which no guard objects. */
+interface Examined extends Candidate, Ruling.Passed {}
 
-type Deciding = Effect.Effect<Verdict, never, Interactor.Interactor>
+/** An answer that wants other arguments. */
+interface Edited {
+  readonly _tag: "Edited"
+  readonly changes: { readonly [name: string]: unknown }
+  readonly asked: Asked & Pick<Resolution, "votes">
+  readonly votes: ReadonlyArray<Ballot.Cast>
+}
 
-class Gate implements Service, HeldCall.Gate, ReservedCall.Gate, Upcoming.Gate {
-  constructor(readonly options: Options) {}
+/**
+ * Why a call was allowed. It says what has to hold when the call runs.
+ *
+ * - `rule`: a rule, or a mode or suspension that holds if no rule says otherwise. It still has to.
+ * - `answer`: an answer to a question. No list may deny the call by now, and its paths lead to the places that were shown.
+ * - `authority`: a stage or an envelope, which come before the lists.
+ */
+type AllowedBy = "rule" | "answer" | "authority"
 
-  check(proposal: Proposal, authority = this.options.authority): Deciding {
-    return Effect.withFiberRuntime((fiber, status) =>
-      this.checkIn(this.open(proposal.call, fiber, status.runtimeFlags), proposal, authority)
+type Steps<A, R = Interactor.Interactor> = Effect.fn.Return<A, never, R>
+
+/** One call on its way through the gate. All its steps are uninterruptible; only what `restore` is put around can be cut. */
+class Check implements OpenCheck {
+  private readonly record: PermissionRecord.PermissionRecord
+  private readonly fiber: Fiber.RuntimeFiber<unknown, unknown>
+
+  constructor(
+    private readonly options: Options,
+    private readonly proposal: Proposal,
+    private readonly authority: Authority | undefined,
+    private readonly held: boolean
+  ) {
+    this.fiber = Option.getOrThrow(Fiber.getCurrentFiber())
+    this.record = new PermissionRecord.PermissionRecord(options, proposal.call, this.fiber)
+  }
+
+  get verdict(): Effect.Effect<Verdict, never, Interactor.Interactor> {
+    const { options, proposal, record } = this
+    const checked = this.denyOnFailure((restore) => this.run(restore))
+    return (options.spans ?? Spans.off).within(
+      () => ({
+        name: "assent.permission",
+        attributes: { "gen_ai.tool.name": proposal.call.name },
+        ended: () => spanEnd(record.resolved)
+      }),
+      checked
     )
   }
 
-  open(
-    call: ToolCall,
-    fiber: Fiber.RuntimeFiber<unknown, unknown>,
-    flags: RuntimeFlags.RuntimeFlags
-  ): PermissionCheck.PermissionCheck {
-    return new PermissionCheck.PermissionCheck(this.options, call, fiber, flags)
+  leave(): void {
+    this.record.leave()
   }
 
-  checkIn(
-    check: PermissionCheck.PermissionCheck,
-    proposal: Proposal,
-    authority = this.options.authority,
-    held = false
-  ): Deciding {
-    return check.traced(this.begin(check, proposal, authority, held))
+  get writeLeft(): Effect.Effect<void> {
+    return this.record.writeLeft
   }
 
-  lookAgain(
-    { call, entry }: Pick<Proposal, "call" | "entry">,
-    past: Past,
-    authority = this.options.authority
-  ): Effect.Effect<Verdict> {
-    return Effect.withFiberRuntime((fiber, status) => {
-      const check = this.open(call, fiber, status.runtimeFlags)
-      const looked = check.after(resumedCall(), ({ settle }) => settle(this, { call, check, entry }, past, authority))
-      return Effect.uninterruptible(Region.once(looked))
-    })
+  /** The last look at a call that another process allowed. */
+  resume(past: Past): Effect.Effect<Verdict> {
+    const looked = this.denyOnFailure((restore) => this.lookAgain(past, restore))
+    return Effect.provideService(looked, Interactor.Interactor, Interactor.of(this.fiber))
   }
 
-  guard(entry: ToolRegistry.Entry, encoded: unknown, answered?: Guard.Ask): Effect.Effect<string | undefined> {
-    return Effect.map(this.lastLook({ entry, call: { params: encoded }, own: answered }), ({ reason }) => reason)
+  private denyOnFailure<R>(steps: (restore: Restore) => Steps<Verdict, R>): Effect.Effect<Verdict, never, R> {
+    return Effect.uninterruptibleMask((restore) =>
+      Effect.catchAllCause(
+        Effect.gen(() => steps(restore)),
+        (cause) => this.record.fail(cause)
+      )
+    )
   }
 
-  lastLook(now: LookedAt): Effect.Effect<LastLook> {
-    const { policy, state } = this.options
-    const subject = CompiledPolicy.subject(policy, now.entry, now.call.params)
-    const led = CompiledPolicy.led(policy, state, subject)
-    return led === undefined ? this.objectionAt(now, subject) : Effect.flatMap(led, (led) => this.objectionAt(now, led))
-  }
-
-  private objectionAt(now: LookedAt, subject: PermissionRule.Subject): Effect.Effect<LastLook> {
-    const paths = subject.call.places
-    const objection = this.objection(now.entry, now.call.params, subject)
-    if (objection === Guard.none) return Effect.succeed({ paths, reason: undefined })
-    return Effect.map(objection, (found) => {
-      if (found === undefined || typeof found === "string") return { paths, reason: found }
-      const isSettled =
-        found.isWithin(now.own) || (found.coveredBy === "all" && this.options.state.blanket !== undefined)
-      return {
-        paths,
-        reason: isSettled ? undefined : `${found.reason} Nobody was asked about that; propose the call again.`
+  /** Examines and decides until an answer wants no other arguments. */
+  private *run(restore: Restore): Steps<Verdict> {
+    const { options, proposal, record } = this
+    let call: Candidate = { ...proposal, origin: record.origin, warnings: [], edited: false, votes: [] }
+    /** The form that an answer wanted to change, until its arguments turn out to fit. */
+    let shown: { readonly call: Candidate; readonly edit: PermissionRecord.Edit } | undefined
+    for (let edits = 0; ;) {
+      const examined = yield* restore(Ruling.examine(options, call))
+      if (examined._tag === "Invalid") {
+        // The fiber may have been interrupted meanwhile.
+        yield* restore(Effect.void)
+        if (shown === undefined) {
+          yield* record.settle(call, { granted: false, method: "pre_validation", reason: examined.reason })
+          return { _tag: "Denied", outcome: "invalid", text: examined.reason }
+        }
+        call = this.misfit(shown.call, shown.edit, examined.reason)
+        shown = undefined
+        continue
       }
-    })
-  }
-
-  private begin(
-    check: PermissionCheck.PermissionCheck,
-    { call, company, context, entry, params }: Proposal,
-    authority: Authority | undefined,
-    held: boolean
-  ): Deciding {
-    // Members are named one by one: a spread of the proposal costs as much as the rest of an allowed call's way here.
-    const now: CheckState = {
-      call,
-      context,
-      company,
-      entry,
-      params,
-      authority,
-      edited: false,
-      warnings: noWarnings,
-      own: undefined,
-      edits: 0,
-      held,
-      check
+      if (examined._tag === "Refused")
+        return yield* this.deny(call, { granted: false, method: examined.method, reason: examined.reason })
+      const outcome: Verdict | Edited = yield* this.judge({ ...call, ...examined }, restore)
+      if (outcome._tag !== "Edited") return outcome
+      // Edited arguments start from the top. Arguments that do not fit are no answer: the call is shown again.
+      edits++
+      const { asked, changes, votes } = outcome
+      if (edits > maxEdits) {
+        const reason = `the arguments were edited ${maxEdits} times without a decision`
+        return yield* this.deny(call, { granted: false, method: "edit_incomplete", reason, ...asked })
+      }
+      const edit = { ...asked, args: call.call.params, newArgs: undefined }
+      const changed = this.withChanges(call, changes)
+      if (Either.isLeft(changed)) {
+        call = this.misfit(call, edit, changed.left)
+        continue
+      }
+      shown = { call, edit }
+      call = { ...changed.right, votes }
+      record.noteEdit(call, { ...edit, newArgs: call.call.params })
     }
-    const verdict = now.check.step(() => this.validated(now))
-    // Most calls are decided by a rule, before an interruption can arrive.
-    return check.resolved === undefined ? Effect.uninterruptible(Region.once(verdict)) : verdict
   }
 
-  /** Arguments that are refused here end the call, unless there is something else to do. */
-  private validated(now: CheckState, otherwise?: (problem: string) => Deciding): Deciding {
-    const { context, entry, params } = now
-    // A tool's own check may fail with a value that its type forbids.
-    const invalid = (said: unknown): Deciding => {
-      const text = typeof said === "string" && said !== "" ? said : `${entry.name} refuses these arguments.`
-      if (otherwise !== undefined) return otherwise(text)
-      return Effect.as(now.check.settle(now, { granted: false, method: "pre_validation", reason: text }), {
-        _tag: "Denied",
-        outcome: "invalid",
-        text
-      } as const)
+  private withChanges(call: Candidate, changes: Edited["changes"]): Either.Either<Candidate, string> {
+    return Either.flatMap(ApprovalForm.edited(call, changes, this.options.redactor), (params) =>
+      Either.map(call.entry.decode(params), (decoded) => ({
+        ...call,
+        call: { ...call.call, params },
+        params: decoded,
+        edited: true,
+        warnings: []
+      }))
+    )
+  }
+
+  /** The call as it was before an edit that does not fit, with the problem. */
+  private misfit(call: Candidate, edit: PermissionRecord.Edit, problem: string): Candidate {
+    const reason = `The edited arguments do not fit: ${problem}`
+    this.record.noteEdit(call, { ...edit, reason })
+    return { ...call, votes: [], warnings: [reason] }
+  }
+
+  private *judge(call: Examined, restore: Restore): Steps<Verdict | Edited> {
+    const { authority, options } = this
+    if (call.reserved !== undefined) return yield* this.askReserved(call, call.reserved, restore)
+    if (authority !== undefined) {
+      const known = yield* restore(authority(call, options))
+      if (ends(call, known)) return yield* this.applyAuthority(call, known.value, "authority", restore)
     }
-    const tooLong = PermissionRule.tooLong(entry.shellCommand, now.call.params)
-    if (tooLong !== undefined) return invalid(tooLong)
-    if (entry.validate === undefined) return this.guarded(now)
-    return now.check.after(
-      ApprovalForm.within(entry.validate(params), context ?? entry.context),
-      () => this.guarded(now),
-      invalid
-    )
+    const decision = Ruling.decide(options, call, call.subject, call.own)
+    if (decision.decision !== "ask") return yield* this.applyRule(call, decision, restore)
+    const { insteadOfAsking, state } = options
+    if (insteadOfAsking !== undefined && !state.asksNobody) {
+      const known = yield* restore(insteadOfAsking(call, options))
+      if (ends(call, known)) return yield* this.applyAuthority(call, known.value, "answer", restore)
+    }
+    return yield* this.ask(call, decision, restore)
   }
 
-  private guarded(now: CheckState): Deciding {
-    const { policy, state } = this.options
-    const subject = CompiledPolicy.subject(policy, now.entry, now.call.params)
-    const led = CompiledPolicy.led(policy, state, subject)
-    return led === undefined
-      ? this.looked(now, subject)
-      : now.check.after(led, (subject) => this.looked({ ...now, paths: subject.call.places }, subject))
-  }
+  // -- asking -------------------------------------------------------------------------------------------------------
 
-  private looked(now: CheckState, subject: PermissionRule.Subject): Deciding {
-    const beyond = PlanMode.beyond(this.options.state, now, subject)
-    if (beyond !== undefined) return this.deny(now, { granted: false, method: "mode", reason: beyond })
-    return now.check.after(this.objection(now.entry, now.call.params, subject), (found) => {
-      if (typeof found === "string") return this.deny(now, { granted: false, method: "guard", reason: found })
-      const own = PlanMode.questionOf(now.entry, found)
-      const next = own === now.own ? now : { ...now, own }
-      const { approvals } = this.options.policy
-      return approvals === undefined ? this.authorized(next, subject) : this.reserved(next, subject, approvals)
+  /** `why`: the doubt or the part of a command for which somebody is asked. With nobody there, a doubt is the reason to deny. */
+  private *ask(call: Examined, why: Why, restore: Restore): Steps<Verdict | Edited> {
+    const { fiber, options, record } = this
+    const { subject } = call
+    if (PlanMode.isSilent(options.state, call.entry)) return yield* this.deny(call, PlanMode.unasked)
+    const form = yield* restore(formOf(options, call, why))
+    const single = InteractionRequest.unsafeMake(form, fiber, record.origin)
+    const place = call.company?.placeOf(call.call, single.requestId)
+    const request = place === undefined ? single : InteractionRequest.inBatch(single, place)
+    const upcoming = place === undefined || this.authority !== undefined ? undefined : this.upcoming(call)
+    const asked = { requestId: request.requestId, askedAt: request.issuedAt }
+    const before = record.asked
+    // While this request waited in line, an earlier answer may have decided the call; then that decision is reported.
+    let known: Decision | undefined
+    const recheck = Recheck.make((): Option.Option<ApproveAnswer> => {
+      const found = Ruling.decide(options, call, subject, call.own)
+      if (found.decision === "ask") {
+        record.asked = asked
+        return Option.none()
+      }
+      known = found
+      return Option.some({ decision: found.decision, scope: "once" })
     })
+    const unrecorded = yield* this.recordEdit(request.requestId, restore)
+    if (unrecorded !== undefined) return yield* this.deny(call, unrecorded)
+    const reply = yield* Effect.either(
+      restore(Asking.ask(Interactor.of(fiber), request, upcoming ? { recheck, upcoming } : { recheck }))
+    )
+    if (Either.isLeft(reply)) {
+      yield* restore(Effect.void)
+      const reason = options.redactor.text(why.doubt ?? reply.left.message)
+      return yield* this.deny(call, { ...asked, ...unansweredBy(reply.left), reason })
+    }
+    const { at, by, how } = reply.right
+    if (how === "recheck") {
+      // An earlier answer to another request decided it: this request was never shown.
+      record.asked = before
+      return yield* this.applyRule(call, known ?? Ruling.decide(options, call, subject, call.own), restore)
+    }
+    record.asked = { ...asked, answeredAt: at, by, how }
+    const answer = form.onceOnly === true ? PermissionOption.once(reply.right.answer) : reply.right.answer
+    return yield* this.applyAnswer(call, answer, { ...asked, answeredAt: at, by, how }, restore)
   }
 
-  private reserved(now: CheckState, subject: PermissionRule.Subject, approvals: Approvals.Approvals): Deciding {
-    const all = Approvals.needsOf(approvals, subject)
-    return all === undefined
-      ? this.authorized(now, subject)
-      : now.check.after(reservedCall(), ({ decide }) => decide(this, now, subject, all))
-  }
-
-  private authorized(now: CheckState, subject: PermissionRule.Subject): Deciding {
-    const { authority } = now
-    if (authority === undefined) return this.ruled(now, subject)
-    return now.check.after(authority(now, this.options), (known) =>
-      decides(now, known) ? this.byAuthority(now, subject, known.value, "authority") : this.ruled(now, subject)
+  /** The questions about the other calls of its batch, for a channel that shows them together. */
+  private upcoming(call: Examined): Effect.Effect<ReadonlyArray<Interactor.Upcoming>> {
+    return Upcoming.after<Candidate>(call, (candidate) =>
+      Effect.gen(this, function* () {
+        const { options } = this
+        const examined = yield* Ruling.examine(options, candidate)
+        if (examined._tag !== "Passed" || examined.reserved !== undefined) return Option.none()
+        const { own, subject } = examined
+        const decision = Ruling.decide(options, candidate, subject, own)
+        return decision.decision === "ask"
+          ? Option.some(yield* formOf(options, { ...candidate, ...examined }, decision))
+          : Option.none()
+      })
     )
   }
 
-  private ruled(now: CheckState, subject: PermissionRule.Subject): Deciding {
-    const decision = Ruling.evaluate(this.options, now, subject)
-    if (decision.decision !== "ask") return this.byRule(now, decision)
-    const { insteadOfAsking, state } = this.options
-    if (insteadOfAsking === undefined || state.asksNobody) return this.ask(now, subject, decision)
-    return now.check.after(insteadOfAsking(now, this.options), (known) =>
-      decides(now, known) ? this.byAuthority(now, subject, known.value, "answer") : this.ask(now, subject, decision)
+  /** A call that several people, a role or a person decide. */
+  private *askReserved(
+    call: Examined,
+    all: NonNullable<Examined["reserved"]>,
+    restore: Restore
+  ): Steps<Verdict | Edited> {
+    const { fiber, options, record } = this
+    const { subject } = call
+    const { policy, redactor, state } = options
+    const denial = state.denial(policy, subject)
+    if (denial !== undefined) return yield* this.applyRule(call, denial, restore)
+    const ReservedCall = yield* reservedCall()
+    if (PlanMode.isSilent(state, call.entry)) {
+      const reason = `${ReservedCall.describe(all)}; the mode is deny`
+      return yield* this.deny(call, { granted: false, method: "mode", reason })
+    }
+    const needs = ReservedCall.needsOf(call.call, all)
+    const form = yield* restore(ApprovalForm.make({ ...call, needs }, PermissionRule.rememberKey(subject), redactor))
+    const reserved = { ...form, needs }
+    // The people who wanted exactly these arguments have voted on them already.
+    const before = ReservedCall.count(reserved, call.votes)
+    if (before._tag !== "Undecided" && record.asked !== undefined)
+      return yield* this.applyVotes(call, before, record.asked, restore)
+    const request = InteractionRequest.unsafeMake(form, fiber, record.origin)
+    const asked = { requestId: request.requestId, askedAt: request.issuedAt }
+    record.asked = asked
+    // A list may deny it while it waits in line; nothing may allow it.
+    const recheck = Recheck.make((): Option.Option<ApproveAnswer> =>
+      state.denial(policy, subject) === undefined ? Option.none() : Option.some({ decision: "deny", scope: "once" })
     )
+    const unrecorded = yield* this.recordEdit(request.requestId, restore)
+    if (unrecorded !== undefined) return yield* this.deny(call, unrecorded)
+    const reply = yield* Effect.either(
+      restore(Asking.ask(Interactor.of(fiber), request, { recheck, votes: call.votes }))
+    )
+    if (Either.isLeft(reply)) {
+      yield* restore(Effect.void)
+      const error = reply.left
+      const why = error._tag === "InteractorUnavailable" ? error.reason : error.message
+      const reason = redactor.text(`${ReservedCall.describe(all)}: ${why}`)
+      return yield* this.deny(call, { ...asked, ...unansweredBy(error), reason })
+    }
+    const votes = ReservedCall.votesIn(reply.right)
+    const outcome = ReservedCall.count(reserved, votes)
+    if (outcome._tag !== "Undecided")
+      return yield* this.applyVotes(call, outcome, { ...asked, answeredAt: reply.right.at }, restore)
+    const denialNow = reply.right.how === "recheck" ? state.denial(policy, subject) : undefined
+    if (denialNow !== undefined) return yield* this.applyRule(call, denialNow, restore)
+    const reason = ReservedCall.missing(all, votes, reply.right)
+    return yield* this.deny(call, { granted: false, method: "unavailable", reason, ...asked })
+  }
+
+  /** Why nobody can be asked: the edit that led to this request cannot be recorded. */
+  private *recordEdit(leadsTo: RequestId, restore: Restore): Steps<Resolution | undefined> {
+    const recorded = yield* Effect.either(restore(this.record.recordEdit(leadsTo)))
+    return Either.isRight(recorded)
+      ? undefined
+      : { granted: false, method: "check_failed", reason: recorded.left.message }
+  }
+
+  // -- applying -----------------------------------------------------------------------------------------------------
+
+  private *applyRule(call: Examined, { decision, method, rule }: Decision, restore: Restore): Steps<Verdict> {
+    return decision === "allow"
+      ? yield* this.allow(call, { granted: true, method, reason: rule }, "rule", restore)
+      : yield* this.deny(call, { granted: false, method, reason: PlanMode.blockedBy(method, rule) })
   }
 
   /**
    * An authority that allows all calls of a tool has not seen this one: if it cannot be told what the command runs,
    * that does not suffice. A person who was asked has seen the call.
    */
-  private byAuthority(now: CheckState, subject: Guard.Subject, known: Resolution, by: HeldCall.AllowedBy): Deciding {
+  private *applyAuthority(call: Examined, known: Resolution, by: AllowedBy, restore: Restore): Steps<Verdict | Edited> {
     const { granted, method, requestId } = known
-    const isSeen = !granted || requestId !== undefined || method === "stage_grant"
-    const doubt = isSeen ? undefined : this.options.state.doubt(this.options.policy, subject)
-    return doubt === undefined ? this.resolve(now, known, by) : this.ask(now, subject, { doubt: doubt.reason })
+    if (!granted) return yield* this.deny(call, known)
+    const isSeen = requestId !== undefined || method === "stage_grant"
+    const doubt = isSeen ? undefined : this.options.state.doubt(this.options.policy, call.subject)
+    return doubt === undefined
+      ? yield* this.allow(call, known, by, restore)
+      : yield* this.ask(call, { doubt: doubt.reason }, restore)
   }
 
-  byRule(now: CheckState, { decision, method, rule }: Decision): Effect.Effect<Verdict> {
-    return decision === "allow"
-      ? HeldCall.allow(this, now, { granted: true, method, reason: rule }, "rule")
-      : this.deny(now, { granted: false, method, reason: PlanMode.blockedBy(method, rule) })
-  }
-
-  /** With nobody there, a doubt is the reason to deny. */
-  private ask(now: CheckState, subject: PermissionRule.Subject, why: Why): Deciding {
-    if (PlanMode.isSilent(this.options.state, now.entry)) return this.deny(now, PlanMode.unasked)
-    const { doubt } = why
-    return now.check.after(this.formOf(now, subject, why), (form) => {
-      const { fiber, origin, restore } = now.check
-      const single = InteractionRequest.unsafeMake(form, fiber, origin)
-      const place = now.company?.placeOf(now.call, single.requestId)
-      const request = place === undefined ? single : InteractionRequest.inBatch(single, place)
-      const upcoming = place === undefined || now.authority !== undefined ? undefined : this.upcoming(now)
-      const asked = { requestId: request.requestId, askedAt: request.issuedAt }
-      const before = now.check.asked
-      // While this request waited in line, an earlier answer may have decided the call; then that decision is reported.
-      let known: Decision | undefined
-      const recheck = Recheck.make((): Option.Option<ApproveAnswer> => {
-        const found = Ruling.evaluate(this.options, now, subject)
-        if (found.decision === "ask") {
-          now.check.asked = asked
-          return Option.none()
-        }
-        known = found
-        return Option.some({ decision: found.decision, scope: "once" })
-      })
-      const put = () =>
-        now.check.await(
-          Asking.askMasked(Interactor.of(fiber), request, upcoming ? { recheck, upcoming } : { recheck }, restore),
-          ({ answer, at, by, how }) => {
-            // An earlier answer to another request decided it: this request was never shown.
-            if (how === "recheck") {
-              now.check.asked = before
-              return this.byRule(now, known ?? Ruling.evaluate(this.options, now, subject))
-            }
-            const to = { requestId: asked.requestId, askedAt: asked.askedAt, answeredAt: at, by, how }
-            return this.answered(now, subject, to, form.onceOnly === true ? PermissionOption.once(answer) : answer)
-          },
-          (error) => {
-            const reason = this.options.redactor.text(doubt ?? error.message)
-            return this.deny(now, {
-              granted: false,
-              method: unanswered(error),
-              reason,
-              ...asked,
-              ...withdrawnBy(error)
-            })
-          }
-        )
-      return this.edited(now, asked.requestId, put)
-    })
-  }
-
-  /** Continues once the edit that led to this request is recorded. */
-  edited(now: CheckState, leadsTo: RequestId, next: () => Deciding): Deciding {
-    return now.check.after(now.check.recordEdit(leadsTo), next, ({ message }) =>
-      this.deny(now, { granted: false, method: "check_failed", reason: message })
-    )
-  }
-
-  /** The questions about the other calls of its batch, for a channel that shows them together. */
-  private upcoming(now: CheckState): Effect.Effect<ReadonlyArray<Interactor.Upcoming>> {
-    return Effect.flatMap(
-      Effect.promise(() => import("./Upcoming.js")),
-      (loaded) => loaded.after(this, now)
-    )
-  }
-
-  /** What is shown of a call that the rules want to be asked about. */
-  formOf(now: CheckState, subject: PermissionRule.Subject, { doubt, part }: Why): Effect.Effect<Approve> {
-    const { policy, redactor } = this.options
-    const isDelegated =
-      now.own === undefined && doubt === undefined && this.options.state.delegation(policy, subject) !== undefined
-    const key = PermissionRule.rememberKey(subject)
-    const why = doubt ?? part
-    const shown = why === undefined ? now : { ...now, warnings: [...now.warnings, why] }
-    return ApprovalForm.make(isDelegated ? { ...shown, delegated: true } : shown, key, redactor)
-  }
-
-  private answered(
-    now: CheckState,
-    subject: PermissionRule.Subject,
-    asked: Required<PermissionCheck.Asked>,
-    answer: ApproveAnswer
-  ): Deciding {
-    now.check.asked = asked
-    if (answer.decision === "edit") return this.withEdits(now, answer.editedArguments, asked)
+  private *applyAnswer(
+    call: Examined,
+    answer: ApproveAnswer,
+    asked: Required<Asked>,
+    restore: Restore
+  ): Steps<Verdict | Edited> {
+    if (answer.decision === "edit") return { _tag: "Edited", changes: answer.editedArguments, asked, votes: [] }
+    const { policy, state } = this.options
     // A rule that allows everything has not looked at the call.
     const isSeen = asked.how === "answered" || answer.decision === "deny"
-    const doubt = isSeen ? undefined : this.options.state.doubt(this.options.policy, subject)
+    const doubt = isSeen ? undefined : state.doubt(policy, call.subject)
     if (doubt?.forbidden === true)
-      return this.deny(now, { granted: false, method: "unavailable", reason: doubt.reason, ...asked })
-    if (PlanMode.isUnheard(now.entry, asked.how, answer)) return this.deny(now, { ...PlanMode.unheard, ...asked })
-    if (answer.scope !== "once") this.remember(now, answer, PermissionRule.rememberKey(subject))
-    const { answeredAt, askedAt, by, how, requestId } = asked
-    const { granted, method, reason } = answered(answer, by, how)
-    // Members are named one by one: a spread would give every resolution a shape of its own.
-    return this.resolve(now, { granted, method, reason, requestId, askedAt, answeredAt, by, how }, "answer")
+      return yield* this.deny(call, { granted: false, method: "unavailable", reason: doubt.reason, ...asked })
+    if (PlanMode.isUnheard(call.entry, asked.how, answer))
+      return yield* this.deny(call, { ...PlanMode.unheard, ...asked })
+    if (answer.scope !== "once") this.remember(answer, call)
+    const resolution = { ...answered(answer, asked.by, asked.how), ...asked }
+    return resolution.granted
+      ? yield* this.allow(call, resolution, "answer", restore)
+      : yield* this.deny(call, resolution)
   }
 
-  remember(now: CheckState, answer: ApproveAnswer, key: string): void {
-    const { state, policy } = this.options
-    const { sessionId } = now.check.origin
-    const before = state.status(policy, sessionId).suspension
-    state.apply(answer, key, sessionId)
-    const { suspension } = state.status(policy, sessionId)
-    if (suspension !== undefined && suspension !== before) now.check.tell(state.told(policy, sessionId))
-  }
-
-  /** Edited arguments start from the top. Those that do not fit are no answer: the call is shown again with the problem. */
-  withEdits(
-    now: CheckState,
-    changes: { readonly [name: string]: unknown },
-    asked: PermissionCheck.Asked & Pick<Resolution, "votes">,
-    votes?: ReadonlyArray<Ballot.Cast>
-  ): Deciding {
-    const { call, entry } = now
-    const edits = now.edits + 1
-    if (edits > maxEdits) {
-      const reason = `the arguments were edited ${maxEdits} times without a decision`
-      return this.deny(now, { granted: false, method: "edit_incomplete", reason, ...asked })
+  /** A stage and an envelope bound what an agent may do at all: they may still deny what people voted for. */
+  private *applyVotes(
+    call: Examined,
+    outcome: Exclude<ReservedOutcome, { readonly _tag: "Undecided" }>,
+    { answeredAt, askedAt, requestId }: Asked,
+    restore: Restore
+  ): Steps<Verdict | Edited> {
+    const { authority, options } = this
+    const asked = {
+      ...(requestId !== undefined && { requestId }),
+      ...(askedAt !== undefined && { askedAt }),
+      answeredAt,
+      ...outcome.given
     }
-    const decoded = Either.flatMap(ApprovalForm.edited(now, changes, this.options.redactor), (params) =>
-      Either.map(entry.decode(params), (decoded) => ({ call: { ...call, params }, params: decoded }))
+    this.record.asked = asked
+    if (outcome._tag === "Edited") return { _tag: "Edited", changes: outcome.changes, asked, votes: outcome.votes }
+    const { answer, voters } = outcome
+    if (answer.decision === "deny") {
+      if (answer.scope === "session") this.remember(answer, call)
+      return yield* this.deny(call, { ...answered(answer, asked.by, "answered"), ...asked })
+    }
+    for (const bound of [authority, options.insteadOfAsking]) {
+      if (bound === undefined) continue
+      const known = yield* restore(bound(call, options))
+      if (Option.isSome(known) && !known.value.granted) return yield* this.deny(call, known.value)
+    }
+    const reason = `allowed (once) by ${asked.by}`
+    return yield* this.allow(
+      call,
+      { granted: true, method: "user_approved", reason, ...asked, voters },
+      "answer",
+      restore
     )
-    const edit = { ...asked, args: call.params }
-    const again = (problem: string): Deciding => {
-      const reason = `The edited arguments do not fit: ${problem}`
-      now.check.edit(now, { ...edit, newArgs: undefined, reason })
-      return this.validated({ ...now, edits, votes: undefined, warnings: [reason] })
+  }
+
+  private remember(answer: ApproveAnswer, { subject }: Examined): void {
+    const { policy, state } = this.options
+    const { sessionId } = this.record.origin
+    const before = state.status(policy, sessionId).suspension
+    state.apply(answer, PermissionRule.rememberKey(subject), sessionId)
+    const { suspension } = state.status(policy, sessionId)
+    if (suspension !== undefined && suspension !== before) this.record.publishEvent(state.told(policy, sessionId))
+  }
+
+  /** A call that has to wait is settled when there is room: until then a person may take back the reason that allowed it. */
+  private *allow(call: Examined, resolution: Resolution, by: AllowedBy, restore: Restore): Steps<Verdict> {
+    if (!this.held) {
+      // A dialog may have been open for long. A rule was asked just now.
+      const isOld = by === "answer" || resolution.requestId !== undefined
+      return yield* this.grant(call, resolution, isOld ? by : undefined, restore)
     }
-    if (Either.isLeft(decoded)) return again(decoded.left)
-    const changed = { ...now, ...decoded.right, edited: true, edits, votes, warnings: noWarnings }
-    now.check.edit(changed, { ...edit, newArgs: changed.call.params })
-    return this.validated(changed, again)
-  }
-
-  objection(
-    entry: ToolRegistry.Entry,
-    params: unknown,
-    subject: PermissionRule.Subject
-  ): Effect.Effect<Guard.Objection | undefined> {
-    const { policy, guards, redactor, state } = this.options
-    const refused = state.isPlanning ? PlanMode.refusal(entry, subject) : undefined
-    if (refused !== undefined) return Effect.succeed(refused)
-    return Guard.objection(policy.deny, guards, { tool: entry.name, params, subject, entry }, redactor)
-  }
-
-  resolve(now: CheckState, resolution: Resolution, by: HeldCall.AllowedBy): Effect.Effect<Verdict> {
-    return resolution.granted ? HeldCall.allow(this, now, resolution, by) : this.deny(now, resolution)
+    const { record } = this
+    return allowed(call, call.subject.call.places, {
+      settle: this.denyOnFailure((restore) => this.grant(call, resolution, by, restore)),
+      breakOff: Effect.suspend(() =>
+        record.resolved === undefined ? Effect.asVoid(record.breakOff(PermissionRecord.cancelled)) : Effect.void
+      ),
+      leave: () => record.leave(),
+      writeLeft: record.writeLeft
+    })
   }
 
   /**
-   * The guards look at the arguments that will run, after any delay. The call runs at the paths that this look saw. They
-   * have to be those that were decided.
+   * The last look, after any delay: guards see the arguments that will run, and the call runs at the places that this look
+   * saw. If `by` is given, the reason that allowed the call has to hold still.
    */
-  run(now: CheckState, resolution: Resolution): Effect.Effect<Verdict> {
-    return now.check.after(this.lastLook(now), ({ paths, reason }) => {
-      const objection = reason ?? (ResolvedPath.areSamePlaces(now.paths, paths) ? undefined : HeldCall.elsewhere)
-      return objection === undefined
-        ? this.grant(paths === undefined ? now : { ...now, paths }, resolution)
-        : this.deny(now, { ...resolution, granted: false, method: "guard", reason: objection })
-    })
+  private *grant(
+    call: Examined,
+    given: Resolution,
+    by: AllowedBy | undefined,
+    restore: Restore
+  ): Steps<Verdict, never> {
+    const { options, record } = this
+    const { entry, own } = call
+    const { params } = call.call
+    const subject = yield* restore(Ruling.resolveLinks(options, entry, params))
+    const { places } = subject.call
+    const isSame = ResolvedPath.areSamePlaces(call.subject.call.places, places)
+    if (by !== undefined && !holds(options, { ...call, isSame }, subject, by, given.voters))
+      return yield* this.deny(call, { ...given, granted: false, method: "guard", reason: elsewhere })
+    const reason = refusalOf(options, yield* restore(Ruling.askGuards(options, entry, params, subject)), own)
+    if (reason !== undefined) return yield* this.deny(call, { ...given, granted: false, method: "guard", reason })
+    if (by === undefined && !isSame)
+      return yield* this.deny(call, { ...given, granted: false, method: "guard", reason: elsewhere })
+    const sandbox = entry.runs?.(params)
+    const inForce = yield* record.settle(call, sandbox === undefined ? given : { ...given, sandbox })
+    return inForce.granted ? allowed(call, places) : denied(inForce)
   }
 
-  unlessTakenBack(
-    now: CheckState,
-    given: Pick<Resolution, "voters">,
-    by: HeldCall.AllowedBy,
-    next: (now: CheckState) => Effect.Effect<Verdict>
-  ): Effect.Effect<Verdict> {
-    return HeldCall.unlessTakenBack(this, now, given, by, next)
+  private *deny(call: PermissionRecord.Subject, resolution: Resolution): Steps<Verdict, never> {
+    return denied(yield* this.record.settle(call, resolution))
   }
 
-  // Most calls end here: without a record to write, the verdict is known at once.
-  private grant(now: CheckState, given: Resolution): Effect.Effect<Verdict> {
-    const runs = now.entry.runs?.(now.call.params)
-    const resolution = runs === undefined ? given : { ...given, sandbox: runs }
-    const settled = now.check.settle(now, resolution)
-    return isImmediate(settled)
-      ? Effect.succeed(verdictOf(now, settled.value))
-      : Effect.map(settled, (settled) => verdictOf(now, settled))
-  }
-
-  deny(now: CheckState, resolution: Resolution): Effect.Effect<Verdict> {
-    const settled = now.check.settle(now, resolution)
-    return isImmediate(settled) ? Effect.succeed(denied(settled.value)) : Effect.map(settled, denied)
+  /** The world may be another by now: the mode, the rules, the stage that the call belonged to. */
+  private *lookAgain({ decided, ...past }: Past, restore: Restore): Steps<Verdict> {
+    const { authority, options, proposal, record } = this
+    const { entry } = proposal
+    const again = { ...proposal, call: { ...proposal.call, params: past.encoded }, edited: past.edited }
+    const subject = yield* restore(Ruling.resolveLinks(options, entry, past.encoded))
+    const reason = refusalOf(options, yield* restore(Ruling.askGuards(options, entry, past.encoded, subject)))
+    if (reason !== undefined) return yield* this.deny(again, { granted: false, method: "guard", reason })
+    const { places } = subject.call
+    const runs: Allowed = places === undefined ? past : { ...past, paths: places }
+    if (decided === undefined) return runs
+    const known = authority === undefined ? Option.none() : yield* restore(authority(again, options))
+    if (Option.isSome(known) && !known.value.granted) return yield* this.deny(again, known.value)
+    const isByPerson = isAnswered(decided)
+    const by =
+      Option.isSome(known) && !isByPerson
+        ? "authority"
+        : isByPerson || isEnvelope(decided, entry.name)
+          ? "answer"
+          : "rule"
+    // A yes without votes is that of one person, whom the journal does not name here.
+    const voters = decided.voters ?? (isByPerson ? [{ by: "" }] : [])
+    const call = { entry, origin: record.origin, own: undefined, warnings: [], isSame: true }
+    return holds(options, call, subject, by, voters)
+      ? runs
+      : yield* this.deny(again, { granted: false, method: "guard", reason: elsewhere, voters })
   }
 }
+
+type ReservedOutcome = import("./ReservedCall.js").Outcome
+
+/** Why a person is asked about a call, if there is more to say than that no rule allows it. */
+type Why = Pick<Decision, "doubt" | "part">
+
+/** The question about a call that the rules want to be asked about. */
+const formOf = (
+  { policy, redactor, state }: Ruling.Rules,
+  call: Examined,
+  { doubt, part }: Why
+): Effect.Effect<Approve> => {
+  const { own, subject } = call
+  const delegated = own === undefined && doubt === undefined && state.delegation(policy, subject) !== undefined
+  const why = doubt ?? part
+  const warnings = why === undefined ? call.warnings : [...call.warnings, why]
+  return ApprovalForm.make({ ...call, warnings, delegated }, PermissionRule.rememberKey(subject), redactor)
+}
+
+/** Whether the resolution of an authority ends the call's way through the gate. */
+const ends = ({ own }: Examined, known: Option.Option<Resolution>): known is Option.Some<Resolution> =>
+  Option.isSome(known) && (own === undefined || !known.value.granted)
+
+/** Why guards refuse a call that was allowed. `answered`: their question that a person has answered. */
+const refusalOf = (
+  { state }: Ruling.Rules,
+  found: Guard.Objection | undefined,
+  answered?: Guard.Ask
+): string | undefined => {
+  if (found === undefined || typeof found === "string") return found
+  const isSettled = found.isWithin(answered) || (found.coveredBy === "all" && state.blanket !== undefined)
+  return isSettled ? undefined : `${found.reason} Nobody was asked about that; propose the call again.`
+}
+
+/** Whether the reason that allowed a call holds at the places where it would run now. */
+const holds = (
+  { policy, state }: Ruling.Rules,
+  call: Pick<Examined, "entry" | "origin" | "own" | "warnings"> & { readonly isSame: boolean },
+  subject: PermissionRule.Subject,
+  by: AllowedBy,
+  voters: ReadonlyArray<Ballot.Voter> = []
+): boolean => {
+  // A person answered for the places that were shown. A rule or an authority answers for the places of this look.
+  if (by === "answer" && !call.isSame) return false
+  const needs = policy.approvals && Approvals.needsOf(policy.approvals, subject)
+  if (needs !== undefined && !Ballot.suffices(needs, voters)) return false
+  if (by === "authority") return true
+  const { decision } = Ruling.decide({ policy, state }, call, subject, call.own)
+  if (by === "rule") return decision === "allow"
+  return decision !== "deny" || state.denial(policy, subject) === undefined
+}
+
+/** Why a call that was allowed does not run. */
+const elsewhere = "what allowed it does not hold any more, now that it would run; propose the call again"
+
+/** How a question ended to which nobody answered. */
+const unansweredBy = (error: InteractionError): Omit<Resolution, "reason"> => ({
+  granted: false,
+  method: unanswered(error),
+  ...withdrawnBy(error)
+})
+
+/** A person answered. A stage, an envelope and the rules are no person. */
+const isAnswered = ({ how, method }: NonNullable<Past["decided"]>): boolean =>
+  method === "user_approved" && how !== "model"
+
+/** A person answers for the envelope of a subagent before the call that makes it. */
+const isEnvelope = ({ method }: NonNullable<Past["decided"]>, tool: string): boolean =>
+  method === "envelope" && DelegatingTool.is(tool)

@@ -14,28 +14,31 @@ import type { Origin } from "../core/Origin.js"
 import type { ApproveAnswer } from "../interaction/Interaction.js"
 import type * as Interactor from "../interaction/Interactor.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
-import { ownQuestion, type CheckState } from "./CheckState.js"
 import type { Policy } from "./CompiledPolicy.js"
 import * as Guard from "./Guard.js"
 import * as PermissionRule from "./PermissionRule.js"
 import type { Decision, PermissionState } from "./PermissionState.js"
 
 /** A call, and how deep in the tree the agent stands that makes it. */
-interface Called extends Pick<CheckState, "entry"> {
-  readonly check: { readonly origin: Pick<Origin, "depth"> }
+interface Called {
+  readonly entry: ToolRegistry.Entry
+  readonly origin: Pick<Origin, "depth">
 }
 
 /** Why a call is not run, nor asked about, in this mode; nothing for one that may be. */
 export const beyond = (
   { isPlanning }: Pick<PermissionState, "isPlanning">,
-  { check, entry }: Called,
+  { entry, origin }: Called,
   subject: PermissionRule.Subject
 ): string | undefined =>
   entry.kind === "switch_mode"
-    ? refusalToEnd(isPlanning, check.origin.depth)
+    ? refusalToEnd(isPlanning, origin.depth)
     : isPlanning
       ? refusal(entry, subject)
       : undefined
+
+/** The rules' decision for a call that a guard wants to be asked about. */
+export const ownQuestion: Decision = { decision: "ask", method: "default", rule: "a guard wants it asked" }
 
 /** What the mode says before all rules, at any moment of a call: it may have changed while the call waited. */
 export const ruled = (

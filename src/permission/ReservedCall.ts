@@ -1,132 +1,66 @@
 /**
- * A call that the policy's approvals reserve, on its way through the gate behind the guards.
+ * A call that the policy's approvals reserve for several people, a role or a person: what is demanded, and what the votes
+ * come to.
  *
- * ```
- *  guards ─► denied by a list? ─► asked of those who decide ─► votes counted ─► stage, envelope: may only deny ─► runs
- *                                       ▲                          │
- *                                       └── other arguments, ◄─────┘
- *                                           from the top
- * ```
- *
- * Nobody is believed: whatever comes back, the votes in it are counted again here, against the rules of this gate. So an
- * interactor that answers alone, a parent that mediates, a time that ran out and `--yolo` allow nothing. An allowance holds
- * for this call only.
+ * Nobody is believed. Whatever an interactor answers, the gate counts the votes in it again, against its own rules. So an
+ * interactor that answers alone, a parent that mediates, a time limit and `--yolo` allow nothing. An allowance holds for this
+ * call only.
  */
-import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import * as Digest from "../core/Digest.js"
-import type { RequestId } from "../core/Id.js"
-import * as Asking from "../interaction/Asking.js"
 import * as Ballot from "../interaction/Ballot.js"
-import * as Tally from "../interaction/Tally.js"
 import type * as Interaction from "../interaction/Interaction.js"
-import * as InteractionRequest from "../interaction/InteractionRequest.js"
-import * as Interactor from "../interaction/Interactor.js"
+import type * as Interactor from "../interaction/Interactor.js"
 import * as Needs from "../interaction/Needs.js"
 import * as NeedWords from "../interaction/NeedWords.js"
-import * as Recheck from "../interaction/Recheck.js"
-import * as ApprovalForm from "./ApprovalForm.js"
+import * as Tally from "../interaction/Tally.js"
+import type { ToolCall } from "../tool/ToolCall.js"
 import * as ApprovalWords from "./ApprovalWords.js"
-import type { Authority } from "./Authority.js"
-import type { CheckState } from "./CheckState.js"
-import type * as HeldCall from "./HeldCall.js"
-import type * as PermissionCheck from "./PermissionCheck.js"
-import type * as CompiledPolicy from "./CompiledPolicy.js"
-import * as PermissionRule from "./PermissionRule.js"
-import type { Decision, PermissionState } from "./PermissionState.js"
-import { answered, unanswered, withdrawnBy, type Resolution, type Verdict } from "./Verdict.js"
+import type { Resolution } from "./Verdict.js"
 
-type Deciding = Effect.Effect<Verdict, never, Interactor.Interactor>
-
-/** What this needs of a gate. */
-export interface Gate {
-  readonly options: PermissionCheck.Options & {
-    readonly policy: CompiledPolicy.Policy
-    readonly state: PermissionState
-    readonly insteadOfAsking?: Authority | undefined
-  }
-  readonly byRule: (now: CheckState, decision: Decision) => Effect.Effect<Verdict>
-  readonly resolve: (now: CheckState, resolution: Resolution, by: HeldCall.AllowedBy) => Effect.Effect<Verdict>
-  readonly deny: (now: CheckState, resolution: Resolution) => Effect.Effect<Verdict>
-  readonly remember: (now: CheckState, answer: Interaction.ApproveAnswer, key: string) => void
-  readonly withEdits: (
-    now: CheckState,
-    changes: { readonly [name: string]: unknown },
-    asked: PermissionCheck.Asked & Pick<Resolution, "votes">,
-    votes: ReadonlyArray<Ballot.Cast>
-  ) => Deciding
-  readonly edited: (now: CheckState, leadsTo: RequestId, next: () => Deciding) => Deciding
-}
-
-/** Decides about a call for which the rules demand all of this. */
-export const decide = (
-  gate: Gate,
-  now: CheckState,
-  subject: PermissionRule.Subject,
-  all: readonly [Interaction.Need, ...ReadonlyArray<Interaction.Need>]
-): Deciding => {
-  const { policy, redactor, state } = gate.options
-  const denial = state.denial(policy, subject)
-  if (denial !== undefined) return gate.byRule(now, denial)
-  if (state.asksNobody && now.entry.kind !== "switch_mode")
-    return gate.deny(now, {
-      granted: false,
-      method: "mode",
-      reason: `${ApprovalWords.describe(all)}; the mode is deny`
-    })
-  const { name, params } = now.call
-  // A vote counts for exactly this tool and these arguments.
-  const needs: Needs.Needs = { digest: Digest.digest({ tool: name, params: params ?? null }), all, votes: [] }
-  const key = PermissionRule.rememberKey(subject)
-  return now.check.after(ApprovalForm.make({ ...now, needs }, key, redactor), (form) => {
-    const reserved = { ...form, needs }
-    // Those who wanted exactly these arguments have voted on them already.
-    const given = now.votes ?? []
-    if (given.length > 0 && now.check.asked !== undefined) {
-      const before = Tally.standing(reserved, given)
-      if (before._tag === "Decided") return apply(gate, now, reserved, key, before, given, now.check.asked)
+/** What the votes come to: nothing yet, a yes or no, or other arguments. */
+export type Outcome =
+  | { readonly _tag: "Undecided" }
+  | { readonly _tag: "Answered"; readonly answer: Answer; readonly given: Given; readonly voters: Voters }
+  | {
+      readonly _tag: "Edited"
+      readonly changes: { readonly [name: string]: unknown }
+      readonly given: Given
+      /** The people who wanted exactly these arguments allow them. */
+      readonly votes: ReadonlyArray<Ballot.Cast>
     }
-    const { fiber, origin, restore } = now.check
-    const request = InteractionRequest.unsafeMake(form, fiber, origin)
-    const asked = { requestId: request.requestId, askedAt: request.issuedAt }
-    now.check.asked = asked
-    // A list may deny it while it waits in line; nothing may allow it.
-    const recheck = Recheck.make((): Option.Option<Interaction.ApproveAnswer> =>
-      state.denial(policy, subject) === undefined ? Option.none() : Option.some({ decision: "deny", scope: "once" })
-    )
-    const put = () =>
-      now.check.await(
-        Asking.askMasked(Interactor.of(fiber), request, { recheck, votes: given }, restore),
-        (reply) => {
-          const votes = votesOf(reply)
-          const standing = Tally.standing(reserved, votes)
-          if (standing._tag === "Decided")
-            return apply(gate, now, reserved, key, standing, votes, { ...asked, answeredAt: reply.at })
-          const known = state.denial(policy, subject)
-          if (reply.how === "recheck" && known !== undefined) return gate.byRule(now, known)
-          const reason = [
-            ApprovalWords.describe(all),
-            NeedWords.describeVotes(Needs.votedOf(votes)) ??
-              (reply.how === "answered" ? undefined : `${reply.how} is nobody`)
-          ].filter((part) => part !== undefined)
-          return gate.deny(now, { granted: false, method: "unavailable", reason: reason.join("; "), ...asked })
-        },
-        (error) => {
-          const why = error._tag === "InteractorUnavailable" ? error.reason : error.message
-          const reason = redactor.text(`${ApprovalWords.describe(all)}: ${why}`)
-          return gate.deny(now, { granted: false, method: unanswered(error), reason, ...asked, ...withdrawnBy(error) })
-        }
-      )
-    return gate.edited(now, request.requestId, put)
-  })
+
+/** Who decided. */
+export type Given = Required<Pick<Resolution, "by" | "how" | "votes">>
+
+type Answer = Exclude<Interaction.ApproveAnswer, { readonly decision: "edit" }>
+
+type Voters = NonNullable<Resolution["voters"]>
+
+type Demanded = readonly [Interaction.Need, ...ReadonlyArray<Interaction.Need>]
+
+/** A vote counts for exactly this tool and these arguments. */
+export const needsOf = ({ name, params }: ToolCall, all: Demanded): Needs.Needs => ({
+  digest: Digest.digest({ tool: name, params: params ?? null }),
+  all,
+  votes: []
+})
+
+export const count = (reserved: Ballot.Reserved, cast: ReadonlyArray<Ballot.Cast>): Outcome => {
+  const standing = Tally.standing(reserved, cast)
+  if (standing._tag !== "Decided") return { _tag: "Undecided" }
+  const { answer, by } = standing
+  const given: Given = { by, how: "answered", votes: Needs.votedOf(cast) }
+  const agreeing = Tally.agreeing(reserved, cast, answer)
+  if (answer.decision === "edit") {
+    const votes = agreeing.map((vote): Ballot.Cast => ({ ...vote, answer: { decision: "allow", scope: "once" } }))
+    return { _tag: "Edited", changes: answer.editedArguments, given, votes }
+  }
+  const voters = agreeing.map(({ by, roles }) => (roles === undefined ? { by } : { by, roles }))
+  return { _tag: "Answered", answer, given, voters }
 }
 
-// -----------------------------------------------------------------------------------------------------------------
-// internal
-// -----------------------------------------------------------------------------------------------------------------
-
-/** One person's answer is one vote. What nobody gave is none. */
-const votesOf = ({
+/** One person's answer is one vote. An answer that no person gave is no vote. */
+export const votesIn = ({
   answer,
   by,
   how,
@@ -135,51 +69,18 @@ const votesOf = ({
 }: Interactor.Answered<Interaction.Approve>): ReadonlyArray<Ballot.Cast> =>
   how === "answered" ? (votes ?? [{ answer, by, ...(roles && { roles }) }]) : []
 
-/** A stage and an envelope bound what an agent may do at all. What they grant is not needed any more. */
-const unlessDenied = (gate: Gate, now: CheckState, authority: Authority | undefined, next: () => Deciding): Deciding =>
-  authority === undefined
-    ? next()
-    : now.check.after(authority(now, gate.options), (known) =>
-        Option.isSome(known) && !known.value.granted ? gate.deny(now, known.value) : next()
-      )
+/** Why an answer does not suffice. */
+export const missing = (
+  all: Demanded,
+  votes: ReadonlyArray<Ballot.Cast>,
+  { how }: Pick<Interactor.Answered<Interaction.Approve>, "how">
+): string =>
+  [
+    ApprovalWords.describe(all),
+    NeedWords.describeVotes(Needs.votedOf(votes)) ?? (how === "answered" ? undefined : `${how} is nobody`)
+  ]
+    .filter((part) => part !== undefined)
+    .join("; ")
 
-const apply = (
-  gate: Gate,
-  now: CheckState,
-  reserved: Ballot.Reserved,
-  key: string,
-  { answer, by }: Extract<Tally.Standing, { readonly _tag: "Decided" }>,
-  cast: ReadonlyArray<Ballot.Cast>,
-  { answeredAt, askedAt, requestId }: PermissionCheck.Asked
-): Deciding => {
-  const votes = Needs.votedOf(cast)
-  const who: PermissionCheck.Asked & Pick<Resolution, "votes"> = {
-    ...(requestId === undefined ? {} : { requestId }),
-    ...(askedAt === undefined ? {} : { askedAt }),
-    answeredAt,
-    by,
-    how: "answered",
-    votes
-  }
-  now.check.asked = who
-  if (answer.decision === "edit") {
-    // Whoever wanted exactly these arguments allows them; whoever wanted others does not.
-    const same = Tally.agreeing(reserved, cast, answer).map((vote): Ballot.Cast => ({
-      ...vote,
-      answer: { decision: "allow", scope: "once" }
-    }))
-    return gate.withEdits(now, answer.editedArguments, who, same)
-  }
-  if (answer.decision === "deny") {
-    if (answer.scope === "session") gate.remember(now, answer, key)
-    return gate.deny(now, { ...answered(answer, by, "answered"), ...who })
-  }
-  const voters = Tally.agreeing(reserved, cast, answer).map(({ by, roles }): Ballot.Voter =>
-    roles === undefined ? { by } : { by, roles }
-  )
-  const reason = `allowed (once) by ${by}`
-  const allowed: Resolution = { granted: true, method: "user_approved", reason, ...who, voters }
-  return unlessDenied(gate, now, now.authority, () =>
-    unlessDenied(gate, now, gate.options.insteadOfAsking, () => gate.resolve(now, allowed, "answer"))
-  )
-}
+/** What is demanded, for people. */
+export const describe: (all: Demanded) => string = ApprovalWords.describe

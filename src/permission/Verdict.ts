@@ -54,6 +54,22 @@ export interface Pending {
 }
 
 /**
+ * What a journal says of a call that another process allowed.
+ *
+ * @internal
+ */
+export interface Past extends Allowed {
+  /** How it was allowed. Undefined: it had begun, and only goes on. */
+  readonly decided:
+    | {
+        readonly method: Resolution["method"]
+        readonly how?: Resolution["how"] | undefined
+        readonly voters?: Resolution["voters"] | undefined
+      }
+    | undefined
+}
+
+/**
  * The call must not run; `text` is the sentence for the model.
  *
  * @since 0.1.0
@@ -108,6 +124,9 @@ export interface Resolution {
   readonly sandbox?: ToolRegistry.RunsHow
 }
 
+/** Who was asked about a call, and when. */
+export type Asked = Pick<Resolution, "requestId" | "askedAt" | "answeredAt" | "by" | "how">
+
 /** The resolution that a yes or no leads to. */
 export const answered = (
   answer: Exclude<ApproveAnswer, { readonly decision: "edit" }>,
@@ -154,6 +173,26 @@ export const withdrawnBy = (error: InteractionError): Pick<Resolution, "answered
  */
 export const isRefusal = ({ method }: Pick<Resolution, "method">): boolean =>
   method === "user_denied" || method === "user_comment"
+
+/** The call runs with these arguments, at these places. */
+export const allowed = (
+  call: {
+    readonly call: { readonly params: unknown }
+    readonly params: unknown
+    readonly edited: boolean
+    readonly own: Guard.Ask | undefined
+  },
+  places: ResolvedPaths | undefined,
+  pending?: Pending
+): Allowed => ({
+  _tag: "Allowed",
+  params: call.params,
+  encoded: call.call.params,
+  edited: call.edited,
+  ...(call.own !== undefined && { answered: call.own }),
+  ...(places !== undefined && { paths: places }),
+  ...(pending !== undefined && { pending })
+})
 
 /** The sentence for the model about a denial. */
 export const denied = (resolution: Resolution): Denied => {

@@ -16,14 +16,11 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
-import * as RuntimeFlags from "effect/RuntimeFlags"
 import * as Region from "../core/Region.js"
 import type * as Spans from "../core/Spans.js"
-import { isImmediate } from "../internal/Immediate.js"
 import * as Defect from "../core/Defect.js"
 import type { Interactor } from "../interaction/Interactor.js"
-import type { PermissionCheck } from "../permission/PermissionCheck.js"
-import type { Denied, Verdict } from "../permission/PermissionGate.js"
+import type { Denied, OpenCheck, Verdict } from "../permission/PermissionGate.js"
 import * as ToolOutcome from "../core/ToolOutcome.js"
 import type { ToolCall, ToolResult } from "../tool/ToolCall.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
@@ -53,7 +50,7 @@ export type State = "on" | "done" | "broken"
 interface Asking {
   readonly index: number
   readonly call: ToolCall
-  readonly check: PermissionCheck
+  readonly check: OpenCheck
   readonly entry: RunningCall
 }
 
@@ -62,8 +59,6 @@ export class ToolBatch implements ToolRun.Host {
   readonly cleanup: BatchCleanup
   /** The call that was proposed alone. */
   readonly only: ToolCall | undefined
-  /** Decides about the lone call, where that has to wait. */
-  private deciding: Effect.Effect<Prepared, never, Interactor> | undefined
   /** What the calls of one tool know of each other. */
   private readonly company: Company | undefined
   /** Runs the lone call, once it is allowed. */
@@ -133,34 +128,17 @@ export class ToolBatch implements ToolRun.Host {
   }
 
   /**
-   * Decides about a lone call in the running fiber of its turn, if nothing has to be waited for, as for most calls: without
-   * a section, which is a quarter of a turn's steps. The state as of {@link ended}; `on` also when it has to be waited.
-   */
-  decide(): State {
-    const { only } = this
-    if (only === undefined || !this.room) return "on"
-    const deciding = this.decideNow(0, only)
-    if (!isImmediate(deciding)) {
-      this.deciding = deciding
-      return "on"
-    }
-    this.run = deciding.value
-    return this.run === undefined ? "done" : "on"
-  }
-
-  /**
    * The next work, as a section of the turn: deciding about a lone call, then running it; or deciding about many, each
    * of which runs in a fiber of its own. It must be run where it is made.
    */
   work(): Effect.Effect<void, never, Interactor> {
-    const { deciding, only, run } = this
+    const { only, run } = this
     if (only === undefined) {
       this.session.calls.waiting = this
       return this.whenRoom(Effect.gen(() => this.all()))
     }
     if (run === undefined) {
-      this.deciding = undefined
-      return Effect.flatMap(deciding ?? this.whenRoom(this.prepare(0, only)), (run) => {
+      return Effect.flatMap(this.whenRoom(this.prepare(0, only)), (run) => {
         this.run = run
         return Effect.void
       })
@@ -274,27 +252,17 @@ export class ToolBatch implements ToolRun.Host {
     yield* Effect.uninterruptible(Region.once(this.cleanup.done()))
     if (calls.length > parallelTools)
       this.held ??= new QueuedCalls(parallelTools, (pending) => this.cleanup.leftBehind(pending))
-    let place: CallFiber.Place | undefined
     while (this.next < calls.length) {
       const index = this.next++
       const call = calls[index]
       if (call === undefined || this.known[index] !== undefined) continue
-      const deciding = this.decideNow(index, call)
-      let run: Prepared
-      if (isImmediate(deciding)) run = deciding.value
-      else {
-        // Its steps may change the FiberRefs.
-        place = undefined
-        run = yield* Effect.catchAllCause(deciding, (cause) => {
-          if (Cause.isInterrupted(cause)) return Effect.failCause(cause)
-          this.asking = undefined
-          this.crashed(index, call, cause)
-          return nothing
-        })
-      }
-      if (run === undefined) continue
-      place ??= yield* CallFiber.here
-      if (!this.isStopped) this.start(index, call, run, place)
+      const run = yield* Effect.catchAllCause(this.prepare(index, call), (cause) => {
+        if (Cause.isInterrupted(cause)) return Effect.failCause(cause)
+        this.asking = undefined
+        this.crashed(index, call, cause)
+        return nothing
+      })
+      if (run !== undefined && !this.isStopped) this.start(index, call, run, yield* CallFiber.here)
     }
     yield* this.cleanup.back()
     yield* this.allOver
@@ -383,35 +351,16 @@ export class ToolBatch implements ToolRun.Host {
     return room
   }
 
-  /** Decides about one call, in the running fiber of its turn; an exit where nothing has to be waited for. */
-  private decideNow(index: number, call: ToolCall): Effect.Effect<Prepared, never, Interactor> {
-    const { fiber } = this.turnFiber
-    if (fiber === undefined) return this.prepare(index, call)
-    try {
-      return this.decided(index, call, fiber, interruptible)
-    } catch (thrown) {
-      return Effect.die(thrown)
-    }
-  }
-
   /** Decides about one call. */
   private prepare(index: number, call: ToolCall): Effect.Effect<Prepared, never, Interactor> {
-    return Effect.withFiberRuntime((fiber, { runtimeFlags }) => this.decided(index, call, fiber, runtimeFlags))
-  }
-
-  /** As {@link prepare}, in this fiber: an exit where nothing has to be waited for. Else it must be run at once. */
-  private decided(
-    index: number,
-    call: ToolCall,
-    fiber: Fiber.RuntimeFiber<unknown, unknown>,
-    flags: RuntimeFlags.RuntimeFlags
-  ): Effect.Effect<Prepared, never, Interactor> {
-    const { before, session } = this
-    const entry = session.tools.get(call.name)
-    if (before === undefined) return this.proposed(index, call, entry, fiber, flags)
-    return Effect.flatMap(callResumption(), ({ resume }) => {
-      const resumed = resume(this, { index, call }, entry, before.get(call.id))
-      return resumed === undefined ? this.proposed(index, call, entry, fiber, flags) : Effect.succeed(resumed.run)
+    return Effect.withFiberRuntime((fiber) => {
+      const { before, session } = this
+      const entry = session.tools.get(call.name)
+      if (before === undefined) return this.proposed(index, call, entry, fiber)
+      return Effect.flatMap(callResumption(), ({ resume }) => {
+        const resumed = resume(this, { index, call }, entry, before.get(call.id))
+        return resumed === undefined ? this.proposed(index, call, entry, fiber) : Effect.succeed(resumed.run)
+      })
     })
   }
 
@@ -419,8 +368,7 @@ export class ToolBatch implements ToolRun.Host {
     index: number,
     call: ToolCall,
     entry: ToolRegistry.Entry | undefined,
-    fiber: Fiber.RuntimeFiber<unknown, unknown>,
-    flags: RuntimeFlags.RuntimeFlags
+    fiber: Fiber.RuntimeFiber<unknown, unknown>
   ): Effect.Effect<Prepared, never, Interactor> {
     const { session } = this
     if (index >= session.limits.callsPerStep) {
@@ -441,15 +389,13 @@ export class ToolBatch implements ToolRun.Host {
     const looks = entry.validate !== undefined || entry.preview !== undefined
     const context = looks ? session.contextOf(entry, fiber.currentContext) : undefined
     const proposal = { call, entry, params: decoded.right, context, company: this.company }
-    const check = session.gate.open(call, fiber, flags)
-    const checked = session.gate.checkIn(check, proposal, session.state.authority, this.held !== undefined)
-    if (isImmediate(checked)) return this.prepared(index, call, entry, checked.value)
+    const check = session.gate.open(proposal, { authority: session.state.authority, held: this.held !== undefined })
     // Slow work and code of the tool run with the call's FiberRefs.
     const enter = Effect.updateFiberRefs((id, refs) => this.cleanup.entered(call, id, refs, undefined))
     const running = session.calls.begin(call, this.turnFiber, doNothing)
     this.asking = { index, call, check, entry: running }
     return Effect.flatMap(enter, () =>
-      Effect.flatMap(checked, (verdict) => {
+      Effect.flatMap(check.verdict, (verdict) => {
         this.asking = undefined
         session.calls.release(running)
         return this.prepared(index, call, entry, verdict)
@@ -500,6 +446,3 @@ const callResumption = LateModule.getter(() => import("./CallResumption.js"))
 const nothing: Effect.Effect<Prepared> = Effect.succeed(undefined)
 
 const doNothing = () => {}
-
-/** In a section a fiber can be interrupted. */
-const interruptible = RuntimeFlags.make(RuntimeFlags.Interruption)

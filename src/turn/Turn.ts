@@ -176,7 +176,7 @@ export class Turn {
       // The calls and their results enter the history together, also when the turn is stopped meanwhile.
       const tools = batch
       let ran: Exit.Exit<void> = Exit.void
-      let state: ToolBatch.State = tools.decide()
+      let state: ToolBatch.State = "on"
       while (state === "on") {
         ran = yield* this.fiber.section(tools.work(), () => tools.leave(), tools.hasBegun)
         state = tools.ended(ran)

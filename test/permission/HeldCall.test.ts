@@ -8,7 +8,6 @@ import * as Interactor from "../../src/interaction/Interactor.js"
 import * as Origin from "../../src/core/Origin.js"
 import type * as PermissionGate from "../../src/permission/PermissionGate.js"
 import type { PermissionState } from "../../src/permission/PermissionState.js"
-import type { Verdict } from "../../src/permission/Verdict.js"
 import * as TestInteractor from "../../src/testing/TestInteractor.js"
 import * as Kit from "../kit/gate.js"
 
@@ -29,9 +28,10 @@ const outcome = (
       entry,
       params: Either.getOrThrow(entry.decode(params))
     }
-    const held = yield* Effect.withFiberRuntime<Verdict, never, Interactor.Interactor>((fiber, status) =>
-      kit.gate.checkIn(kit.gate.open(proposal.call, fiber, status.runtimeFlags), proposal, authority, true)
-    ).pipe(Interactor.withInteractor(kit.person.interactor), Origin.withOrigin(origin))
+    const held = yield* Effect.suspend(() => kit.gate.open(proposal, { authority, held: true }).verdict).pipe(
+      Interactor.withInteractor(kit.person.interactor),
+      Origin.withOrigin(origin)
+    )
     if (held._tag === "Denied" || held.pending === undefined) return `not held: ${held._tag}`
     meanwhile(kit.state)
     const settled = yield* held.pending.settle.pipe(Origin.withOrigin(origin))

@@ -22,7 +22,6 @@ import { PermissionState, type Mode } from "../../src/permission/PermissionState
 import type { PolicySource } from "../../src/permission/PolicySource.js"
 import type { ProjectRules } from "../../src/permission/ProjectRules.js"
 import * as AgentRuntime from "../../src/runtime/AgentRuntime.js"
-import type { Verdict } from "../../src/permission/Verdict.js"
 import * as TestInteractor from "../../src/testing/TestInteractor.js"
 import * as ToolRegistry from "../../src/tool/ToolRegistry.js"
 import * as ToolTrait from "../../src/tool/ToolTrait.js"
@@ -246,12 +245,7 @@ describe("a pattern over a path that allows", () => {
         const { asOne, gate, proposal, state } = yield* make(says === undefined ? { policy } : { policy, says })
         prepare(state)
         const held = (path: string) =>
-          asOne(
-            Effect.withFiberRuntime<Verdict, never, Interactor.Interactor>((fiber, status) => {
-              const one = proposal(...write(path))
-              return gate.checkIn(gate.open(one.call, fiber, status.runtimeFlags), one, undefined, true)
-            })
-          )
+          asOne(Effect.suspend(() => gate.open(proposal(...write(path)), { authority: undefined, held: true }).verdict))
         const [kept, changed] = [yield* held("src/a.ts"), yield* held("src/here")]
         yield* fs.remove(`${root}/src/here`)
         yield* fs.symlink("../secret.txt", `${root}/src/here`)

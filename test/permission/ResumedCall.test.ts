@@ -7,8 +7,7 @@ import * as Origin from "../../src/core/Origin.js"
 import * as Interactor from "../../src/interaction/Interactor.js"
 import type { Authority } from "../../src/permission/Authority.js"
 import type { PolicySource } from "../../src/permission/PolicySource.js"
-import type { Past } from "../../src/permission/ResumedCall.js"
-import type { Resolution } from "../../src/permission/Verdict.js"
+import type { Past, Resolution } from "../../src/permission/Verdict.js"
 import * as Kit from "../kit/gate.js"
 
 const origin = { sessionId: Kit.ses("root"), rootSessionId: Kit.ses("root"), agent: "main", depth: 0 }
