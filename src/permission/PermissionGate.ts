@@ -27,6 +27,7 @@ import * as LateModule from "../core/LateModule.js"
 import type { Origin } from "../core/Origin.js"
 import * as ResolvedPath from "../core/ResolvedPath.js"
 import * as Spans from "../core/Spans.js"
+import { isImmediate } from "../internal/Immediate.js"
 import * as Asking from "../interaction/Asking.js"
 import * as Ballot from "../interaction/Ballot.js"
 import type { Approve, ApproveAnswer } from "../interaction/Interaction.js"
@@ -250,12 +251,14 @@ class Check implements OpenCheck {
   }
 
   private denyOnFailure<R>(steps: (restore: Restore) => Steps<Verdict, R>): Effect.Effect<Verdict, never, R> {
-    return Effect.uninterruptibleMask((restore) =>
-      Effect.catchAllCause(
-        Effect.gen(() => steps(restore)),
+    return Effect.uninterruptibleMask((restore) => {
+      // Most calls wait for nothing: a region around a known value would cost more than the rest of their way.
+      const wait: Restore = (effect) => (isImmediate(effect) ? effect : restore(effect))
+      return Effect.catchAllCause(
+        Effect.gen(() => steps(wait)),
         (cause) => this.record.fail(cause)
       )
-    )
+    })
   }
 
   /** Examines and decides until an answer wants no other arguments. */
@@ -267,8 +270,7 @@ class Check implements OpenCheck {
     for (let edits = 0; ;) {
       const examined = yield* restore(Ruling.examine(options, call))
       if (examined._tag === "Invalid") {
-        // The fiber may have been interrupted meanwhile.
-        yield* restore(Effect.void)
+        yield* restore(pendingInterruption)
         if (shown === undefined) {
           yield* record.settle(call, { granted: false, method: "pre_validation", reason: examined.reason })
           return { _tag: "Denied", outcome: "invalid", text: examined.reason }
@@ -367,7 +369,7 @@ class Check implements OpenCheck {
       restore(Asking.ask(Interactor.of(fiber), request, upcoming ? { recheck, upcoming } : { recheck }))
     )
     if (Either.isLeft(reply)) {
-      yield* restore(Effect.void)
+      yield* restore(pendingInterruption)
       const reason = options.redactor.text(why.doubt ?? reply.left.message)
       return yield* this.deny(call, { ...asked, ...unansweredBy(reply.left), reason })
     }
@@ -434,7 +436,7 @@ class Check implements OpenCheck {
       restore(Asking.ask(Interactor.of(fiber), request, { recheck, votes: call.votes }))
     )
     if (Either.isLeft(reply)) {
-      yield* restore(Effect.void)
+      yield* restore(pendingInterruption)
       const error = reply.left
       const why = error._tag === "InteractorUnavailable" ? error.reason : error.message
       const reason = redactor.text(`${ReservedCall.describe(all)}: ${why}`)
@@ -623,6 +625,9 @@ class Check implements OpenCheck {
       : yield* this.deny(again, { granted: false, method: "guard", reason: elsewhere, voters })
   }
 }
+
+/** An interruption that arrived while something failed ends the check here. */
+const pendingInterruption = Effect.suspend(() => Effect.void)
 
 type ReservedOutcome = import("./ReservedCall.js").Outcome
 
