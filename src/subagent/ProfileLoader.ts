@@ -175,7 +175,7 @@ export const load = (options: Options): Effect.Effect<Loaded, never, FileSystem.
 
 /**
  * Reads one file, unless its text is given. A symbolic link is refused, because a workspace could point it anywhere. So
- * is anything but a regular file, and a file of more than 200 kB.
+ * is anything but a regular file, and a file of more than 100 kB.
  *
  * @since 0.1.0
  * @category operations
@@ -221,8 +221,8 @@ export const loadFile = (
 // -----------------------------------------------------------------------------------------------------------------
 
 /** Bytes of a file, and characters of all files of a directory: a start waits for them, less than half a second. */
-const maxSize = 200_000
-const maxRead = 300_000
+const maxSize = 100_000
+const maxRead = 200_000
 /** Problems of one file that are reported. */
 const maxProblems = 20
 /** Files in one directory. */

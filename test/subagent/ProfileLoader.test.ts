@@ -130,14 +130,14 @@ describe("ProfileLoader", () => {
     "reads no more of a directory than a start can wait for, and says so",
     Effect.gen(function* () {
       const { load, write } = yield* place
-      for (const name of ["a", "b", "c", "d"]) yield* write(`a/${name}.json`, { description: "x".repeat(140_000) })
+      for (const name of ["a", "b", "c", "d"]) yield* write(`a/${name}.json`, { description: "x".repeat(90_000) })
       const { problems, profiles } = yield* load()
       assert.deepStrictEqual(
         [...profiles.keys()].filter((name) => name.length === 1),
         ["a", "b"]
       )
       assert.deepStrictEqual(problems, [
-        "a/c.json $: it and those behind it are not read: all files of a directory have at most 300 kB"
+        "a/c.json $: it and those behind it are not read: all files of a directory have at most 200 kB"
       ])
     })
   )
@@ -167,7 +167,7 @@ describe("ProfileLoader", () => {
       assert.include(told("empty.yml")[0], "$: Expected a profile such as")
       assert.include(told("two.yaml")[0], "$: not YAML")
       assert.deepStrictEqual(told("folder.json"), ["$: it is a directory"])
-      assert.deepStrictEqual(told("large.json"), ["$: it is larger than 200 kB"])
+      assert.deepStrictEqual(told("large.json"), ["$: it is larger than 100 kB"])
       assert.deepStrictEqual(told("link.json"), ["$: a symbolic link is not read; put the file itself here"])
       assert.deepStrictEqual(told("torn.json"), told("link.json"))
       assert.strictEqual(problems.length, 11)
