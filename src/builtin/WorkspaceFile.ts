@@ -100,9 +100,13 @@ export const read = (params: ReadParams): Effect.Effect<string, string, Workspac
       target,
       whole === undefined ? KnownFiles.ofInfo(target) : KnownFiles.ofText(whole)
     )
-    return crowded || outcome === "stopped"
-      ? `${shown.join("\n")}\n[More lines follow. Continue with offset ${first + shown.length}.]`
-      : shown.join("\n")
+    const goesOn = crowded || outcome === "stopped"
+    if (!goesOn && first === 1) return shown.join("\n")
+    const end = first + shown.length - 1
+    const which = shown.length === 1 ? `Line ${grouped(first)}` : `Lines ${grouped(first)}–${grouped(end)}`
+    const total = goesOn ? (whole === undefined ? undefined : linesIn(whole)) : last
+    const of = total === undefined ? "; more follow" : ` of ${grouped(total)}`
+    return `${shown.join("\n")}\n[${which}${of}.${goesOn ? ` Continue with offset ${end + 1}.` : ""}]`
   })
 
 /**
@@ -276,6 +280,15 @@ const bytesOf = ({ fileSystem }: Service, target: Target): Effect.Effect<Uint8Ar
   Effect.mapError(OpenedFile.bytes(fileSystem, target.absolute, identityOf(target)), (error) =>
     sentence(error, target.shown)
   )
+
+/** As the lines of a file are counted: what stands behind the last line end is one too, unless it is empty. */
+const linesIn = (text: string): number => {
+  let count = text === "" || text.endsWith("\n") ? 0 : 1
+  for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) count++
+  return count
+}
+
+const grouped = (amount: number): string => String(amount).replace(/\B(?=(\d{3})+$)/g, ",")
 
 /** The text of a file that is short enough to be kept; undefined for any other file, and for one that is no text. */
 const wholeOf = (workspace: Service, target: Target): Effect.Effect<string | undefined, string> =>

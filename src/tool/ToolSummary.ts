@@ -1,6 +1,6 @@
 /**
- * A call and its result in few words, as a person would say them: `npm test, timeout=60`, `12 lines`, `3 matches in 2 files`,
- * `exit 1`. It goes by what arguments and results look like, so that it needs no tool: a journal has names and values only.
+ * A call and its result in few words, as a person would say them: `npm test, timeout=60`, `12 lines`, `lines 1–9 of 12`,
+ * `3 matches in 2 files`, `exit 1`. It goes by what arguments and results look like, so that it needs no tool: a journal has names and values only.
  */
 import * as Redaction from "../core/Redaction.js"
 
@@ -122,12 +122,18 @@ const ofText = (text: string, redactor: Pick<Redaction.Masking, "text">): string
   const body = text.endsWith("\n") ? text.slice(0, -1) : text
   const end = body.indexOf("\n")
   const first = end < 0 ? body : body.slice(0, end)
-  if (/^ *\d+\t/.test(first)) return count(body.match(/^ *\d+\t/gm)?.length ?? 0, "line")
+  if (/^ *\d+\t/.test(first)) return partOf(body) ?? count(body.match(/^ *\d+\t/gm)?.length ?? 0, "line")
   if (place.test(first)) {
     const files = Array.from(body.matchAll(new RegExp(place, "gm")), ([, file]) => file)
     return `${count(files.length, "match", "matches")} in ${count(new Set(files).size, "file")}`
   }
   return end < 0 ? Redaction.summarize(body, redactor) : count(body.split("\n").length + leftOut(body), "line")
+}
+
+/** Which lines of a file these are, where they are not all. */
+const partOf = (body: string): string | undefined => {
+  const [, which] = /\n\[(Lines? \d[\d,–]*(?: of \d[\d,]*|; more follow))\.[^\n]*\]$/.exec(body) ?? []
+  return which?.replace(/^L/, "l")
 }
 
 /** Lines of a long output that its text leaves out, less the two that the mark for them adds. */

@@ -159,7 +159,7 @@ describe("run_command", () => {
           const file = result.outputFile ?? ""
           assert.isTrue(file.startsWith(`${outside}/spill/`))
           assert.strictEqual(Number((yield* fileSystem.stat(file)).size), 50_000_000)
-          assert.include(yield* call("read_file", { path: file, limit: 1 }), "     1\tfirst\n[More lines follow")
+          assert.include(yield* call("read_file", { path: file, limit: 1 }), "     1\tfirst\n[Line 1; more follow")
           assert.include(yield* call("write_file", { path: file, content: "" }), "outside the workspace")
         }),
       ({ outside }) => ({ spillDirectory: `${outside}/spill` })

@@ -213,9 +213,17 @@ describe("read_file", () => {
         yield* put("a", Array.from({ length: 10 }, (_, index) => `l${index + 1}`).join("\n"))
         assert.strictEqual(
           yield* call("read_file", { path: "a", offset: 4, limit: 2 }),
-          "     4\tl4\n     5\tl5\n[More lines follow. Continue with offset 6.]"
+          "     4\tl4\n     5\tl5\n[Lines 4–5 of 10. Continue with offset 6.]"
         )
-        assert.strictEqual(yield* call("read_file", { path: "a", offset: 10, limit: 2 }), "    10\tl10")
+        assert.strictEqual(
+          yield* call("read_file", { path: "a", offset: 10, limit: 2 }),
+          "    10\tl10\n[Line 10 of 10.]"
+        )
+        yield* put("long", "x\n".repeat(1_259))
+        assert.include(
+          yield* call("read_file", { path: "long", limit: 1_100 }),
+          "\n[Lines 1–1,100 of 1,259. Continue with offset 1101.]"
+        )
         assert.strictEqual(
           yield* call("read_file", { path: "a", offset: 11 }),
           "failed: a has 10 lines; there is no line 11."
@@ -236,7 +244,7 @@ describe("read_file", () => {
         assert.include(text, "     1\tfirst\n     2\txxx")
         assert.include(
           text,
-          "[… 98000 more characters in this line]\n     3\tthird\n[More lines follow. Continue with offset 4.]"
+          "[… 98000 more characters in this line]\n     3\tthird\n[Lines 1–3; more follow. Continue with offset 4.]"
         )
         yield* put("smile", "😀".repeat(3_000))
         assert.isFalse(/[\ud800-\udbff](?![\udc00-\udfff])/.test(yield* call("read_file", { path: "smile" })))
