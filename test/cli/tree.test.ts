@@ -85,9 +85,10 @@ describe("how commands run", () => {
 
   it.scoped("is told at the beginning, and shown behind what the agent does where there is room", () =>
     Effect.gen(function* () {
-      const commands = Effect.succeed({ words: "commands confined, network off", remark: undefined })
+      const sentence = "Commands of the agent run in a sandbox."
+      const commands = Effect.succeed({ words: "commands confined, network off", sentence, remark: undefined })
       const { enter, terminal, wait } = yield* chat({ main }, { commands })
-      assert.include(terminal.screen(), "Commands confined, network off.")
+      assert.include(terminal.screen(), sentence)
       yield* enter("go")
       assert.include(terminal.screen().join("\n"), "streaming · commands confined, network off")
       yield* wait("10 seconds")

@@ -22,15 +22,30 @@ export interface SandboxSettings {
   readonly allowHome: boolean
 }
 
+export interface Sign {
+  readonly words: string
+  /** Default: the words. */
+  readonly sentence?: string
+  readonly remark: string | undefined
+}
+
 /** Whether a sandbox works on this machine. The check leaves nothing behind. */
 const stateOf = (root: string, settings: SandboxSettings) =>
   Effect.scoped(Effect.flatMap(HostSandbox.make({ ...settings, directory: undefined, root }), ({ state }) => state))
 
-/** How commands run here, for a status line, with one more sentence when nobody chose that mode. */
+/**
+ * How commands run here: in few words for a status line, in a sentence for somebody who begins, and in one more when nobody
+ * chose that mode.
+ */
 export const sign = (root: string, settings: SandboxSettings) =>
-  Effect.map(stateOf(root, settings), (found): { readonly words: string; readonly remark: string | undefined } => {
+  Effect.map(stateOf(root, settings), (found): Sign => {
     if (found._tag === "Confined") {
-      return { words: `commands confined, network ${found.network ? "on" : "off"}`, remark: undefined }
+      const network = found.network ? "with the network" : "without network"
+      return {
+        words: `commands confined, network ${found.network ? "on" : "off"}`,
+        sentence: `Commands of the agent run in a sandbox: they write in this workspace only, ${network}.`,
+        remark: undefined
+      }
     }
     if (settings.mode === "require") return { words: "no commands", remark: `No command runs: ${found.reason}` }
     const remark = settings.mode === "off" ? undefined : `Commands run without a sandbox: ${found.reason}`

@@ -31,6 +31,7 @@ import * as OwnCommand from "./OwnCommand.js"
 import type { Resumed } from "./ChatResume.js"
 import type * as ChatPast from "./ChatPast.js"
 import * as TurnEnd from "../../event/TurnEnd.js"
+import type * as SandboxSettings from "../config/SandboxSettings.js"
 import type { ConfigurationInvalid } from "../../local/ConfigurationInvalid.js"
 import * as ExitCode from "../ExitCode.js"
 import type * as AgentOutline from "../view/AgentOutline.js"
@@ -58,8 +59,8 @@ export interface Options {
   readonly tellsBefore?: number | undefined
   /** The fork that this chat goes on with, after another one. */
   readonly goingOn?: ChatPast.Rewound | undefined
-  /** How commands run here, in few words, and one more sentence if needed. Default: not shown. */
-  readonly commands?: Effect.Effect<{ readonly words: string; readonly remark: string | undefined }> | undefined
+  /** How commands run here. Default: not shown. */
+  readonly commands?: Effect.Effect<SandboxSettings.Sign> | undefined
   /** Where the agent works. Default: no other session can be gone on with. */
   readonly workspace?: string | undefined
   /** What allows and denies beside the session's own rules. Default: there is no list to edit. */
@@ -181,11 +182,11 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
     if (interactive && options.commands !== undefined) {
       // Forked, so that a person can type meanwhile.
       yield* Effect.forkScoped(
-        Effect.flatMap(options.commands, ({ remark, words }) => {
+        Effect.flatMap(options.commands, ({ remark, sentence, words }) => {
           sign = words
           if (options.goingOn !== undefined) return Effect.void
           const style = Display.style(screen.color)
-          return screen.printLine(style.dim(remark ?? `${words.charAt(0).toUpperCase()}${words.slice(1)}.`))
+          return screen.printLine(style.dim(remark ?? sentence ?? `${words.charAt(0).toUpperCase()}${words.slice(1)}.`))
         })
       )
     }
@@ -208,6 +209,7 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
       )
     // Completed by a command in a dialog; the loop may be waiting for the turn that asks.
     const quitting = yield* Deferred.make<void>()
+    const isPlanning = Effect.map(agent.permissions.status, ({ mode }) => mode === "plan")
     yield* screen.setCommands((line) => {
       if (!ChatCommand.isOne(line)) return undefined
       const text = line.trim()
@@ -216,8 +218,12 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
         : Effect.gen(function* () {
             const message = ChatCommand.messageIn(text)
             if (message === undefined) yield* ChatCommand.run(text.slice(1), { ...commands, asks: false })
-            else if ((yield* tell(message)) && !(yield* agent.isIdle))
-              yield* screen.printLine(Display.style(screen.color).dim("  It is read after this question."))
+            const isPlan = /^\/plan\b/.test(text)
+            if (isPlan || message !== undefined) {
+              const isDone = message === undefined ? yield* isPlanning : yield* tell(message)
+              if (isDone && !(yield* agent.isIdle))
+                yield* screen.printLine(Display.style(screen.color).dim(atQuestion(isPlan, message !== undefined)))
+            }
             status.touched()
             yield* next === undefined ? prompt : Deferred.succeed(quitting, undefined)
           })
@@ -317,6 +323,15 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
+/** What becomes of a question that stays open behind a command, and of the words in it. */
+const atQuestion = (isPlan: boolean, hasWords: boolean): string =>
+  [
+    ...(isPlan ? ["Plan mode is on, for this question too: even a yes runs nothing that changes something."] : []),
+    hasWords ? "Answer the question first: then the agent reads your words." : "The question stays open."
+  ]
+    .map((sentence) => `  ${sentence}`)
+    .join("\n")
+
 const greet = (screen: Screen, agent: Agent.Agent) =>
   Effect.gen(function* () {
     const style = Display.style(screen.color)
@@ -325,7 +340,7 @@ const greet = (screen: Screen, agent: Agent.Agent) =>
     yield* screen.printLine(`${style.bold("assent")} ${style.dim(facts)}`)
     if (model.id.startsWith("offline")) {
       const hint =
-        "The offline stand-in is not a language model. Try: read README.md and run ls, or choose one with /model."
+        "No language model is chosen: an offline stand-in answers. Try: read README.md and run ls. /model chooses a model."
       yield* screen.printLine(style.dim(hint))
     }
   })
