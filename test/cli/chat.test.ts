@@ -192,12 +192,12 @@ describe.concurrent("assent chat at a pipe", () => {
   it.scopedLive("denies after three lines that are no answer, and nothing where the input ends instead of one", () =>
     Effect.gen(function* () {
       const at = yield* Program.place
-      const nonsense = yield* at.call(["chat"], { stdin: "run touch made\n\nperhaps\nwell\nlist\n" })
+      const nonsense = yield* at.call(["chat", "--piped-answers"], { stdin: "run touch made\n\nperhaps\nwell\nlist\n" })
       assert.strictEqual(nonsense.code, 0)
       inOrder(nonsense.stdout, ["run_command was not run. Permission denied", "I will list the files here."])
       // Also when the last line is a yes that was cut off.
       for (const stdin of ["run touch made\n", "run touch made\n\n\n", "run touch made\ny"]) {
-        const ended = yield* at.call(["chat"], { stdin })
+        const ended = yield* at.call(["chat", "--piped-answers"], { stdin })
         assert.strictEqual(ended.code, 3)
         inOrder(ended.stdout, ["Allow run_command?", "The input ended before this was answered. It stays open"])
         assert.notInclude(ended.stdout, "denied")
@@ -218,7 +218,9 @@ describe.concurrent("assent chat at a pipe", () => {
         { tools: [{ name: "request_clarification", params: { context: "An order.", questions } }] },
         { expect: { contains: '"selected":[1,3]' }, text: "Ordered." }
       )
-      const { code, stdout } = yield* at.call(["chat", "--model", model], { stdin: "order\n\n9\n1, 3, 1\n\n" })
+      const { code, stdout } = yield* at.call(["chat", "--piped-answers", "--model", model], {
+        stdin: "order\n\n9\n1, 3, 1\n\n"
+      })
       assert.strictEqual(code, 0)
       inOrder(stdout, ["An order.", "Which colour?", "Which sizes?", "9", "Anything else?", "Ordered."])
     })
@@ -246,7 +248,9 @@ describe.concurrent("assent chat at a pipe", () => {
         "/quit",
         "run touch never"
       ]
-      const { code, stdout } = yield* at.call(["chat"], { stdin: lines.map((line) => `${line}\n`).join("") })
+      const { code, stdout } = yield* at.call(["chat", "--piped-answers"], {
+        stdin: lines.map((line) => `${line}\n`).join("")
+      })
       assert.strictEqual(code, 0)
       // A gap behind each usage, the longest one too.
       assert.match(stdout, /\n\/mode \[ask\|plan\|deny\|allow\] +how calls/)
@@ -287,7 +291,7 @@ describe.concurrent("assent chat at a pipe", () => {
         { expect: { contains: "Name the linter." }, text: "Named." }
       )
       const lines = ["/init", "y", "/init Name the linter."]
-      const { code, stdout } = yield* at.call(["chat", "--model", model], {
+      const { code, stdout } = yield* at.call(["chat", "--piped-answers", "--model", model], {
         stdin: lines.map((line) => `${line}\n`).join("")
       })
       assert.strictEqual(code, 0)
@@ -303,14 +307,15 @@ describe.concurrent("assent chat at a pipe", () => {
         { tools: [{ name: "write_file", params: { path: "a", content: "a" } }] },
         { expect: { contains: "Look at the tests first." }, text: "A plan." }
       )
-      const { code, stdout } = yield* at.call(["chat", "--model", model], {
+      const { code, stdout } = yield* at.call(["chat", "--piped-answers", "--model", model], {
         stdin: "begin\n/plan Look at the tests first.\nn\n"
       })
       assert.strictEqual(code, 0)
       inOrder(stdout, [
         "Allow write_file?",
         "mode: plan",
-        "It is read after this",
+        "Plan mode is on, for this question too",
+        "Answer the question first: then the agent reads your words.",
         "Look at the tests first.",
         "A plan."
       ])

@@ -279,7 +279,9 @@ describe("a hostile workspace", () => {
         yield* Effect.forEach(attempts, (args) => Effect.map(at.call(args), (result) => harmless(result, here)), {
           concurrency: 4
         })
-        const chatted = yield* at.run(["chat"], { stdin: `run touch owned\n/permissions show\n/model\n${evil}\n` })
+        const chatted = yield* at.run(["chat", "--piped-answers"], {
+          stdin: `run touch owned\n/permissions show\n/model\n${evil}\n`
+        })
         assert.include(chatted.stdout, "offline/offline")
         harmless(chatted, here)
       }),

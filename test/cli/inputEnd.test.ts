@@ -29,7 +29,10 @@ const isOpen = (at: Program.Place) =>
   })
 
 describe("input that ends at a question", () => {
-  for (const args of [["chat"], ["run", "--channel", "console", "go"]])
+  for (const args of [
+    ["chat", "--piped-answers"],
+    ["run", "--piped-answers", "go"]
+  ])
     it.scopedLive(`halts ${args[0]} with a question that stays open, and is answered later through a pipe`, () =>
       Effect.gen(function* () {
         const at = yield* Program.place
@@ -41,12 +44,12 @@ describe("input that ends at a question", () => {
         assert.notMatch(ended.stdout + ended.stderr, /withdrawn|denied/)
         yield* isOpen(at)
         // A line that was cut off is no answer and no message.
-        const again = yield* at.run(["chat", "--continue"], { stdin: "y" })
+        const again = yield* at.run(["chat", "--piped-answers", "--continue"], { stdin: "y" })
         assert.strictEqual(again.code, 3)
         assert.match(again.stdout, stays)
         assert.notInclude(again.stdout, "Nothing was sent")
         yield* isOpen(at)
-        const { code, stdout } = yield* at.run(["chat", "--continue"], { stdin: "y\n" })
+        const { code, stdout } = yield* at.run(["chat", "--piped-answers", "--continue"], { stdin: "y\n" })
         assert.strictEqual(code, 0)
         assert.include(stdout, "It was made.")
         assert.isTrue(yield* at.exists("workspace/made.txt"))
@@ -57,7 +60,7 @@ describe("input that ends at a question", () => {
     Effect.gen(function* () {
       const at = yield* Program.place
       const model = yield* at.script(...script)
-      yield* at.run(["chat", "--model", model], { stdin: "go\n" })
+      yield* at.run(["chat", "--piped-answers", "--model", model], { stdin: "go\n" })
       const id = yield* isOpen(at)
       const request = /req_\S+/.exec((yield* at.call(["sessions", "answer", id])).stdout)?.[0] ?? ""
       assert.strictEqual((yield* at.run(["sessions", "answer", id, request, "yes"])).code, 0)
@@ -71,7 +74,9 @@ describe("input that ends at a question", () => {
     Effect.gen(function* () {
       const at = yield* Program.place
       const model = yield* at.script(...script)
-      const { code, stdout } = yield* at.run(["chat", "--store", ":memory:", "--model", model], { stdin: "go\n" })
+      const { code, stdout } = yield* at.run(["chat", "--piped-answers", "--store", ":memory:", "--model", model], {
+        stdin: "go\n"
+      })
       assert.strictEqual(code, 3)
       assert.include(stdout, "The input ended before this was answered. Nothing of it is kept.")
     })

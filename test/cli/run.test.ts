@@ -156,7 +156,7 @@ describe.concurrent("assent run", () => {
   it.scopedLive("asks a person at a pipe, on standard error, and keeps standard output for the answer", () =>
     Effect.gen(function* () {
       const at = yield* Program.place
-      const args = ["run", "--channel", "console", "run echo made > made"]
+      const args = ["run", "--piped-answers", "run echo made > made"]
       const allowed = yield* at.run(args, { stdin: "y\n" })
       assert.strictEqual(allowed.code, 0)
       assert.strictEqual(allowed.stdout, "run_command: done, nothing to show.\n")

@@ -42,7 +42,8 @@ import * as Trust from "../../local/Trust.js"
 export const run = (invocation: Arguments.Invocation) =>
   Effect.gen(function* () {
     const loaded = yield* Settings.load(invocation.flags)
-    const plans = yield* Channels.plan(invocation.flags, loaded, [{ _tag: "Console" }])
+    const planned = yield* Channels.plan(invocation.flags, loaded, [{ _tag: "Console" }])
+    const plans = yield* Channels.reachable(planned, invocation.flags)
     const attended = Screen.isInteractive("stdout")
     const interactive = Screen.canDraw("stdout")
     const flags =
@@ -98,16 +99,19 @@ export const run = (invocation: Arguments.Invocation) =>
         Effect.sync(() => kept.atEnd),
         (detail) => Deferred.succeed(leftOpen, detail)
       )
+      const consoleOptions: ConsoleChannel.Options = {
+        ...Channels.consoleOptions(current),
+        ...(plans.length === 1 ? { atEnd } : {}),
+        left: (screen) => Worded.say(screen, kept.left),
+        principal,
+        meant: ChatCommand.notOne
+      }
       const opened = yield* Channels.open(
         plans,
         current,
-        ConsoleChannel.make({
-          ...Channels.consoleOptions(current),
-          ...(plans.length === 1 ? { atEnd } : {}),
-          left: (screen) => Worded.say(screen, kept.left),
-          principal,
-          meant: ChatCommand.notOne
-        })
+        Channels.answersFrom(flags) === "terminal"
+          ? Screen.atTerminal(consoleOptions)
+          : ConsoleChannel.make(consoleOptions)
       )
       const platform = yield* Effect.context<FileSystem.FileSystem | Path.Path | CommandExecutor.CommandExecutor>()
       const withModel = (settings: Settings.Settings) =>

@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
+import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { Service as Screen } from "../../channel/ConsoleScreen.js"
 import * as Redaction from "../../core/Redaction.js"
@@ -28,9 +29,14 @@ export const run = (invocation: Arguments.Invocation) =>
     const json = jsonl || flags.json === true
     const isWatched = !json && Output.isTerminal("stderr")
     const attended = isWatched && isInteractive("stderr")
-    const fallback: ReadonlyArray<Channels.Plan> = attended ? [{ _tag: "Console" }] : jsonl ? [] : [{ _tag: "Halt" }]
-    const plans = yield* Channels.plan(flags, loaded, fallback)
-    const wantsConsole = plans.some((plan) => plan._tag === "Console")
+    const isAnswered = attended || flags["piped-answers"] === true
+    const fallback: ReadonlyArray<Channels.Plan> = isAnswered ? [{ _tag: "Console" }] : jsonl ? [] : [{ _tag: "Halt" }]
+    const plans = yield* Effect.flatMap(Channels.plan(flags, loaded, fallback), (plans) =>
+      Channels.reachable(plans, flags)
+    )
+    const asks = plans.some((plan) => plan._tag === "Console")
+    // Standard input has the words, or what goes with them, unless answers are read there.
+    const wantsConsole = asks && Channels.answersFrom(flags) === "standard input"
     const mayLack = jsonl || SessionSelection.isResuming(flags)
     const hasFiles = flags.image !== undefined || flags.file !== undefined
     const isBeside = words.length > 0 && !jsonl && !wantsConsole && Piped.kind() !== undefined
@@ -55,7 +61,7 @@ export const run = (invocation: Arguments.Invocation) =>
 
     // A job in the background that takes the keys is stopped by the system, so it takes them only for questions.
     const listens = attended && (wantsConsole || isForeground())
-    const body = (console: Effect.Effect<Interactor.Service>, screen?: Screen) =>
+    const body = (console: Effect.Effect<Interactor.Service, never, Scope.Scope>, screen?: Screen) =>
       Effect.gen(function* () {
         const opened = yield* Channels.open(plans, settings, console)
         const { halted } = opened
@@ -104,28 +110,29 @@ export const run = (invocation: Arguments.Invocation) =>
       })
 
     /** The agent ends before the screen does, which shows its end. */
-    const shown = (console: Effect.Effect<Interactor.Service>, screen: Screen) => Effect.scoped(body(console, screen))
+    const shown = (console: Effect.Effect<Interactor.Service, never, Scope.Scope>, screen: Screen) =>
+      Effect.scoped(body(console, screen))
+    const options = Effect.map(Person.name, (principal) => ({
+      ...Channels.consoleOptions(settings),
+      ...(plans.length === 1 ? { atEnd: Effect.succeed(atEnd) } : {}),
+      left: (screen: Screen) => Effect.flatMap(loadWorded, (Worded) => Worded.say(screen, left)),
+      principal
+    }))
+    const atTerminal = asks
+      ? Effect.flatMap(Effect.all([loadScreen, options]), ([Screen, console]) => Screen.atTerminal(console))
+      : noConsole
     const finish =
       wantsConsole || listens
-        ? Effect.flatMap(loadScreen, (Screen) =>
-            Effect.flatMap(Person.name, (principal) =>
-              Screen.withConsole(
-                {
-                  output: "stderr",
-                  console: {
-                    ...Channels.consoleOptions(settings),
-                    ...(plans.length === 1 ? { atEnd: Effect.succeed(atEnd) } : {}),
-                    left: (screen) => Effect.flatMap(loadWorded, (Worded) => Worded.say(screen, left)),
-                    principal
-                  }
-                },
-                (screen, console) => shown(Effect.succeed(console), screen)
-              )
+        ? Effect.flatMap(Effect.all([loadScreen, options]), ([Screen, console]) =>
+            Screen.withConsole({ output: "stderr", console }, (screen, console) =>
+              shown(Effect.succeed(console), screen)
             )
           )
         : isWatched
-          ? Effect.flatMap(loadScreen, (Screen) => Screen.withLines("stderr", (screen) => shown(noConsole, screen)))
-          : body(noConsole)
+          ? Effect.flatMap(loadScreen, (Screen) =>
+              Screen.withLines("stderr", (screen) => shown(atTerminal, screen), { asks })
+            )
+          : body(atTerminal)
     const working = Effect.flatten(Effect.scoped(finish))
     return yield* Effect.onInterrupt(working, () => RunExecutor.hint(resumeCommand("run")))
   }).pipe(Effect.scoped)

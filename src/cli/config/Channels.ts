@@ -18,6 +18,7 @@ import * as Arrangement from "./Arrangement.js"
 import * as ConfigurationInvalid from "../../local/ConfigurationInvalid.js"
 import * as HttpProxy from "./HttpProxy.js"
 import * as Person from "../../local/Person.js"
+import * as Tty from "../terminal/Tty.js"
 import type { Settings } from "./Settings.js"
 import * as Remedy from "./Remedy.js"
 
@@ -96,6 +97,31 @@ const chosen = (
     if (plans.length > 1 && plans.some((one) => one._tag === "Halt")) return yield* nobodyThere
     return plans
   })
+
+/** Where a person at the console answers: in a pipe they said so of, else at a terminal. Nothing where there is none. */
+export const answersFrom = (flags: Arguments.Flags): "standard input" | "terminal" | undefined =>
+  flags["piped-answers"] === true || Tty.isOne(0) ? "standard input" : Tty.isThere() ? "terminal" : undefined
+
+/** The channels without a console that nobody can answer at; refused where somebody named it. */
+export const reachable = (
+  plans: ReadonlyArray<Plan>,
+  flags: Arguments.Flags
+): Effect.Effect<ReadonlyArray<Plan>, Arguments.UsageError> => {
+  if (!plans.some(isConsole)) {
+    return flags["piped-answers"] === true
+      ? misuse("--piped-answers goes with the console: add --channel console, or leave out --piped-answers.")
+      : Effect.succeed(plans)
+  }
+  if (answersFrom(flags) !== undefined) return Effect.succeed(plans)
+  if (flags.channel?.includes("console") === true) {
+    return misuse(
+      "--channel console needs a terminal, and this process has none. Add --piped-answers if lines of standard input " +
+        "answer questions, or name another channel, such as --channel file:DIR."
+    )
+  }
+  const others = plans.filter((one) => !isConsole(one))
+  return Effect.succeed(others.length > 0 ? others : [{ _tag: "Halt" }])
+}
 
 /** How a person at a console is asked: without a limit, unless the environment or a policy sets one. */
 export const consoleOptions = ({ project, timeouts }: Settings): ConsoleChannel.Options => ({

@@ -27,6 +27,7 @@ export const always = ["plain", "log-level", "help", "version"] as const satisfi
 const session = ["model", "base-url", "profile", "resume", "continue", "workspace", "add-dir", "store"] as const
 const authority = [
   "channel",
+  "piped-answers",
   "escalate",
   "vouch",
   "reviewer",

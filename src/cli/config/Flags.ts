@@ -8,6 +8,7 @@ export interface Flags {
   readonly mode?: string | undefined
   readonly mediator?: string | undefined
   readonly channel?: ReadonlyArray<string> | undefined
+  readonly "piped-answers"?: boolean | undefined
   readonly policy?: string | undefined
   readonly store?: string | undefined
   readonly resume?: string | undefined
@@ -91,6 +92,10 @@ export const table: { readonly [Name in keyof Required<Flags>]: FlagRow } = {
     multiple: true,
     value: "CHANNEL",
     help: "who is asked: console, auto, halt, file:DIR, webhook:URL; several race, the first answer wins"
+  },
+  "piped-answers": {
+    type: "boolean",
+    help: "lines of a pipe on standard input answer questions, as a script does; else only the terminal answers"
   },
   policy: { type: "string", value: "FILE", help: "this permissions file instead of the user's and the workspace's" },
   store: {

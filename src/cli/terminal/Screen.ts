@@ -3,14 +3,17 @@
  *
  * @since 0.1.0
  */
+import * as Terminal from "@effect/platform/Terminal"
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
 import { Readable } from "node:stream"
 import * as ConsoleChannel from "../../channel/ConsoleChannel.js"
 import * as ConsolePlain from "../../channel/ConsolePlain.js"
 import * as ConsoleScreen from "../../channel/ConsoleScreen.js"
 import type * as Interactor from "../../interaction/Interactor.js"
+import * as Tty from "./Tty.js"
 import { canDraw, isDrawable, isForeground, isHeard, isInteractive, mayColor } from "./Tty.js"
 import * as Interrupts from "./Interrupts.js"
 import * as NodeTerminal from "./NodeTerminal.js"
@@ -109,19 +112,52 @@ export const withConsole = <A, E, R>(
   )
 
 /**
+ * The interactor that asks a person line by line at the terminal of the process, while standard input is a pipe. Without a
+ * terminal it leaves every question to others.
+ *
+ * @internal
+ */
+export const atTerminal = (
+  console: ConsoleChannel.Options | undefined
+): Effect.Effect<Interactor.Service, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const ends = yield* Effect.acquireRelease(Effect.sync(Tty.open), (ends) =>
+      Effect.sync(() => {
+        ends?.input.destroy()
+        ends?.output.destroy()
+      })
+    )
+    const input = ends?.input ?? Readable.from([])
+    const screen = yield* Effect.provideService(
+      ConsolePlain.make({
+        color: yield* wantsColor("stderr"),
+        echoes: ends !== undefined,
+        isEnding: Interrupts.isEnding,
+        unfinished: NodeTerminal.handOut(input),
+        caughtUp: NodeTerminal.caughtUp,
+        unseen: (use) => NodeTerminal.withoutEcho(input, use)
+      }),
+      Terminal.Terminal,
+      NodeTerminal.make({ input, output: ends?.output ?? Output.screen("stderr"), raw: false })
+    )
+    return yield* Effect.provideService(ConsoleChannel.make(console), ConsoleScreen.ConsoleScreen, screen)
+  })
+
+/**
  * A screen for a person who only watches: nothing is read from their terminal. What is going on is drawn below the lines
- * where that can be, and where the terminal is not that of another job.
+ * where that can be, where the terminal is not that of another job, and where nobody is asked there.
  *
  * @internal
  */
 export const withLines = <A, E, R>(
   output: Options["output"],
-  use: (screen: ConsoleScreen.Service) => Effect.Effect<A, E, R>
+  use: (screen: ConsoleScreen.Service) => Effect.Effect<A, E, R>,
+  { asks = false }: { readonly asks?: boolean } = {}
 ): Effect.Effect<A, E, Exclude<R, ConsoleScreen.ConsoleScreen>> =>
   Effect.flatMap(wantsColor(output), (color) =>
     Effect.provide(
       Effect.flatMap(ConsoleScreen.ConsoleScreen, use),
-      Layer.provideMerge(logShown, Layer.scoped(ConsoleScreen.ConsoleScreen, watched(output, color))).pipe(
+      Layer.provideMerge(logShown, Layer.scoped(ConsoleScreen.ConsoleScreen, watched(output, color, asks))).pipe(
         Layer.provide(NodeTerminal.layer({ input: silent(), output: Output.screen(output), raw: false }))
       )
     )
@@ -136,10 +172,10 @@ const logShown = Layer.scopedDiscard(
   Effect.flatMap(ConsoleScreen.ConsoleScreen, (screen) => Output.showLog(Worded.of(screen).printLine))
 )
 
-const watched = (output: Options["output"], color: boolean) =>
+const watched = (output: Options["output"], color: boolean, asks: boolean) =>
   Effect.gen(function* () {
     const lines = yield* ConsolePlain.make({ color, echoes: true, signs: isHeard(output) ? "said" : "drawn" })
-    if (!isDrawable(output)) return lines
+    if (asks || !isDrawable(output)) return lines
     const Watched = yield* Effect.promise(() => import("./Watched.js"))
     return yield* Watched.of(lines, isForeground)
   })

@@ -1,6 +1,6 @@
 /** Detects a person at a terminal. It is apart from the screen, which is loaded for a person only. */
 import * as fs from "node:fs"
-import { isatty } from "node:tty"
+import { isatty, ReadStream, WriteStream } from "node:tty"
 
 let isPlain = false
 
@@ -42,6 +42,30 @@ export const isHeard = (output: "stdout" | "stderr"): boolean =>
 export const isForeground = (): boolean => {
   const { foreground, group } = groups() ?? {}
   return group === foreground
+}
+
+/** The terminal of the process, whatever its standard streams are: both its ends, which its caller closes. Nothing without one. */
+export const open = (): { readonly input: ReadStream; readonly output: WriteStream } | undefined => {
+  const descriptors: Array<number> = []
+  try {
+    // Each end closes its own.
+    for (const mode of ["r", "w"]) descriptors.push(fs.openSync("/dev/tty", mode))
+    const [reads = -1, writes = -1] = descriptors
+    return { input: new ReadStream(reads), output: new WriteStream(writes) }
+  } catch {
+    descriptors.forEach((one) => fs.closeSync(one))
+    return undefined
+  }
+}
+
+/** Whether the process has a terminal. */
+export const isThere = (): boolean => {
+  try {
+    fs.closeSync(fs.openSync("/dev/tty", "r+"))
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** Whether this descriptor is a terminal, which is not gone. */
