@@ -77,7 +77,7 @@ const approveAlone =
             Effect.suspend(() => viewed(screen, title, whole)),
             Either.left(seen)
           )
-        return insist(screen, ask, { lines, label, keys }, help, (line) =>
+        return insist(screen, ask, { lines, label, keys }, choice, (line) =>
           understood(screen, ask, request.interaction, line, { ...options, begun, help, view })
         )
       },

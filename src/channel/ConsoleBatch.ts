@@ -14,11 +14,13 @@
  * never lasts beyond its call: an answer that does, such as `always`, is taken only while nothing is kept that it could undo.
  */
 import * as Data from "effect/Data"
+import * as Either from "effect/Either"
 import * as Digest from "../core/Digest.js"
 import * as Origin from "../core/Origin.js"
 import type { Approve, ApproveAnswer } from "../interaction/Interaction.js"
 import type { BatchPlace, InteractionRequest } from "../interaction/InteractionRequest.js"
 import type { Upcoming } from "../interaction/InteractorPort.js"
+import * as PermissionOption from "../interaction/PermissionOption.js"
 import * as Display from "../terminal/Display.js"
 import type * as Signs from "../terminal/Signs.js"
 import * as ConsoleCall from "./ConsoleCall.js"
@@ -180,7 +182,7 @@ export const help: ReadonlyArray<string> = [
   "2 e         edit the arguments of number 2",
   "2           show all of number 2; v shows all that is not shown whole",
   "[s]ingly    a dialog for each, with all options; answers given here are forgotten",
-  "turn, idle, all: as always, for the first"
+  "turn, idle, all  allow every call from now on: until the turn ends, the agent is idle, the session ends"
 ]
 
 /** The keys that answer by themselves. */
@@ -233,6 +235,9 @@ export const parse = (line: string, items: ReadonlyArray<Item>, batch: Batch): T
     return View({ items: unseen.length === 0 ? items : unseen })
   }
   if (/^(?:t|turn|i|idle|all)$/.test(word)) return Lasting({ words: word })
+  const said = /^(?:n|no)\b/.test(word) ? PermissionOption.read(text, { editable: false }) : undefined
+  if (said !== undefined && Either.isRight(said) && said.right._tag === "Answer") return All(said.right)
+  if (said !== undefined && Either.isLeft(said) && said.left !== undefined) return Again({ reason: said.left })
   const example = items[0]?.index ?? 1
   return Again({
     reason: /^(?:a|always|p|project|never|e|edit|c|comment)$|^(?:c|comment):/.test(word)

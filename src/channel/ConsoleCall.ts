@@ -43,24 +43,22 @@ export const make = (
   }
 }
 
-/** What an answer that lasts is remembered for. */
+/** What an answer that lasts allows or denies from then on, a row each. */
 export const remembered = (style: Display.Style, interaction: Approve, whole: boolean): ReadonlyArray<string> => {
   const { approvalKey, onceOnly } = interaction
   if (approvalKey === "") return []
   const said = (verb: "allow" | "deny") =>
     thisCommand(interaction, verb) ?? Display.oneLine(rule(interaction, verb), whole ? shownAtAll.head : longestKey)
-  const [always, never] = [said("allow"), said("deny")]
-  if (onceOnly === true) return [style.dim(`never is remembered for: ${never}`)]
-  if (always === never) return [style.dim(`always and never are remembered for: ${always}`)]
-  return [style.dim(`always is remembered for: ${always}; never for: ${never}`)]
+  const always = onceOnly === true ? [] : [`\`always\` allows: ${said("allow")}`]
+  return [...always, `\`never\` denies: ${said("deny")}`].map(style.dim)
 }
 
 /** The rule that an answer which lasts makes, as a person would say it: what it allows, or denies. */
 export const rule = ({ approvalKey, tool }: Approve, verb: "allow" | "deny"): string => {
-  if (approvalKey === tool) return `any call of ${tool}`
+  if (approvalKey === tool) return `every call of ${tool}`
   const [, name, origin] = /^([\w-]+)\(\w+=(https?:\/\/[^/*]+)\/\*\)$/.exec(approvalKey) ?? []
   // A bracket of an address is written as a class of one character in a pattern.
-  if (name === tool && origin !== undefined) return `any address at ${origin.replaceAll("[[]", "[")}`
+  if (name === tool && origin !== undefined) return `every address at ${origin.replaceAll("[[]", "[")}`
   return RememberedWords.describe(approvalKey, verb) ?? approvalKey
 }
 
@@ -68,7 +66,7 @@ export const rule = ({ approvalKey, tool }: Approve, verb: "allow" | "deny"): st
 const thisCommand = ({ approvalKey, display }: Approve, verb: "allow" | "deny"): string | undefined => {
   const { _tag, cwd, ...exact } = Remembered.parse(approvalKey)
   if (display?.format !== "code" || !("command" in exact) || display.details?.trim() !== exact.command) return undefined
-  if (verb === "deny") return "this command, wherever it stands"
+  if (verb === "deny") return "this command, also inside a longer one"
   return `exactly this command${cwd === "" ? "" : `, in ${Display.oneLine(cwd)}`}`
 }
 

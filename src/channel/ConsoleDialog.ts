@@ -176,7 +176,10 @@ const longestDrawn = 8_000
 export const isTooMuch = (screen: ConsoleScreen.Service, nonsense: number): boolean =>
   screen.source === "pipe" && nonsense >= patience
 
-/** Asks a question until its answer is understood, or too many were not. `again` is shown below each reason. */
+/**
+ * Asks a question until its answer is understood, or too many were not. `again` is shown below each reason. Words that were
+ * not understood stay in the answer, to be changed or typed over.
+ */
 export const insist = <A>(
   screen: ConsoleScreen.Service,
   ask: Asker,
@@ -196,7 +199,9 @@ export const insist = <A>(
         const lines = [...reasons.map((reason) => style.yellow(Display.reveal(reason))), ...again]
         // Keys typed ahead must not answer a question of authority. A text, and above all a secret, must not lose any.
         const menu = question.menu && { ...question.menu, isKept: true }
-        return go({ ...question, lines, menu, followUp: question.paste === "insert" }, nonsense + 1)
+        const isKept = question.hidden !== true && hasMenus(screen) && /\S\s+\S/.test(line)
+        const kept = isKept ? { begun: line, replaces: true } : {}
+        return go({ ...question, lines, menu, ...kept, followUp: question.paste === "insert" }, nonsense + 1)
       })
     )
   return go(question, 0)

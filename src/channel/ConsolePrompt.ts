@@ -7,10 +7,10 @@
  */
 import * as Data from "effect/Data"
 import * as Either from "effect/Either"
-import * as Option from "effect/Option"
 import * as ForeignJson from "../core/ForeignJson.js"
 import * as Origin from "../core/Origin.js"
 import * as Redaction from "../core/Redaction.js"
+import * as AnswerWords from "../interaction/AnswerWords.js"
 import * as Field from "../interaction/Field.js"
 import type { Answer, Approve, ApproveAnswer, ApproveOption, Interaction } from "../interaction/Interaction.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
@@ -123,7 +123,7 @@ export const render = (request: InteractionRequest, options: Options): Prompt =>
             keysOf(first.length < words.length ? [...words, helpOption] : words)
           ),
           options: choice,
-          help: words.map((option) => `${optionWord(option).padEnd(10)} ${option.description}`)
+          help: helpOf(style, words)
         }
       }
       const words = optionsOf(interaction, options)
@@ -364,25 +364,74 @@ const agreement = (style: Display.Style, { needs }: Approve): ReadonlyArray<stri
   return [style.yellow(`! ${Display.oneLine(`it ${NeedWords.describeAll(needs.all)}${who}`)}`)]
 }
 
+/** All options in groups, each once, with what they do in a few words. */
+const helpOf = (style: Display.Style, words: ReadonlyArray<ApproveOption>): ReadonlyArray<string> => {
+  const isOffered = (full: string) => words.find((option) => option.full === full)
+  const row = (option: ApproveOption, what: string) => `  ${optionWord(option).padEnd(10)} ${what}`
+  const known = groups.flatMap(([about, rows]) => {
+    const offered = rows.flatMap(([full, what]) => {
+      const option = isOffered(full)
+      return option === undefined ? [] : [row(option, what)]
+    })
+    return offered.length === 0 ? [] : [style.bold(about), ...offered]
+  })
+  const others = words.filter(
+    ({ full }) => full !== "once" && !groups.some(([, rows]) => rows.some(([one]) => one === full))
+  )
+  return [...known, ...others.map((option) => row(option, option.description))]
+}
+
+/** What each option does, by how far it reaches. `once` is another word for `yes`. */
+const groups: ReadonlyArray<readonly [about: string, rows: ReadonlyArray<readonly [full: string, what: string]>]> = [
+  [
+    "This call",
+    [
+      ["yes", "allow it once"],
+      ["no", "deny it once; no, WORDS tells the agent why"],
+      ["comment", "deny it and tell the agent why"],
+      ["edit", "change its arguments first"],
+      ["view", "show all of it"]
+    ]
+  ],
+  [
+    "Calls like this one: see the lines at `always` and `never`",
+    [
+      ["always", "allow it in this session"],
+      ["project", "allow it in this workspace, in every session"],
+      ["never", "deny it in this session"]
+    ]
+  ],
+  [
+    "Every call from now on",
+    [
+      ["turn", "allow until this turn ends"],
+      ["idle", "allow until this agent has nothing left to do"],
+      ["all", "allow, for all agents, until the session ends or /permissions resume"]
+    ]
+  ]
+]
+
 const viewOption: ApproveOption = { short: "v", full: "view", description: "show everything that is asked about" }
 
 const parseApprove = (interaction: Approve, line: string, options: Offered): Parsed<ApproveAnswer> => {
   if (/^(?:m|more|\?|help)$/i.test(line.trim())) return NeedsHelp()
   if (/^(?:p|project)$/i.test(line.trim()) && isForProject(interaction, options)) return NeedsProject()
-  const typed = PermissionOption.parse(line, {
+  if (/^(?:v|view)$/i.test(line.trim()) && options.view === true) return NeedsView()
+  const typed = PermissionOption.read(line, {
     editable: interaction.editable !== undefined,
     onceOnly: interaction.onceOnly
   })
-  const word = line.trim().split(":")[0]?.trim().toLowerCase()
-  if (/^(?:v|view)$/i.test(line.trim()) && options.view === true) return NeedsView()
+  const [word] = /^\w+/.exec(line.trim().toLowerCase()) ?? []
   // A word that this request does not offer counts as not understood.
   const offered = interaction.options.some((option) => option.full === word || option.short === word)
-  if (Option.isNone(typed) || !offered) {
+  if (Either.isLeft(typed) || !offered) {
     const view = options.view === true ? [viewOption] : []
     const words = [...optionsOf(interaction, options), ...view].map((option) => option.short ?? option.full)
-    return Again({ reason: `Please type one of ${words.join(", ")}.` })
+    const asked = Either.isLeft(typed) && offered ? typed.left : undefined
+    const isSentence = /\s/.test(line.trim())
+    return Again({ reason: asked ?? (isSentence ? AnswerWords.unclear : `Please type one of ${words.join(", ")}.`) })
   }
-  return PermissionOption.match(typed.value, {
+  return PermissionOption.match(typed.right, {
     Answer: ({ answer }): Parsed<ApproveAnswer> => Answered({ answer }),
     NeedsComment: () => NeedsComment(),
     NeedsEdit: () => NeedsEdit()

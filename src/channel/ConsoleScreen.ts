@@ -331,6 +331,15 @@ export const make = (options: Options): Effect.Effect<Service, never, Terminal.T
           change(() => state.close() + pasteModeOff)
         )
     )
+    // At most one fiber turns the spinner, and only while there is a status.
+    const frames = yield* FiberHandle.make<void>()
+    const turning = Effect.repeat(Effect.zipRight(Effect.sleep("100 millis"), change(state.turn)), {
+      while: () => state.busy()
+    })
+
+    const turn = Effect.suspend(() =>
+      state.busy() ? FiberHandle.run(frames, Effect.interruptible(turning), { onlyIfMissing: true }) : Effect.void
+    )
     yield* Effect.forkScoped(
       Effect.gen(function* () {
         while (true) {
@@ -339,19 +348,13 @@ export const make = (options: Options): Effect.Effect<Service, never, Terminal.T
           yield* change((now) => (isBack ? pasteModeOn : "") + state.press(typed, now))
           yield* leave
           yield* waitForKey
+          yield* turn
           if (done) break
         }
         yield* lost
       })
     )
     yield* Effect.forkScoped(Effect.forever(Effect.flatMap(lines.take, (line) => commands(line) ?? Effect.void)))
-    // At most one fiber turns the spinner, and only while there is a status.
-    const frames = yield* FiberHandle.make<void>()
-    const turning = Effect.repeat(Effect.zipRight(Effect.sleep("100 millis"), change(state.turn)), {
-      while: () => state.busy()
-    })
-
-    const turn = FiberHandle.run(frames, turning, { onlyIfMissing: true })
     /** Never ends. Calls somebody to a question once, after a while in which nobody types. */
     const calling = (open: ScreenLayout.Open, call: Effect.Effect<void>): Effect.Effect<never> =>
       Effect.flatMap(Clock.currentTimeMillis, (now) => {
@@ -376,7 +379,7 @@ export const make = (options: Options): Effect.Effect<Service, never, Terminal.T
           return change((now) => state.show(open, now)).pipe(
             // Drawing must not take time from the person: the wait starts when the question can be seen.
             Effect.zipRight(Effect.map(Clock.currentTimeMillis, (now) => state.shown(open, now))),
-            Effect.zipRight(question.until === undefined ? Effect.void : turn),
+            Effect.zipRight(turn),
             Effect.zipRight(answered(open)),
             Effect.onInterrupt(() =>
               change((now) => (isEnding() ? state.leave(open, now) : state.withdraw(open, now)))
@@ -433,7 +436,14 @@ export const make = (options: Options): Effect.Effect<Service, never, Terminal.T
                 return asking
               })
             )
-          }).pipe(Effect.onExit((exit) => change((now) => state.finish(Exit.isInterrupted(exit), now))))
+          }).pipe(
+            Effect.onExit((exit) =>
+              Effect.zipRight(
+                change((now) => state.finish(Exit.isInterrupted(exit), now)),
+                turn
+              )
+            )
+          )
         )
     }
   })

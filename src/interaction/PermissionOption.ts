@@ -4,7 +4,9 @@
  * @since 0.1.0
  */
 import * as Data from "effect/Data"
+import * as Either from "effect/Either"
 import * as Option from "effect/Option"
+import * as AnswerWords from "./AnswerWords.js"
 import type { ApproveAnswer, ApproveOption } from "./Interaction.js"
 
 /**
@@ -69,6 +71,31 @@ export const parse = (line: string, offer: Offer): Option.Option<Typed> => {
   if (row === undefined || (row.full === "edit" && !offer.editable)) return Option.none()
   if (offer.onceOnly === true && reachesBeyond(row)) return Option.none()
   return Option.some(row.typed)
+}
+
+/**
+ * What a person typed: as {@link parse}, and words behind an answer. `no, use ls instead` denies with these words; an answer
+ * that allows carries none. A left is a sentence that asks what is meant, or nothing for any other text.
+ *
+ * @internal
+ */
+export const read = (line: string, offer: Offer): Either.Either<Typed, string | undefined> => {
+  const exact = parse(line, offer)
+  if (Option.isSome(exact)) return Either.right(exact.value)
+  const said = AnswerWords.split(line)
+  const row = said === undefined ? undefined : byWord.get(said.answer)
+  if (said === undefined || row === undefined) return Either.left(undefined)
+  const { answer, mark, words } = said
+  const { typed } = row
+  if (typed._tag === "NeedsComment")
+    return Either.right(Answer({ answer: { decision: "deny", scope: "once", comment: words } }))
+  if (typed._tag === "Answer" && typed.answer.decision === "deny") {
+    if (AnswerWords.isPhrase(said) || byWord.has(words.toLowerCase())) return Either.left(AnswerWords.unclear)
+    return Either.right(words === "" ? typed : Answer({ answer: { ...typed.answer, comment: words } }))
+  }
+  // One letter may begin any sentence.
+  if (mark === "" && answer.length === 1 && answer !== "y") return Either.left(undefined)
+  return Either.left(`Words go to the agent with a no: type ${row.full} alone, or no and your words.`)
 }
 
 /**

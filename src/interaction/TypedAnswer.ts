@@ -4,9 +4,9 @@
  *
  * | kind | what may be typed |
  * |---|---|
- * | `Approve` | an option, short or full (`y`, `never`, …); `c: words` denies and tells the agent why |
- * | `grantStageTool` | `approve`, `deny` or `defer` (`y`, `n`, `d`), a note after a colon |
- * | `approveSubagentEnvelope` | `approve` or `deny` (`y`, `n`), a note after a colon |
+ * | `Approve` | an option, short or full (`y`, `never`, …); `c: words` and `no, words` deny and tell the agent why |
+ * | `grantStageTool` | `approve`, `deny` or `defer` (`y`, `n`, `d`), a note after a colon: `approve: words`; also `no, words`, `yes, but words` |
+ * | `approveSubagentEnvelope` | `approve` or `deny` (`y`, `n`), a note after a colon, or as above |
  * | `Clarify` | one question: its answer; several: one line each, or JSON `{"1": "…", "2": "…"}` |
  * | `Ask` | any text |
  * | `Select` | a number from 1, or an option's own text |
@@ -20,9 +20,9 @@
  * @since 0.1.0
  */
 import * as Either from "effect/Either"
-import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as ForeignJson from "../core/ForeignJson.js"
+import * as AnswerWords from "./AnswerWords.js"
 import * as Field from "./Field.js"
 import * as Interaction from "./Interaction.js"
 import * as PermissionOption from "./PermissionOption.js"
@@ -127,7 +127,11 @@ const parseAny = (
       const word = line.trim().toLowerCase()
       if (word === "") return Either.right(interaction.default)
       const answer = confirmWords.get(word)
-      return answer === undefined ? Either.left("Please type yes or no.") : Either.right(answer)
+      if (answer !== undefined) return Either.right(answer)
+      const isAnswer = confirmWords.has(AnswerWords.split(word)?.answer ?? "")
+      return Either.left(
+        isAnswer ? "Please type yes or no alone: this question takes no words." : "Please type yes or no."
+      )
     }
     case "Elicit":
       return parseElicit(interaction.fields, line)
@@ -147,12 +151,12 @@ const parseApprove = (
   line: string
 ): Either.Either<Interaction.ApproveAnswer, string> => {
   const offer = { editable: interaction.editable !== undefined, onceOnly: interaction.onceOnly }
-  return Option.match(PermissionOption.parse(line, offer), {
-    onNone: () => {
+  return Either.match(PermissionOption.read(line, offer), {
+    onLeft: (reason) => {
       const words = PermissionOption.offered(offer).map((option) => option.short ?? option.full)
-      return Either.left(`Please type one of ${words.join(", ")}.`)
+      return Either.left(reason ?? `Please type one of ${words.join(", ")}.`)
     },
-    onSome: PermissionOption.match({
+    onRight: PermissionOption.match({
       Answer: ({ answer }) => Either.right(answer),
       NeedsComment: () => Either.left("Please type the words too, as in c: use the other directory"),
       NeedsEdit: () =>
@@ -197,11 +201,26 @@ const parseOutcome = <Outcome extends string>(
   words: ReadonlyMap<string, Outcome>,
   otherwise: string
 ): Either.Either<{ readonly outcome: Outcome; readonly note?: string }, string> => {
-  const colon = line.indexOf(":")
-  const outcome = words.get((colon < 0 ? line : line.slice(0, colon)).trim().toLowerCase())
-  if (outcome === undefined) return Either.left(otherwise)
-  const note = colon < 0 ? "" : line.slice(colon + 1).trim()
+  const alone = words.get(line.trim().toLowerCase())
+  if (alone !== undefined) return Either.right({ outcome: alone })
+  const said = AnswerWords.split(line)
+  const outcome = said === undefined ? undefined : words.get(said.answer)
+  if (said === undefined || outcome === undefined) return Either.left(otherwise)
+  const note = said.words
+  if (AnswerWords.isPhrase(said) || contradicts(outcome, said, words))
+    return Either.left(`Is that a yes or a no? ${otherwise}`)
   return Either.right(note === "" ? { outcome } : { outcome, note })
+}
+
+/** Whether the words behind an answer may take it back. One that approves has a note behind a colon, or one with `but`. */
+const contradicts = <Outcome extends string>(
+  outcome: Outcome,
+  { mark, words }: AnswerWords.AnswerWords,
+  known: ReadonlyMap<string, Outcome>
+): boolean => {
+  if (mark === ":") return false
+  if (outcome === "approve") return !/^but\s+\S/i.test(words)
+  return known.get(words.toLowerCase()) === "approve"
 }
 
 const parseChoice = (options: ReadonlyArray<string>, line: string): Either.Either<number, string> =>

@@ -5,18 +5,20 @@ import * as Program from "./Program.js"
 import * as Remembered from "./Remembered.js"
 
 /**
- * What the text form of an entry means, as a person would say it: ``any `git` command that only reads``, ``exactly `npm
- * test` ``, each with its directory unless that is the workspace. Nothing for a text that is no such entry. To deny, an entry
- * means more: every command of the program, and the very command also within others, in any directory.
+ * What the text form of an entry means, as a person would say it: `git commands that only read`, ``exactly `npm test` ``,
+ * each with its directory unless that is the workspace. Nothing for a text that is no such entry. To deny, an entry means
+ * more: every command of the program, and the very command also inside others, in any directory.
  */
 export const describe = (text: string, verb: "allow" | "deny" = "allow"): string | undefined => {
   if (!Remembered.is(text)) return undefined
   const entry = Remembered.parse(text)
   if (verb === "deny")
-    return entry._tag === "Program" ? `every \`${entry.program}\` command` : `\`${entry.command}\`, wherever it stands`
+    return entry._tag === "Program"
+      ? `every ${entry.program} command`
+      : `\`${entry.command}\`, also inside a longer one`
   const where = entry.cwd === "" ? "" : `, in ${JSON.stringify(entry.cwd)}`
   return entry._tag === "Program"
-    ? `any \`${entry.program}\` command that only reads${where}`
+    ? `${entry.program} commands that only read${where}`
     : `exactly \`${entry.command}\`${where}`
 }
 

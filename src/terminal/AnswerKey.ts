@@ -54,6 +54,12 @@ export interface AnswerKey {
   readonly over: () => void
 }
 
+/** Whether this text answers such a question: one of its keys, however often it was pressed, or one of its words. */
+export const isAnswer = (text: string, keys: Keys): boolean => {
+  const said = text.trim().toLowerCase()
+  return said !== "" && [...keys].some(([key, words]) => said === key.repeat(said.length) || words.includes(said))
+}
+
 // -----------------------------------------------------------------------------------------------------------------
 // constructors
 // -----------------------------------------------------------------------------------------------------------------

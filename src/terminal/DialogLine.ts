@@ -28,6 +28,8 @@ export const takesCommands = ({ commands, paste }: ScreenLayout.Question): boole
 
 /** The effect of one key. */
 export const press = (current: ScreenLayout.Open, input: UserInput): Outcome => {
+  if (current.replaces && LineEditor.isTyped(input)) clear(current)
+  current.replaces = false
   const listing = ScreenLayout.listingOf(current)
   const picked = listing === undefined ? Picker.Unused() : ChoiceList.press(listing, input)
   if (picked._tag === "Taken") return Picked({ text: picked.choice.text, shown: picked.choice.text })

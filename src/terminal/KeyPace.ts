@@ -9,8 +9,14 @@ export const guard = 200
 /** Within so long a key was pressed twice. */
 export const twice = 600
 
+/** The letters of a word come closer together. */
+export const alone = 300
+
 /** Without a key for so long somebody is called to a question. */
 const quiet = 10_000
+
+/** Without a key for so long nothing turns in front of a question. */
+const still = 60_000
 
 /** How long keys are dropped that may be the rest of a secret. */
 const secret = 10 * guard
@@ -34,6 +40,10 @@ export interface KeyPace {
   readonly cutOff: (isSecret: boolean) => void
   /** How long until somebody should be called. */
   readonly silence: (now: number) => number
+  /** Whether the last key has stayed alone for so long that no word goes on behind it. */
+  readonly isAlone: (now: number) => boolean
+  /** Whether nobody has typed for so long, since then, that nobody looks. */
+  readonly isStill: (since: number, now: number) => boolean
 }
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -59,6 +69,8 @@ export const make = (): KeyPace => {
       if (isSecret) dropping = secret
       else isHasty = true
     },
-    silence: (now) => Math.max(0, last.at + quiet - now)
+    silence: (now) => Math.max(0, last.at + quiet - now),
+    isAlone: (now) => now - last.at >= alone,
+    isStill: (since, now) => now - Math.max(since, last.at) >= still
   }
 }

@@ -61,6 +61,8 @@ export interface Question {
   readonly initial?: string | undefined
   /** What was typed here before, in place of `initial`: it is the person's own, and stays when the question goes. */
   readonly begun?: string | undefined
+  /** The first character that is typed replaces what stands there; any other key edits it. Default: false. */
+  readonly replaces?: boolean | undefined
   /**
    * What can be picked by arrows, by a number, or by some letters: its text is the answer. Where no choice fits what is typed,
    * or a number is sent at once, the typed words are. Without a screen it is a numbered list above the question.
@@ -114,6 +116,8 @@ export interface Open extends Asked {
   readonly question: Question
   readonly reply: Deferred.Deferred<Reply>
   editor: LineEditor.LineEditor
+  /** Whether the next character replaces what stands there. */
+  replaces: boolean
   /** Index, among the choices that fit what is typed, of the marked one. */
   at: number
   /** What was done to its menu. */
@@ -142,6 +146,7 @@ export const open = (title: string | undefined, question: Question, reply: Defer
   question,
   reply,
   editor: LineEditor.make(question.begun ?? question.initial),
+  replaces: question.replaces === true,
   at: 0,
   marks: Menu.marks(question.menu),
   seenAt: Infinity,
@@ -159,22 +164,23 @@ export const open = (title: string | undefined, question: Question, reply: Defer
 /** Rows that a dialog leaves free: for the status, the kept draft, the answer and one row of output. */
 export const reserved = 6
 
-/** The status in one row; `frame` counts the turns of its spinner. */
+/** The status in one row; `frame` counts the turns of its spinner. Without one it stands still, and counts no seconds. */
 export const statusRow = (
   style: Display.Style,
   status: Status,
-  frame: number,
+  frame: number | undefined,
   now: number,
   columns: number
 ): string => {
   const { pause } = status
+  const note = status.note === undefined ? "" : `  ${status.note}`
+  if (frame === undefined) return style.dim(Display.truncate(`· ${Display.oneLine(status.text + note)}`, columns - 1))
   const sign = spinner[frame % spinner.length] ?? ""
   if (pause !== undefined && now < pause.until) {
     const left = `waiting ${Math.ceil((pause.until - now) / 1_000)} s ${pause.reason}`
     return style.dim(Display.truncate(`${sign} ${Display.oneLine(left)}`, columns - 1))
   }
   const seconds = status.since === undefined ? "" : ` ${(Math.max(0, now - status.since) / 1000).toFixed(1)}s`
-  const note = status.note === undefined ? "" : `  ${status.note}`
   const text = `${sign} ${Display.oneLine(status.text + seconds + note)}`
   return style.dim(Display.truncate(text, columns - 1))
 }

@@ -45,6 +45,8 @@ const isEnd = ({ key }: UserInput): boolean => key.ctrl && key.name === "d"
 
 /** Milliseconds after which a single key may answer. */
 const alone = 500
+/** Milliseconds after an answer in which another one may be meant for the question that comes next. */
+const hastily = 3_000
 
 /** Where keys go: to a dialog, or to the prompt. */
 type Target = Open | "draft"
@@ -72,10 +74,16 @@ export const make = (options: Options) => {
   /** To be written as it is, before anything that is printed. */
   let direct = ""
   let [frame, printings] = [0, 0]
+  /** Nobody has come to the open question for a while: nothing turns in front of it. */
+  let isResting = false
   let isCommand: (line: string) => boolean = () => false
   const answerKey = AnswerKey.make()
   /** Where the rest of an answered word is being typed, and what stood there before it. */
   let word: { readonly at: Target; readonly before: LineEditor.LineEditor } | undefined
+  /** The keys of the question that was answered last, and until when one of them may be meant for the next question. */
+  let hasty: { readonly keys: AnswerKey.Keys; readonly until: number } | undefined
+  /** The keys of which one began the draft where a question was expected: alone it is an early answer, and no draft. */
+  let early: AnswerKey.Keys | undefined
   const paste = Paste.make<Target>()
   const pace = KeyPace.make()
   /** Between two questions of one dialog, keys wait here for the next question, or else for the draft. */
@@ -92,9 +100,16 @@ export const make = (options: Options) => {
   /** The status, and the draft with what stands below it, or a dialog. */
   const bottom = (now: number): LiveRegion.View => {
     const { columns } = size
-    const rows: Array<string> = status === undefined ? [] : [ScreenLayout.statusRow(style, status, frame, now, columns)]
+    const rows: Array<string> =
+      status === undefined ? [] : [ScreenLayout.statusRow(style, status, isResting ? undefined : frame, now, columns)]
     if (dialog !== undefined)
-      return ScreenLayout.dialogView(style, dialog, size, { rows, now, usual, draft: draft.shown(), isDue: isDue() })
+      return ScreenLayout.dialogView(style, dialog, size, {
+        rows,
+        now,
+        usual,
+        draft: isEarly() ? "" : draft.shown(),
+        isDue: isDue()
+      })
     const view = draft.below(rows, prompt, style, size)
     return footer === undefined || draft.takesEscape() ? view : ScreenLayout.withFooter(style, view, footer, size)
   }
@@ -133,6 +148,7 @@ export const make = (options: Options) => {
 
   const settle = (current: Open, reply: Reply): string => {
     dialog = undefined
+    isResting = false
     answerKey.forget()
     Deferred.unsafeDone(current.reply, Effect.succeed(reply))
     return ScreenLayout.record(style, current, reply, size.columns)
@@ -144,6 +160,19 @@ export const make = (options: Options) => {
     if (!(now - current.seenAt >= KeyPace.guard) || (current.run && gap < KeyPace.guard)) return false
     current.run = false
     return true
+  }
+
+  /** Answers a question. */
+  const give = (current: Open, text: string, shown: string, now: number): string => {
+    const { keys = AnswerKey.noKeys } = current.question
+    if (keys.size > 0) hasty = { keys, until: now + hastily }
+    return settle(current, Typed({ text, shown }))
+  }
+  /** Whether all that stands in the draft is an answer that came before its question. */
+  const isEarly = (): boolean => early !== undefined && AnswerKey.isAnswer(draft.text(), early)
+  const dropEarly = (): void => {
+    if (isEarly()) draft.clear()
+    early = undefined
   }
 
   // ---- keys: each function returns text to print for good
@@ -171,12 +200,12 @@ export const make = (options: Options) => {
         return ""
       },
       Submitted: ({ shown, text }) => {
-        if (!DialogLine.takesCommands(question) || !isCommand(text)) return settle(current, Typed({ text, shown }))
+        if (!DialogLine.takesCommands(question) || !isCommand(text)) return give(current, text, shown, now)
         unTypes(current)
         options.onCommand(text)
         return lines(style.bold(prompt) + Display.revealWords(text))
       },
-      Picked: ({ shown, text }) => settle(current, Typed({ text, shown })),
+      Picked: ({ shown, text }) => give(current, text, shown, now),
       Unused: () => ""
     })
   }
@@ -222,6 +251,18 @@ export const make = (options: Options) => {
         return lines(ScreenLayout.sent(style, prompt, shown))
       }
     })
+  }
+  /** An answer that came before its question answers nothing, and is sent to nobody while something works. */
+  const pressPrompt = (input: UserInput, now: number): string => {
+    const isEnter = input.key.name === "return" || input.key.name === "enter"
+    if (isEnter && status !== undefined && isEarly()) {
+      dropEarly()
+      return ""
+    }
+    const isFirst = draft.isEmpty()
+    const printed = pressDraft(input)
+    if (isFirst) early = dialog?.question.keys ?? (hasty !== undefined && now < hasty.until ? hasty.keys : undefined)
+    return printed
   }
   const shortcut = (key: string): string => {
     options.onShortcut(key)
@@ -320,7 +361,10 @@ export const make = (options: Options) => {
     }
     // The letters of one word stay together, also where a dialog opens in the midst of it.
     const to = word === undefined ? heard : word.at === dialog ? dialog : undefined
-    return to === undefined ? pressDraft(input) : pressDialog(to, input, part, now)
+    if (to === undefined) return pressPrompt(input, now)
+    // The first key that is meant for the question; nearer behind the others it belongs to their word.
+    if (beat.gap >= KeyPace.alone) dropEarly()
+    return pressDialog(to, input, part, now)
   }
 
   const pressAll = (typed: Iterable<Typing>): string => {
@@ -355,11 +399,14 @@ export const make = (options: Options) => {
     printLine: (text: string, now: number) => print(lines(text), now),
     setStatus: (next: Status | undefined, now: number) => {
       status = next
+      // Nothing works any more that could ask.
+      if (status === undefined && pace.isAlone(now)) dropEarly()
       return paint(now)
     },
-    busy: () => (status !== undefined || dialog?.question.until !== undefined) && !closed,
+    busy: () => (status !== undefined || dialog?.question.until !== undefined) && !closed && !isResting,
     turn: (now: number): string => {
       frame++
+      isResting = dialog !== undefined && dialog.question.until === undefined && pace.isStill(dialog.seenAt, now)
       return paint(now)
     },
     /** Sets the text before the draft; the usual prompt when nothing is given. */
@@ -386,6 +433,7 @@ export const make = (options: Options) => {
     },
     press: (typed: Iterable<UserInput>, now: number): string => {
       const keys = [...typed]
+      isResting = false
       const isPaging = cover.isPaging()
       const clears = keys.some(({ key }) => key.ctrl && key.name === "l") && !paste.isOpen() && !cover.isShut()
       const printed = pressAll(keys.map((input) => [input, now]))
@@ -400,7 +448,8 @@ export const make = (options: Options) => {
       const due = answerKey.due()
       if (dialog === undefined || due === undefined || now < due) return ""
       answerKey.give(now)
-      return print(settle(dialog, Typed({ text: dialog.editor.text, shown: dialog.editor.text })), now)
+      const { text } = dialog.editor
+      return print(give(dialog, text, text, now), now)
     },
     /** How long until somebody should be called to this question: never while they type. */
     silence: (current: Open, now: number): number | undefined => (dialog === current ? pace.silence(now) : undefined),
@@ -442,7 +491,9 @@ export const make = (options: Options) => {
         return ""
       }
       next.run = held.length > 0 || pace.isRunning(now)
-      next.composing = !draft.isEmpty()
+      isResting = false
+      if (pace.isAlone(now)) dropEarly()
+      next.composing = !draft.isEmpty() && !isEarly()
       next.blind = next.question.followUp === true && answerKey.isGiven()
       dialog = next
       between = true
@@ -461,6 +512,7 @@ export const make = (options: Options) => {
     withdraw: (current: Open, now: number): string => {
       if (dialog !== current) return ""
       dialog = undefined
+      isResting = false
       // An answer was half typed. The rest of a "yes" is no message for an agent, and the rest of a password even less.
       // Words that are neither may have been meant for the prompt, or can be used there; what an editor has comes from it.
       const text = LineEditor.whole(current.editor)

@@ -55,7 +55,8 @@ describe("ConsoleChannel", () => {
         "Allow run_command?",
         '│ {"command":"ls -la"}',
         "│ [y]es [n]o [a]lways [c]omment [m]ore",
-        "│ always and never are remembered for: ls",
+        "│ `always` allows: ls",
+        "│ `never` denies: ls",
         "answer>"
       ])
       yield* say("t")
@@ -95,10 +96,11 @@ describe("ConsoleChannel", () => {
       assert.strictEqual(asking.unsafePoll(), null)
       yield* terminal.press("q")
       yield* TestClock.adjust("250 millis")
-      assert.deepStrictEqual(terminal.screen().slice(-4), [
+      assert.deepStrictEqual(terminal.screen().slice(-5), [
         "│ echo step 0",
         "│ [y]es [n]o [a]lways [c]omment [v]iew [m]ore",
-        "│ always and never are remembered for: ls",
+        "│ `always` allows: ls",
+        "│ `never` denies: ls",
         "answer>"
       ])
       // Nothing of it was printed above.
@@ -153,7 +155,7 @@ describe("ConsoleChannel", () => {
       const asking = yield* ask(samples.Approve.interaction)
       yield* say("sure")
       assert.include(terminal.screen(), "│ Please type one of y, n, a, t, i, once, never, all, c, e.")
-      assert.include(terminal.screen(), "│ never      deny and remember for this session")
+      assert.include(terminal.screen(), "│ [y]es [n]o [a]lways [c]omment [m]ore")
       yield* say("")
       yield* say("y")
       assert.deepStrictEqual((yield* Fiber.join(asking)).answer, { decision: "allow", scope: "once" })
@@ -445,12 +447,149 @@ describe("ConsoleChannel", () => {
     })
   )
 
+  it.scoped.each([
+    ["no, use ls instead", "use ls instead"],
+    ["n use ls -l", "use ls -l"],
+    ["No - not here.", "not here."]
+  ] as const)("takes %j for a no that tells the agent why", ([line, comment]) =>
+    Effect.gen(function* () {
+      const { ask, say } = yield* setup()
+      const asking = yield* ask(samples.Approve.interaction)
+      yield* say(line)
+      assert.deepStrictEqual((yield* Fiber.join(asking)).answer, { decision: "deny", scope: "once", comment })
+    })
+  )
+
+  it.scoped.each(["yes, but only in src", "use ls instead", "always, for git", "no problem"])(
+    "asks what %j means, and keeps the words to be changed or typed over",
+    (line) =>
+      Effect.gen(function* () {
+        const { ask, say, terminal } = yield* setup()
+        const first = yield* ask(samples.Approve.interaction)
+        yield* say(line)
+        assert.match(terminal.screen().join("\n"), /alone, or no and your words/)
+        assert.strictEqual(terminal.screen().at(-1), `answer> ${line}`)
+        yield* terminal.press("home")
+        yield* say("no, ")
+        assert.deepStrictEqual((yield* Fiber.join(first)).answer, { decision: "deny", scope: "once", comment: line })
+        const second = yield* ask(samples.Approve.interaction)
+        yield* say(line)
+        yield* TestClock.adjust("1 second")
+        yield* terminal.type("y")
+        assert.strictEqual(terminal.screen().at(-1), "answer> y")
+        yield* TestClock.adjust("1 second")
+        assert.deepStrictEqual((yield* Fiber.join(second)).answer, { decision: "allow", scope: "once" })
+      })
+  )
+
+  it.scoped.each(["y", "yy", "yes\n", "y\n"])(
+    "drops a second %j that comes before the second question stands",
+    (keys) =>
+      Effect.gen(function* () {
+        const { ask, screen, terminal } = yield* setup()
+        yield* screen.status({ text: "working" })
+        const first = yield* ask(samples.Approve.interaction)
+        yield* TestClock.adjust("1 second")
+        yield* terminal.type("y")
+        yield* TestClock.adjust("450 millis")
+        yield* Fiber.join(first)
+        yield* terminal.type(keys)
+        yield* TestClock.adjust("250 millis")
+        const second = yield* ask(samples.Approve.interaction)
+        assert.notInclude(terminal.screen().join("\n"), "draft kept")
+        yield* TestClock.adjust("1 second")
+        yield* terminal.type("n")
+        yield* TestClock.adjust("450 millis")
+        assert.deepStrictEqual((yield* Fiber.join(second)).answer, { decision: "deny", scope: "once" })
+        assert.strictEqual(yield* screen.draft, "")
+      })
+  )
+
+  it.scoped("drops one that comes when the question is hardly seen, or is the last, and keeps words", () =>
+    Effect.gen(function* () {
+      const { ask, screen, terminal } = yield* setup()
+      yield* screen.status({ text: "working" })
+      const answer = Effect.gen(function* () {
+        const asking = yield* ask(samples.Approve.interaction)
+        yield* TestClock.adjust("1 second")
+        yield* terminal.type("y")
+        yield* TestClock.adjust("450 millis")
+        return yield* Fiber.join(asking)
+      })
+      yield* answer
+      yield* terminal.type("y")
+      yield* TestClock.adjust("1 second")
+      yield* screen.status(undefined)
+      assert.strictEqual(yield* screen.draft, "")
+      yield* screen.status({ text: "working" })
+      yield* answer
+      const keys = new Map([
+        ["y", ["yes"]],
+        ["n", ["no"]]
+      ])
+      const asking = yield* Effect.fork(screen.dialog("Hardly seen", (put) => put({ lines: [], label: "> ", keys })))
+      yield* terminal.settle
+      yield* TestClock.adjust("100 millis")
+      yield* terminal.type("y")
+      yield* TestClock.adjust("1 second")
+      yield* terminal.type("n")
+      yield* TestClock.adjust("450 millis")
+      assert.strictEqual(yield* Fiber.join(asking), "n")
+      yield* TestClock.adjust("4 seconds")
+      yield* terminal.type("yesterday")
+      yield* TestClock.adjust("2 seconds")
+      yield* terminal.type(" it ran")
+      assert.strictEqual(yield* screen.draft, "yesterday it ran")
+    })
+  )
+
+  it.scoped("turns no spinner in front of a question that nobody comes to for a minute", () =>
+    Effect.gen(function* () {
+      const { ask, screen, terminal } = yield* setup()
+      yield* screen.status({ text: "waiting for you", since: yield* Clock.currentTimeMillis })
+      const asking = yield* ask(samples.Approve.interaction)
+      yield* TestClock.adjust("59 seconds")
+      assert.match(terminal.screen().join("\n"), /. waiting for you \d/)
+      yield* TestClock.adjust("2 seconds")
+      assert.include(terminal.screen(), "· waiting for you")
+      const before = terminal.raw().length
+      yield* TestClock.adjust("5 minutes")
+      assert.strictEqual(terminal.raw().length, before)
+      yield* terminal.type("x")
+      yield* TestClock.adjust("1 second")
+      assert.match(terminal.screen().join("\n"), /. waiting for you 36\d/)
+      yield* terminal.press("backspace")
+      yield* TestClock.adjust("2 minutes")
+      assert.include(terminal.screen(), "· waiting for you")
+      yield* terminal.type("y\n")
+      yield* TestClock.adjust("1 second")
+      yield* Fiber.join(asking)
+      yield* TestClock.adjust("1 second")
+      assert.match(terminal.screen().join("\n"), /. waiting for you \d/)
+    })
+  )
+
   it.scoped("shows the other options behind a key", () =>
     Effect.gen(function* () {
       const { ask, say, terminal } = yield* setup()
       const asking = yield* ask(samples.Approve.interaction)
       yield* say("m")
-      assert.include(terminal.screen(), "│ all        allow everything, every agent, until resumed")
+      assert.deepStrictEqual(terminal.screen().slice(-14), [
+        "│ This call",
+        "│   [y]es      allow it once",
+        "│   [n]o       deny it once; no, WORDS tells the agent why",
+        "│   [c]omment  deny it and tell the agent why",
+        "│   [e]dit     change its arguments first",
+        "│ Calls like this one: see the lines at `always` and `never`",
+        "│   [a]lways   allow it in this session",
+        "│   never      deny it in this session",
+        "│ Every call from now on",
+        "│   [t]urn     allow until this turn ends",
+        "│   [i]dle     allow until this agent has nothing left to do",
+        "│   all        allow, for all agents, until the session ends or /permissions",
+        "│   resume",
+        "answer>"
+      ])
       yield* say("idle")
       assert.deepStrictEqual((yield* Fiber.join(asking)).answer, { decision: "allow", scope: "idle" })
     })
@@ -550,7 +689,7 @@ describe("ConsoleChannel", () => {
         yield* TestClock.adjust("250 millis")
         yield* terminal.press("escape")
         yield* TestClock.adjust("1 second")
-        assert.include(terminal.screen().join("\n"), "[y]es      allow this call")
+        assert.include(terminal.screen().join("\n"), "[y]es      allow it once")
       }
       yield* say("y")
       assert.deepStrictEqual((yield* Fiber.join(asking)).answer, { decision: "allow", scope: "once" })
@@ -619,9 +758,9 @@ describe("ConsoleChannel", () => {
         "│ [y]es [n]o",
         "│ [a]lways [c]omment",
         "│ [m]ore",
-        "│ always and never",
-        "│ are remembered",
-        "│ for: ls",
+        "│ `always` allows:",
+        "│ ls",
+        "│ `never` denies: ls",
         "answer>"
       ])
       yield* say("n")

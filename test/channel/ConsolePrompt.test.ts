@@ -56,68 +56,73 @@ describe("render", () => {
     })
   )
 
-  it.effect("says what is remembered as a person would", () =>
+  it.effect("says in a row each what always allows and what never denies", () =>
     Effect.gen(function* () {
       for (const [tool, approvalKey, said, denied] of [
-        ["run_command", "(reading) echo *", "any `echo` command that only reads", "every `echo` command"],
-        ["run_command", "npm test", "exactly `npm test`", "`npm test`, wherever it stands"],
-        ["run_command", '(in "web") $ bash', 'exactly `bash`, in "web"', "`bash`, wherever it stands"],
-        ["write_file", "write_file", "any call of write_file"],
-        ["fetch_url", "fetch_url(url=https://example.com/*)", "any address at https://example.com"],
-        ["fetch_url", "fetch_url(url=https://[[]2606:4700::1]/*)", "any address at https://[2606:4700::1]"],
+        ["run_command", "(reading) echo *", "echo commands that only read", "every echo command"],
+        ["run_command", "npm test", "exactly `npm test`", "`npm test`, also inside a longer one"],
+        ["run_command", '(in "web") $ bash', 'exactly `bash`, in "web"', "`bash`, also inside a longer one"],
+        ["write_file", "write_file", "every call of write_file"],
+        ["fetch_url", "fetch_url(url=https://example.com/*)", "every address at https://example.com"],
+        ["fetch_url", "fetch_url(url=https://[[]2606:4700::1]/*)", "every address at https://[2606:4700::1]"],
         ["fetch_url", "fetch_url(url=no address[*])", "fetch_url(url=no address[*])"],
-        ["run_command", "a\u001b it", "exactly `a␛ it`", "`a␛ it`, wherever it stands"]
+        ["run_command", "a\u001b it", "exactly `a␛ it`", "`a␛ it`, also inside a longer one"]
       ] as const) {
         const interaction = { ...InteractionSample.samples.Approve.interaction, tool, approvalKey }
         const approve = Interaction.approve(interaction as Interaction.Approve)
         const { lines } = ConsolePrompt.render(yield* InteractionSample.request(approve), { color: false, now: 0 })
-        assert.strictEqual(
-          lines.at(-1),
-          denied === undefined
-            ? `always and never are remembered for: ${said}`
-            : `always is remembered for: ${said}; never for: ${denied}`
-        )
+        assert.deepStrictEqual(lines.slice(-2), [`\`always\` allows: ${said}`, `\`never\` denies: ${denied ?? said}`])
         const [, rule] = ConsolePrompt.projectQuestion(approve)
         assert.strictEqual(rule, `  ${said}`)
       }
     })
   )
 
-  it.effect("shows the options in their order, and what an answer is remembered for", () =>
+  it.effect("shows the options in their order, and what an answer that lasts means", () =>
     Effect.gen(function* () {
       const prompt = ConsolePrompt.render(yield* inChild(approve()), look)
       assert.strictEqual(prompt.title, "[subagent:code_reviewer] Allow run_command?")
       assert.deepStrictEqual(prompt.lines, [
         '{"command":"ls"}',
         "[y]es [n]o [a]lways [t]urn [i]dle once never all [c]omment",
-        "always and never are remembered for: ls"
+        "`always` allows: ls",
+        "`never` denies: ls"
       ])
-      assert.strictEqual(prompt.help[3], "[t]urn     allow everything until this turn ends")
+      assert.include(prompt.help, "  [t]urn     allow until this turn ends")
+      assert.isFalse(prompt.help.some((line) => line.includes("once ")))
     })
   )
 
   it.effect("reads a command that stands there once, and says so of a rule about exactly that", () =>
     Effect.gen(function* () {
-      const last = (approvalKey: string, details: string) =>
+      const last = (approvalKey: string, details: string, more: Partial<Interaction.Approve> = {}) =>
         Effect.map(
           InteractionSample.request(
-            approve({ approvalKey, display: { summary: `run ${details}`, details, format: "code", language: "sh" } })
+            approve({
+              ...more,
+              approvalKey,
+              display: { summary: `run ${details}`, details, format: "code", language: "sh" }
+            })
           ),
-          (request) => ConsolePrompt.render(request, look).lines.at(-1)
+          (request) => ConsolePrompt.render(request, look).lines.filter((line) => line.startsWith("`"))
         )
-      const are = "always is remembered for:"
-      const never = "never for: this command, wherever it stands"
-      assert.strictEqual(yield* last("make it", "make it\n"), `${are} exactly this command; ${never}`)
-      assert.strictEqual(yield* last("$ make", "make"), `${are} exactly this command; ${never}`)
-      assert.strictEqual(yield* last('(in "web") make it', "make it"), `${are} exactly this command, in web; ${never}`)
-      assert.strictEqual(
-        yield* last("make it", "make that"),
-        `${are} exactly \`make it\`; never for: \`make it\`, wherever it stands`
-      )
-      assert.strictEqual(
-        yield* last("(reading) ls *", "ls"),
-        `${are} any \`ls\` command that only reads; never for: every \`ls\` command`
-      )
+      const never = "`never` denies: this command, also inside a longer one"
+      assert.deepStrictEqual(yield* last("make it", "make it\n"), ["`always` allows: exactly this command", never])
+      assert.deepStrictEqual(yield* last("$ make", "make"), ["`always` allows: exactly this command", never])
+      assert.deepStrictEqual(yield* last('(in "web") make it', "make it"), [
+        "`always` allows: exactly this command, in web",
+        never
+      ])
+      assert.deepStrictEqual(yield* last("make it", "make that"), [
+        "`always` allows: exactly `make it`",
+        "`never` denies: `make it`, also inside a longer one"
+      ])
+      assert.deepStrictEqual(yield* last("(reading) git *", "git status"), [
+        "`always` allows: git commands that only read",
+        "`never` denies: every git command"
+      ])
+      assert.deepStrictEqual(yield* last("make it", "make it", { onceOnly: true }), [never])
+      assert.deepStrictEqual(yield* last("", "make it"), [])
     })
   )
 
@@ -174,7 +179,7 @@ describe("render", () => {
       const lines = (details: string, summary: string, more: { readonly truncated?: true } = {}) =>
         Effect.map(
           inChild(approve({ display: { summary, details, format: "code", language: "sh", ...more } })),
-          (request) => ConsolePrompt.render(request, look).lines.slice(0, -2)
+          (request) => ConsolePrompt.render(request, look).lines.slice(0, -3)
         )
       assert.deepStrictEqual(yield* lines("ls -l\n", "run ls -l in /w"), ["run ls -l in /w"])
       assert.deepStrictEqual(yield* lines("ls\nrm x", "run ls … in /w"), ["run ls … in /w", "sh:", "ls", "rm x"])

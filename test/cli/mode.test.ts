@@ -101,11 +101,13 @@ describe("plan mode at a terminal", () => {
       Effect.gen(function* () {
         const at = yield* Program.place
         const words = "/plan write notes.txt: hello"
-        const { stdout } = yield* at.call(["chat"], { stdin: `${words}\nnever\n${words}\n/mode ask\n/mode\n` })
+        const { stdout } = yield* at.call(["chat", "--piped-answers"], {
+          stdin: `${words}\nnever\n${words}\n/mode ask\n/mode\n`
+        })
         assert.strictEqual(stdout.split("Allow propose_plan?").length, 2)
         assert.match(
           stdout,
-          /never is remembered for: any call of propose_plan[^]*blocked by[^]*mode: ask, was plan[^]*mode is ask/
+          /`never` denies: every call of propose_plan[^]*blocked by[^]*mode: ask, was plan[^]*mode is ask/
         )
       })
     )
@@ -117,7 +119,9 @@ describe("plan mode at a terminal", () => {
         const at = yield* Program.place
         const model = yield* at.script({ text: "One." }, { text: "Two." }, { text: "Three." })
         const chat = (words: ReadonlyArray<string>, lines: ReadonlyArray<string>) =>
-          at.call(["chat", "--model", model, ...words], { stdin: lines.map((line) => `${line}\n`).join("") })
+          at.call(["chat", "--piped-answers", "--model", model, ...words], {
+            stdin: lines.map((line) => `${line}\n`).join("")
+          })
         yield* chat([], ["/mode plan", "go"])
         const planned = yield* chat(["--continue"], ["/mode", "/mode allow", "go"])
         assert.include(planned.stdout, "The mode is plan")

@@ -44,9 +44,43 @@ describe("TypedAnswer", () => {
       scope: "once",
       comment: "use tmp"
     })
-    for (const line of ["", "ye", "yes please", "ok", "allow", "y y", "1", "cancel"]) {
+    for (const line of ["", "ye", "ok", "allow", "1", "cancel", "a bit later", "nope, not now"]) {
       assert.include(reason(approve, line), "y, n, a")
     }
+  })
+
+  it.each([
+    ["no, use ls instead", "once", "use ls instead"],
+    ["No use ls instead", "once", "use ls instead"],
+    ["n - use ls instead", "once", "use ls instead"],
+    ["no. All of it is wrong:\nlook again", "once", "All of it is wrong:\nlook again"],
+    ["comment, use ls", "once", "use ls"],
+    ["never, this is production", "session", "this is production"]
+  ] as const)("takes %j for a denial with the words behind it", (line, scope, comment) => {
+    assert.deepStrictEqual(right(approve, line), { decision: "deny", scope, comment })
+  })
+
+  it.each([
+    ["yes, but only in src", "type yes alone"],
+    ["yes please", "type yes alone"],
+    ["always, but not in web", "type always alone"],
+    ["e: ls", "type edit alone"],
+    ["no, yes", "yes or a no"],
+    ["no problem, go on", "yes or a no"],
+    ["never mind", "yes or a no"]
+  ])("asks what %j means, and allows nothing by it", (line, asks) => {
+    assert.include(reason(approve, line), asks)
+  })
+
+  it("takes words behind the answer to a grant or an envelope for its note, and asks where they may take it back", () => {
+    for (const { interaction } of [samples.grantStageTool, samples.approveSubagentEnvelope]) {
+      assert.deepStrictEqual(right(interaction, "yes, but read only"), { outcome: "approve", note: "but read only" })
+      assert.deepStrictEqual(right(interaction, "no, too broad"), { outcome: "deny", note: "too broad" })
+      assert.deepStrictEqual(right(interaction, "deny too broad"), { outcome: "deny", note: "too broad" })
+      for (const line of ["yes, no", "yes or no?", "yes, wait", "y, but", "no, yes", "no worries"])
+        assert.include(reason(interaction, line), "Is that a yes or a no?")
+    }
+    assert.include(reason(samples.Confirm.interaction, "no, use ls instead"), "takes no words")
   })
 
   it("says how to comment and how to edit, and offers editing only where it is possible", () => {

@@ -57,8 +57,8 @@ describe("permissions", () => {
       const shown = lines("show")
       const from = shown.indexOf("allowed in this session:") + 1
       assert.deepStrictEqual(shown.slice(from, from + kept.length), [
-        "  any `git` command that only reads, kept as (reading) git *",
-        '  any `ls` command that only reads, in "web", kept as (in "web") (reading) ls *',
+        "  git commands that only read, kept as (reading) git *",
+        '  ls commands that only read, in "web", kept as (in "web") (reading) ls *',
         "  exactly `npm test`",
         '  exactly `npm test`, in "web", kept as (in "web") npm test',
         "  exactly `ls *`, kept as $ ls *",
@@ -166,10 +166,10 @@ describe("permissions", () => {
       assert.deepStrictEqual(lines("allow npm test"), ["Allowed for this session: exactly `npm test`"])
       const table: ReadonlyArray<readonly [string, string]> = [
         ["shell git status", "Allowed by a rule of this session: git *"],
-        ["shell git push", "Denied by a rule of this session: `git push`, wherever it stands"],
+        ["shell git push", "Denied by a rule of this session: `git push`, also inside a longer one"],
         ["shell npm test", "Allowed by a rule of this session: exactly `npm test`"],
         ["shell git log && npm test", "Allowed by a rule of this session: git * + exactly `npm test`"],
-        ["shell cat a", "Allowed by a rule of this project: any `cat` command that only reads"],
+        ["shell cat a", "Allowed by a rule of this project: cat commands that only read"],
         ["shell ls", "Allowed by a rule: ls"],
         ["shell sudo ls", "Denied by a rule: sudo *"],
         ["shell make", "Asked about: the default is ask"],

@@ -376,9 +376,9 @@ describe("what always remembers", () => {
       RememberedWords.describe(CommandLine.formatRemembered({ ...CommandLine.remembered(text), cwd }))
     assert.deepStrictEqual(
       ["echo hi", "npm test", "bash", "rm *", "$ x"].map((text) => said(text)),
-      ["any `echo` command that only reads", "exactly `npm test`", "exactly `bash`", "exactly `rm *`", "exactly `$ x`"]
+      ["echo commands that only read", "exactly `npm test`", "exactly `bash`", "exactly `rm *`", "exactly `$ x`"]
     )
-    assert.strictEqual(said("git log", "web"), 'any `git` command that only reads, in "web"')
+    assert.strictEqual(said("git log", "web"), 'git commands that only read, in "web"')
     assert.strictEqual(said("npm test", "a b"), 'exactly `npm test`, in "a b"')
     for (const pattern of ["git *", "read_file", "git*"]) assert.isUndefined(RememberedWords.describe(pattern))
   })

@@ -10,10 +10,10 @@ import * as RememberedWords from "../../src/shell/RememberedWords.js"
 
 describe("what always and never remember", () => {
   it("is said of a rule that needed several, by the entries that there are", () => {
-    assert.strictEqual(RememberedWords.describe("(reading) git *", "deny"), "every `git` command")
-    assert.strictEqual(RememberedWords.describe('(in "web") npm test', "deny"), "`npm test`, wherever it stands")
+    assert.strictEqual(RememberedWords.describe("(reading) git *", "deny"), "every git command")
+    assert.strictEqual(RememberedWords.describe('(in "web") npm test', "deny"), "`npm test`, also inside a longer one")
     const rule = "a + b + (reading) git * + npm test"
-    const words = "exactly `a + b` + any `git` command that only reads + exactly `npm test`"
+    const words = "exactly `a + b` + git commands that only read + exactly `npm test`"
     assert.strictEqual(RememberedWords.ofRule(rule, ["npm test", "(reading) git *", "a + b", "a"], "allow"), words)
     assert.strictEqual(RememberedWords.ofRule(rule, ["npm test"], "allow"), rule)
   })
@@ -54,7 +54,7 @@ describe("what always and never remember", () => {
         const deny = RememberedWords.describe(text, "deny") ?? ""
         if (CommandLine.covers(remembered, given)) {
           checked++
-          const [, program] = /^any `(.*)` command that only reads$/.exec(allow) ?? []
+          const [, program] = /^(.*) commands that only read$/.exec(allow) ?? []
           const runs = line === undefined ? [] : (ProgramRun.ofLine(line, Location.directory("")) ?? [])
           if (program === undefined) {
             const [, exact] = /^exactly `(.*)`$/.exec(allow) ?? []
@@ -72,11 +72,11 @@ describe("what always and never remember", () => {
             }
         }
         if (CommandLine.touches(remembered, given)) {
-          const [, program] = /^every `(.*)` command$/.exec(deny) ?? []
-          const [, exact = program ?? ""] = /^`(.*)`, wherever it stands$/.exec(deny) ?? []
+          const [, program] = /^every (.*) command$/.exec(deny) ?? []
+          const [, exact = program ?? ""] = /^`(.*)`, also inside a longer one$/.exec(deny) ?? []
           const said = CommandPattern.normal(given.replaceAll("\\", "")).toLowerCase()
           assert.include(said, exact.replaceAll("'", "").slice(0, 3).toLowerCase(), `${deny}: ${given}`)
-          if (!deny.startsWith("every")) assert.notInclude(deny, "only reads")
+          if (!deny.startsWith("every")) assert.notInclude(deny, "only read")
         }
       }),
       { numRuns: 5000 }
