@@ -172,7 +172,7 @@ describe.concurrent("assent chat at a pipe", () => {
     Effect.gen(function* () {
       const at = yield* Program.place
       const stdin = ["run touch one", "", "sure", "y", "run touch two", "n", "list"].map((line) => `${line}\n`).join("")
-      const { code, stdout } = yield* at.call(["chat"], { stdin })
+      const { code, stdout } = yield* at.call(["chat", "--piped-answers"], { stdin })
       assert.strictEqual(code, 0)
       inOrder(stdout, [
         "Allow run_command?",

@@ -8,6 +8,7 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
+import type * as Scope from "effect/Scope"
 import * as Checkpoints from "../../builtin/Checkpoints.js"
 import * as ConsoleChannel from "../../channel/ConsoleChannel.js"
 import { ConsoleScreen } from "../../channel/ConsoleScreen.js"
@@ -106,13 +107,11 @@ export const run = (invocation: Arguments.Invocation) =>
         principal,
         meant: ChatCommand.notOne
       }
-      const opened = yield* Channels.open(
-        plans,
-        current,
+      const person: Effect.Effect<Interactor.Service, never, ConsoleScreen | Scope.Scope> =
         Channels.answersFrom(flags) === "terminal"
           ? Screen.atTerminal(consoleOptions)
           : ConsoleChannel.make(consoleOptions)
-      )
+      const opened = yield* Channels.open(plans, current, person)
       const platform = yield* Effect.context<FileSystem.FileSystem | Path.Path | CommandExecutor.CommandExecutor>()
       const withModel = (settings: Settings.Settings) =>
         Effect.provide(Launch.resolveModel(settings, settings.model), platform)

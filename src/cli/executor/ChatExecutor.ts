@@ -340,7 +340,7 @@ const greet = (screen: Screen, agent: Agent.Agent) =>
     yield* screen.printLine(`${style.bold("assent")} ${style.dim(facts)}`)
     if (model.id.startsWith("offline")) {
       const hint =
-        "No language model is chosen: an offline stand-in answers. Try: read README.md and run ls. /model chooses a model."
+        "The offline stand-in answers here. Try: read README.md and run ls, or choose a language model with /model."
       yield* screen.printLine(style.dim(hint))
     }
   })
