@@ -74,6 +74,29 @@ describe("assent with a store that is a database", () => {
     )
   }
 
+  it.scopedLive("is refused if it is a link to a file that is not there, and none is made", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      yield* at.link(at.path("gone.db"), "dangling.db")
+      yield* at.link("dangling.db", "workspace/../chain.db")
+      yield* at.link(at.path("gone", "deeper.db"), "deep.db")
+      yield* at.link(at.path("there.db"), "good.db")
+      for (const name of ["dangling.db", "chain.db", "deep.db"]) {
+        for (const args of [["run", "list"], ["sessions"]]) {
+          const { code, stderr } = yield* at.call([...args, "--store", at.path(name)])
+          assert.strictEqual(code, 2, stderr)
+          assert.include(stderr, `${name} is a link to `)
+          assert.include(stderr, "nothing is there")
+        }
+      }
+      const { code } = yield* at.call(["run", "list"], { env: { ASSENT_STORE: at.path("dangling.db") } })
+      assert.strictEqual(code, 2)
+      assert.isFalse(yield* at.exists("gone.db"))
+      assert.strictEqual((yield* at.call(["run", "list", "--store", at.path("there.db")])).code, 0)
+      assert.strictEqual((yield* at.call(["run", "list", "--store", at.path("good.db")])).code, 0)
+    })
+  )
+
   it.scopedLive("takes a file from the environment or the user's own configuration, and none from a workspace's", () =>
     Effect.gen(function* () {
       const at = yield* Program.place

@@ -3,6 +3,7 @@ import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import * as path from "node:path"
@@ -48,10 +49,18 @@ export const of = (
     const file = path.resolve(asked)
     const fileSystem = yield* FileSystem.FileSystem
     const real = yield* RealPath.make(fileSystem, yield* Path.Path).real(file)
-    if (!OwnFile.isThere(real) || OwnFile.isWithin(settings.stateDirectory, real)) return file
+    const target = yield* Effect.option(fileSystem.readLink(file))
+    if (Option.isSome(target) && !OwnFile.isThere(real)) {
+      return yield* ConfigurationInvalid.make(
+        `The session store ${visible(file)} is a link to ${visible(target.value)}, and nothing is there. Name the file itself, or remove the link.`
+      )
+    }
+    // SQLite keeps its own files beside the real one.
+    const place = Option.isSome(target) ? real : file
+    if (!OwnFile.isThere(real) || OwnFile.isWithin(settings.stateDirectory, real)) return place
     const isHere = OwnFile.isWithin(settings.workspace, file) || OwnFile.isWithin(settings.workspace, real)
-    if (isHere && settings.trusted) return file
-    if (!isHere && path.basename(path.dirname(real)) !== ".assent") return file
+    if (isHere && settings.trusted) return place
+    if (!isHere && path.basename(path.dirname(real)) !== ".assent") return place
     return yield* ConfigurationInvalid.make(
       `The session store ${file} lies in a workspace, which may have brought it, and is not opened. ` +
         `To take its sessions over, without anything that they were allowed: ${importing(flags, file)}` +
