@@ -431,7 +431,7 @@ export const contentsIn = (entries: Iterable<JournalEntry>): ReadonlyArray<strin
  * @category conversions
  */
 export const encode = (entry: JournalEntry): Either.Either<unknown, string> =>
-  Either.mapLeft(encodeEntry(entry), (error) => ParseResult.TreeFormatter.formatIssueSync(error))
+  Either.mapLeft(encodeEntry(entry), misfit)
 
 /**
  * Decodes JSON-like data; a string on the left says why this version cannot read it.
@@ -441,19 +441,34 @@ export const encode = (entry: JournalEntry): Either.Either<unknown, string> =>
  */
 export const decode = (input: unknown): Either.Either<JournalEntry, string> =>
   Either.flatMap(
-    Either.mapLeft(
-      decodeEntry(input),
-      (error) => unknownKind(input) ?? ParseResult.TreeFormatter.formatIssueSync(error)
-    ),
+    Either.mapLeft(decodeEntry(input), (issue) => unknownKind(input) ?? misfit(issue)),
     (entry) =>
       entry._tag === "SessionOpened" && entry.version > version
         ? Either.left(`it was written with version ${entry.version} of the journal; this program reads ${version}`)
         : Either.right(entry)
   )
 
+/**
+ * The first thing that does not fit, in few words: types are pages long.
+ *
+ * @internal
+ */
+export const misfit = (issue: ParseResult.ParseIssue): string => {
+  const [{ message, path } = { message: "", path: [] }] = ParseResult.ArrayFormatter.formatIssueSync(issue)
+  const place = path.length === 0 ? "it" : path.join(".")
+  const [, expected = "", actual = ""] = /^Expected (.+), actual (.+)$/s.exec(message) ?? []
+  const known = expected.replace(/ & Brand<"[^"]*">/g, "")
+  if (message === "is missing") return `${place} is missing`
+  return known === "" || known.length > longestType
+    ? `${place} has not the form that an entry has there`
+    : `${place} is ${ForeignJson.echo(actual.replace(/\s+/g, " "))}, and ${known} is expected`
+}
+
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+const longestType = 60
 
 /**
  * A later contract has more kinds, and a later version more entries; what a question of such a kind allows or asks, and

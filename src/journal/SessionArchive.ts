@@ -8,7 +8,6 @@
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Encoding from "effect/Encoding"
-import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import * as Digest from "../core/Digest.js"
 import { RequestId, SessionId } from "../core/Id.js"
@@ -59,7 +58,7 @@ export const decode = (input: unknown): Either.Either<Archive, string> =>
   Either.gen(function* () {
     const document = yield* Either.mapLeft(
       Schema.decodeUnknownEither(Document)(input),
-      (error) => `it is no exported session: ${ParseResult.TreeFormatter.formatErrorSync(error)}`
+      (error) => `it is no exported session: ${JournalEntry.misfit(error.issue)}`
     )
     if (document.version > JournalEntry.version) {
       return yield* Either.left(

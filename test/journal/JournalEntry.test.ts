@@ -108,4 +108,36 @@ describe("an entry", () => {
     assert.notStrictEqual(reasonOf(null), "read")
     assert.strictEqual(reasonOf({ ...JournalSample.opened(), addedLater: true }), "read")
   })
+
+  it("that does not fit is told in one sentence, which names the first place", () => {
+    const reasonOf = (input: unknown) => Either.getOrElse(Either.flip(JournalEntry.decode(input)), () => "read")
+    const turn = "turn_1"
+    const entries: ReadonlyArray<readonly [unknown, string]> = [
+      [{ ...JournalSample.turnEnded(turn), end: { _tag: "Nope" } }, "end._tag"],
+      [{ ...JournalSample.opened(), model: undefined }, "model"],
+      [{ _tag: "SessionOpened" }, "version is missing"],
+      [{ _tag: "MessageReceived", message: { id: 1 } }, "message.id is 1, and string is expected"],
+      [
+        {
+          _tag: "UsageRecorded",
+          model: "x",
+          correlationId: turn,
+          step: 1,
+          finishReason: "stop",
+          usage: { inputTokens: "a\nb" }
+        },
+        "usage.inputTokens"
+      ],
+      [{ _tag: "HistoryReplaced", reason: "cleared", messages: "none" }, "messages"],
+      [{ _tag: "MessageReceived", message: "x".repeat(20_000) }, "message"],
+      [{}, "_tag is missing"],
+      [3, "it has not the form that an entry has there"]
+    ]
+    for (const [entry, says] of entries) {
+      const reason = reasonOf(entry)
+      assert.include(reason, says)
+      assert.isBelow(reason.length, 300, reason)
+      assert.notMatch(reason, /[\n{]|Brand/, reason)
+    }
+  })
 })
