@@ -53,7 +53,7 @@ export interface Options {
   readonly headDirectory: string
   /** Makes every hash an HMAC. A trail is written and verified with the same key. */
   readonly key?: AuditChain.Key | undefined
-  /** Masks secrets in every text. Default: well-known token shapes. */
+  /** Masks declared secrets and the shapes of tokens in every text. Default: the shapes only. */
   readonly redactor?: Redaction.Redactor | undefined
 }
 

@@ -62,7 +62,7 @@ export interface Options extends RemoteInteractor.Vouching {
   readonly timeouts?: Interactor.Timeouts | undefined
   /** How often to look where the file system does not report changes. Default: 500 milliseconds. */
   readonly pollInterval?: Duration.DurationInput | undefined
-  /** Masks secrets in request files. Default: well-known token shapes. */
+  /** Masks the secrets that were declared to it, in request files. Default: nothing is masked, as people decide about it. */
   readonly redactor?: Redaction.Redactor | undefined
 }
 

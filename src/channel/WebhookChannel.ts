@@ -71,7 +71,7 @@ export interface Options extends RemoteInteractor.Vouching {
   readonly timeouts?: Interactor.Timeouts | undefined
   /** When to retry after a failure that may pass. Default: {@link retries} within the request's time. */
   readonly retry?: Schedule.Schedule<unknown, unknown> | undefined
-  /** Masks secrets in what is sent. Default: well-known token shapes. */
+  /** Masks the secrets that were declared to it, in what is sent. Default: nothing is masked, as people decide about it. */
   readonly redactor?: Redaction.Redactor | undefined
 }
 

@@ -55,7 +55,7 @@ export interface Options {
   readonly thinking?: Model.Thinking | undefined
   /** What to do when the key is refused, such as `Check OPENROUTER_API_KEY.` */
   readonly credentials?: string | undefined
-  /** Masks further keys: a gateway may echo the key of another provider. */
+  /** Masks what a server echoes: declare every key to it. Default: masks the key and the headers of this connection. */
   readonly redactor?: Redaction.Redactor | undefined
 }
 

@@ -37,7 +37,7 @@ export interface Options {
   readonly contextWindow?: number | undefined
   /** Media types of the files that it takes; see `Model.Service`. Default: nobody knows. */
   readonly inputs?: ReadonlyArray<string> | undefined
-  /** Masks the keys that the language model sends, in case a server echoes them. */
+  /** Masks what a server echoes: declare the keys to it. Default: masks the shapes of tokens only. */
   readonly redactor?: Redaction.Redactor | undefined
   /** What to do when the key is refused, such as `Check ANTHROPIC_API_KEY.` */
   readonly credentials?: string | undefined

@@ -96,7 +96,7 @@ export interface EnvelopeRequest {
   readonly promptSummary: string
   /** The model of the subagent. */
   readonly model: { readonly providerId: string; readonly modelId: string }
-  /** Masks notes in events and errors. Default: well-known token shapes. */
+  /** Masks declared secrets and the shapes of tokens in notes of events and errors. Default: the shapes only. */
   readonly redactor?: Redaction.Redactor | undefined
 }
 
