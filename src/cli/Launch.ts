@@ -210,13 +210,9 @@ export const start = (
     // Opened before the agent, so that it closes after the agent and gets its last spans.
     const spans = yield* Traces.open(redactor, settings.proxy)
     const runtime = AgentRuntime.layer({
-      toolkit: Tools.toolkit,
-      policy: readable(settings.policy, [spillDirectory, ...files.added]),
+      ...judging(settings, files, [spillDirectory]),
       instructions: [role, chosen?.systemInstructions ?? ""].filter((part) => part !== "").join("\n\n"),
       baseInstructions: baseInstructions(settings),
-      workspace: settings.workspace,
-      protectedPaths: files.protectedPaths,
-      home: settings.home,
       redactor,
       spans,
       limits: ownLimits(settings),
@@ -226,20 +222,14 @@ export const start = (
         limits: { sessionTokens: settings.limits.maxTokens, treeTokens: settings.limits.maxTreeTokens }
       },
       subagents: {
-        profiles: all.values(),
-        resolveModel: (named) =>
-          Effect.mapError(
-            Effect.zipRight(
-              DecidingFile.unchanged(scripts, named),
-              Effect.provide(resolveModel(settings, named), services)
-            ),
-            ({ message }) => message
-          ),
-        inline: settings.inline,
+        ...delegating(settings, all, (named) =>
+          Effect.zipRight(
+            DecidingFile.unchanged(scripts, named),
+            Effect.provide(resolveModel(settings, named), services)
+          )
+        ),
         mediation: settings.mediator,
         timeouts: subagentTimeouts(settings.timeouts, attended),
-        maxDepth: settings.limits.maxDepth,
-        maxChildren: settings.limits.maxChildren,
         outputStreamed
       }
     }).pipe(
@@ -278,35 +268,62 @@ export const start = (
     return { agent, review: reviewed, trail: Context.get(context, AuditTrail.AuditTrail), jobs, files }
   })
 
-/** The tools, guards and rules by which the calls of such an agent are decided. None is started, and nothing is left behind. */
+/** Such an agent, for what it may do unasked. It gets no words, calls no model and is not kept: nothing is left behind. */
 export const judgement = (
-  settings: Settings.Settings
+  settings: Settings.Settings,
+  { all }: Pick<Profiles, "all">
 ): Effect.Effect<
-  Pick<AgentRuntime.Service, "guards" | "policy" | "redactor" | "tools">,
+  Pick<Agent.Agent, "permissions" | "tools">,
   ConfigurationInvalid.ConfigurationInvalid,
   Platform | Scope.Scope
 > =>
   Effect.gen(function* () {
     const files = filesOf(settings, settings.deciding, [], yield* Path.Path)
-    const runtime = AgentRuntime.make({
-      toolkit: Tools.toolkit,
-      policy: readable(settings.policy, files.added),
-      workspace: settings.workspace,
-      protectedPaths: files.protectedPaths,
-      home: settings.home,
-      redactor: Redaction.make(Settings.secretsOf(settings))
+    const services = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
+    const { make } = yield* Effect.promise(() => import("../model/OfflineModel.js"))
+    const runtime = AgentRuntime.layer({
+      ...judging(settings, files),
+      redactor: Redaction.make(Settings.secretsOf(settings)),
+      subagents: delegating(settings, all, (named) => Effect.provide(resolveModel(settings, named), services))
     })
     const sandbox = { ...files.sandbox, directory: undefined }
-    const { make } = yield* Effect.promise(() => import("../model/OfflineModel.js"))
-    const services = yield* Layer.build(Layer.merge(Tools.layer({ ...files, sandbox }), Model.layer(make())))
-    return yield* Effect.mapError(Effect.provide(runtime, services), ({ message }) =>
-      ConfigurationInvalid.make(message)
+    const given = Layer.merge(Tools.layer({ ...files, sandbox }), Model.layer(make()))
+    return yield* Effect.provide(
+      Agent.startWith([], { mode: settings.mode }),
+      yield* Layer.build(Layer.provide(runtime, given))
     )
-  })
+  }).pipe(Effect.mapError(({ message }) => ConfigurationInvalid.make(message)))
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** The part of a runtime that decides about calls. Tools may reach the `added` directories, too. */
+const judging = (
+  settings: Settings.Settings,
+  { added, protectedPaths }: ReturnType<typeof filesOf>,
+  reachable: ReadonlyArray<string> = []
+) => ({
+  toolkit: Tools.toolkit,
+  policy: readable(settings.policy, [...reachable, ...added]),
+  workspace: settings.workspace,
+  protectedPaths,
+  home: settings.home,
+  temporary: settings.temporary
+})
+
+/** The part of the settings by which a delegation is possible or not. */
+const delegating = <E extends { readonly message: string }>(
+  { inline, limits }: Settings.Settings,
+  profiles: Profiles["all"],
+  resolve: (ref: string) => Effect.Effect<Model.Service, E>
+) => ({
+  profiles: profiles.values(),
+  inline,
+  maxDepth: limits.maxDepth,
+  maxChildren: limits.maxChildren,
+  resolveModel: (ref: string) => Effect.mapError(resolve(ref), ({ message }) => message)
+})
 
 /** A profile may name a model. */
 const rootModel = ({ model }: Settings.Settings, { chosen }: Pick<Profiles, "chosen">): string =>

@@ -70,6 +70,7 @@ export const open = (
     const recorded = (outcome: AuditOutcome, reason: string) =>
       Effect.provide(Effect.scoped(Effect.mapError(record(place, outcome, reason), ({ message }) => message)), platform)
     return {
+      file,
       entries: () => {
         if (rules.size > 0) refresh()
         return rules

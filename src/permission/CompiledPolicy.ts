@@ -79,7 +79,12 @@ export interface Policy {
   /** The data from which the policy was made. */
   readonly source: PolicySource.PolicySource
   /** The files it was read from, with each file's own content. */
-  readonly files: ReadonlyArray<{ readonly path: string; readonly source: PolicySource.PolicySource }>
+  readonly files: ReadonlyArray<{
+    readonly path: string
+    readonly source: PolicySource.PolicySource
+    /** What the file allows does not count, because the person does not trust its workspace. Default: it counts. */
+    readonly ignored?: boolean | undefined
+  }>
 }
 
 /**
@@ -285,7 +290,8 @@ export const merge = (user: Policy, workspace: Policy, options: { readonly trust
   const merged = make(PolicySource.merge(user.source, workspace.source, options.trusted))
   const ignored = options.trusted ? [] : PolicySource.ignored(workspace.source)
   const warnings = new Set([...user.warnings, ...workspace.warnings, ...merged.warnings, ...ignored])
-  return { ...merged, warnings: [...warnings], files: [...user.files, ...workspace.files] }
+  const brought = options.trusted ? workspace.files : workspace.files.map((file) => ({ ...file, ignored: true }))
+  return { ...merged, warnings: [...warnings], files: [...user.files, ...brought] }
 }
 
 /**

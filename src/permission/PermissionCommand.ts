@@ -22,9 +22,10 @@ import * as Nearest from "../core/Nearest.js"
 import * as PermissionRule from "./PermissionRule.js"
 import { modes, type Mode, type PermissionState } from "./PermissionState.js"
 import * as PlanMode from "./PlanMode.js"
+import * as SanitizerOptions from "./SanitizerOptions.js"
 import * as SessionRule from "./SessionRule.js"
 
-export type { Foreseen } from "./Foresight.js"
+export type { Foreseen, Session } from "./Foresight.js"
 export { PatternRefused } from "./SessionRule.js"
 
 /**
@@ -101,7 +102,11 @@ export const modeSaid = (mode: Mode): string => `The mode is ${mode}: ${meanings
  */
 export const answer = (
   line: string,
-  target: Target & { readonly guards: ReadonlyArray<Guard.Guard>; readonly redactor?: Redactor | undefined }
+  target: Target & {
+    readonly guards: ReadonlyArray<Guard.Guard>
+    readonly redactor?: Redactor | undefined
+    readonly session?: Foresight.Session | undefined
+  }
 ): Effect.Effect<Either.Either<Outcome, string>> => {
   const removed = /^\s*remove\s+([^]+)$/.exec(line)?.[1]?.trim()
   const { project } = target.policy
@@ -224,28 +229,119 @@ const status = ({ state, policy, sessionId }: Target): ReadonlyArray<string> => 
 const show = (target: Target): ReadonlyArray<string> => {
   const { state, policy, sessionId, tools } = target
   const { allow, deny } = state.status(policy, sessionId)
+  const { approvals, project } = policy
   const silent = tools.entries.filter((entry) => entry.autoApproved).map((entry) => entry.name)
   return [
     ...status(target),
-    ...list("guards", PermissionRule.describe(policy.deny)),
-    ...list("reserved", policy.approvals === undefined ? [] : ApprovalWords.list(policy.approvals)),
+    ...list(
+      "guards",
+      rules(policy, policy.deny, ({ guards }) => guards?.deny)
+    ),
+    ...list("reserved", approvals === undefined ? [] : reserved(policy, approvals)),
     ...list(
       "denied in this session",
       deny.map((entry) => worded(entry, "deny"))
     ),
-    ...list("denied by policy", PermissionRule.describe(policy.blacklist)),
+    ...list(
+      "denied by policy",
+      rules(policy, policy.blacklist, ({ blacklist }) => blacklist)
+    ),
     ...list(
       "allowed in this session",
       allow.map((entry) => worded(entry))
     ),
     ...list(
       "allowed in this project, in every session",
-      [...(policy.project?.entries() ?? [])].map((entry) => worded(entry))
+      [...(project?.entries() ?? [])].map((entry) =>
+        cited(worded(entry), project?.file === undefined ? [] : [project.file])
+      )
     ),
-    ...list("allowed by policy", PermissionRule.describe(policy.whitelist)),
-    ...list("a model may allow too", PermissionRule.describe(policy.delegated)),
-    ...list("never ask", silent)
+    ...list(
+      "allowed by policy",
+      rules(policy, policy.whitelist, ({ whitelist }) => whitelist, "allows")
+    ),
+    ...list(
+      "a model may allow too",
+      rules(policy, policy.delegated, ({ delegated }) => delegated, "allows")
+    ),
+    ...list("never ask", silent),
+    ...list("settings of the policy", settings(policy))
   ]
+}
+
+type Source = CompiledPolicy.Policy["source"]
+
+/** A line with the files that say it. */
+const cited = (line: string, files: ReadonlyArray<string>): string =>
+  files.length === 0 ? line : `${line} (${files.join(", ")})`
+
+const filesThat = (
+  { files }: CompiledPolicy.Policy,
+  says: (source: Source) => boolean,
+  what?: "allows"
+): ReadonlyArray<string> =>
+  files.filter(({ ignored, source }) => says(source) && !(what === "allows" && ignored)).map(({ path }) => path)
+
+const rules = (
+  policy: CompiledPolicy.Policy,
+  compiled: PermissionRule.Compiled,
+  of: (source: Source) => Source["blacklist"],
+  what?: "allows"
+): ReadonlyArray<string> => {
+  const says = (line: string) => (source: Source) => {
+    const { arguments: words = [], patterns = [], tools = [] } = of(source) ?? {}
+    return PermissionRule.describe({ rules: { arguments: words, patterns, tools } }).includes(line)
+  }
+  return PermissionRule.describe(compiled).map((line) => cited(line, filesThat(policy, says(line), what)))
+}
+
+const reserved = (policy: CompiledPolicy.Policy, approvals: Approvals.Approvals): ReadonlyArray<string> => {
+  const rolesOf = policy.source.roles
+  const says = (line: string) => (source: Source) =>
+    ApprovalWords.list(Approvals.make({ ...source, roles: rolesOf }) ?? []).includes(line)
+  return ApprovalWords.list(approvals).map((line) => cited(line, filesThat(policy, says(line))))
+}
+
+/** What the policy says beside its lists, by the names that it has in a file. */
+const settings = (policy: CompiledPolicy.Policy): ReadonlyArray<string> => {
+  const { channel, defaultPolicy, sanitize, whitelistReadonly: readonly, whitelistSandboxed: sandboxed } = policy
+  const all: ReadonlyArray<readonly [name: string, value: unknown, of: (source: Source) => unknown]> = [
+    ["defaultPolicy", defaultPolicy, (source) => source.defaultPolicy],
+    ["whitelist.readonly", readonly, ({ whitelist }) => whitelist?.readonly],
+    ["whitelist.sandboxed", sandboxed, ({ whitelist }) => whitelist?.sandboxed],
+    ["guards.sanitize.metacharacters", sanitize.metacharacters, ({ guards }) => guards?.sanitize?.metacharacters],
+    [
+      "guards.sanitize.dangerousCommands",
+      sanitize.dangerousCommands,
+      ({ guards }) => guards?.sanitize?.dangerousCommands
+    ],
+    ["guards.sanitize.pathScope", scopeSaid(sanitize.pathScope), ({ guards }) => guards?.sanitize?.pathScope],
+    ["roles", policy.source.roles, ({ roles }) => roles],
+    ["channel", channel, (source) => source.channel]
+  ]
+  return all.flatMap(([name, value, of]) => {
+    const isSaid = of(policy.source) !== undefined
+    if (!isSaid && (value === undefined || value === false)) return []
+    const isSame = (source: Source) => JSON.stringify(of(source)) === JSON.stringify(of(policy.source))
+    // An ignored file may still take away, and a merged value may be in no file.
+    const files = [
+      filesThat(policy, isSame, "allows"),
+      filesThat(policy, isSame),
+      filesThat(policy, (source) => of(source) !== undefined)
+    ]
+    return [
+      cited(`${name}: ${JSON.stringify(value)}`, isSaid ? (files.find(({ length }) => length > 0) ?? []) : ["default"])
+    ]
+  })
+}
+
+/** In the shortest form that a file may have. */
+const scopeSaid = (scope: SanitizerOptions.PathScope): SanitizerOptions.PathScope => {
+  const known = SanitizerOptions.scopeOf(scope)
+  if (known === undefined) return "off"
+  const { outside = "ask", roots = [], ...others } = known
+  if (roots.length === 0 && Object.keys(others).length === 0) return outside
+  return { outside, ...(roots.length === 0 ? {} : { roots }), ...others }
 }
 
 /** What was remembered, in words; behind them its text, which `remove` takes, where it does not stand in the words. */

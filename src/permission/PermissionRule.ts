@@ -279,7 +279,7 @@ export const alsoMeant = (entry: string): string | undefined => {
 export const ofOlder = (entry: string): string => (/^\S+ \*$/.test(entry) ? (alsoMeant(entry) ?? entry) : entry)
 
 /** One line per rule, for people. */
-export const describe = ({ rules }: Compiled): ReadonlyArray<string> => [
+export const describe = ({ rules }: Pick<Compiled, "rules">): ReadonlyArray<string> => [
   ...rules.tools.map((rule) => `tool ${rule}`),
   ...rules.patterns.map((rule) => `pattern ${rule}`),
   ...rules.arguments.map((rule) => `argument ${rule}`)

@@ -5,6 +5,8 @@
 import type * as Effect from "effect/Effect"
 
 export interface ProjectRules {
+  /** The file that holds them. */
+  readonly file?: string | undefined
   /** The entries that hold now, oldest first. It is asked for each call that no rule before them decides. */
   readonly entries: () => ReadonlySet<string>
   /** Takes an entry back; fails with a sentence. */

@@ -2,7 +2,6 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import type { SessionId } from "../core/Id.js"
 import * as LateModule from "../core/LateModule.js"
 import type * as AuditTrail from "../audit/AuditTrail.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
@@ -10,6 +9,7 @@ import type { JournalFailure } from "../journal/JournalWriter.js"
 import type * as PermissionCommand from "../permission/PermissionCommand.js"
 import type { Mode, Snapshot, Status, Suspension } from "../permission/PermissionState.js"
 import type * as SessionRule from "../permission/SessionRule.js"
+import type * as Session from "../session/Session.js"
 import type { AgentTree } from "../subagent/AgentTree.js"
 import * as ToolRegistry from "../tool/ToolRegistry.js"
 import type { AgentStopped } from "./Intake.js"
@@ -75,13 +75,14 @@ export interface Permissions {
 /** `publish` publishes as the agent; `ended` says why nothing is changed any more. */
 export const make = (
   tree: AgentTree,
-  agent: { readonly id: SessionId; readonly path: string; readonly tools: ToolRegistry.Service },
+  session: Pick<Session.Service, "contextOf" | "origin" | "tools">,
   publish: (body: AgentEvent.Body) => Effect.Effect<void>,
   ended: () => AgentStopped | undefined
 ): Permissions => {
   const { audit, guards, permissions: state, policy, redactor } = tree.shared
-  const { id: sessionId, path, tools } = agent
-  const target = { guards, state, policy, redactor, tools, sessionId }
+  const { tools } = session
+  const { agent: path, sessionId } = session.origin
+  const target = { guards, state, policy, redactor, tools, sessionId, session }
   const toldFrom = (before: Mode) =>
     Effect.suspend(() =>
       Effect.zipRight(

@@ -140,9 +140,11 @@ export interface Options<Tools extends Record<string, Tool.Any>> {
   readonly protectedPaths?: ReadonlyArray<string> | undefined
   /** The directory of `~`, for guards on paths. Absent: `~` is unknown and outside of everything. */
   readonly home?: string | undefined
-  /** Values that must never be shown, logged or written. */
+  /** The system's temp directories, which paths may name unless a policy says otherwise. Default: `/tmp`. */
+  readonly temporary?: ReadonlyArray<string> | undefined
+  /** Values that must never be shown, logged or written. They do not count beside a {@link redactor}. */
   readonly secrets?: Iterable<Redacted.Redacted> | undefined
-  /** A shared redactor, instead of one made for `secrets` alone. */
+  /** Masks texts, in place of a redactor for the `secrets`: declare every secret to it. */
   readonly redactor?: Redaction.Redactor | undefined
   readonly limits?: Partial<Limits> | undefined
   /** When and how histories are made shorter. Default: only when a model says that one is too long. */
@@ -224,8 +226,8 @@ export function make<Tools extends Record<string, Tool.Any>>(
     const policy = options.policy ?? CompiledPolicy.defaults
     const platform = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
     const workspace = path.resolve(options.workspace ?? ".")
-    const { home, protectedPaths } = options
-    const surroundings = { workspace, protectedPaths, home, platform }
+    const { home, protectedPaths, temporary } = options
+    const surroundings = { workspace, protectedPaths, home, temporary, platform }
     const sanitizer = BuiltInGuards.sanitizer(surroundings)
     yield* BuiltInGuards.load(tools.entries)
     yield* LateChildren.load(tools.entries)
@@ -301,7 +303,7 @@ export function layer<Tools extends Record<string, Tool.Any>>(
  * @category constructors
  */
 export const builtInGuards = (
-  options: Pick<Options<never>, "protectedPaths" | "home"> & {
+  options: Pick<Options<never>, "protectedPaths" | "home" | "temporary"> & {
     /** Absolute. */
     readonly workspace: string
     readonly policy: CompiledPolicy.Policy

@@ -264,7 +264,7 @@ export class RunningAgent {
   get permissions(): AgentPermissions.Permissions {
     return (this.permissionsMemo ??= AgentPermissions.make(
       this.parts.tree,
-      { id: this.id, path: this.origin.agent, tools: this.tools },
+      this.parts.session,
       (body) => this.publish(body),
       () => this.parts.intake.ended
     ))

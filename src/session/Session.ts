@@ -64,6 +64,8 @@ export interface Service {
   readonly delegations: Delegations
   /** Its running tool calls. */
   readonly calls: RunningCalls
+  /** The context in which a tool of it would look at a call that is made in this context. */
+  readonly contextOf: (entry: ToolRegistry.Entry, outer: Context.Context<never>) => Context.Context<never>
   /** From now on it takes turns, in the world of this place. */
   readonly start: (place: DetachedFiber.Place) => void
   /** Where it was started; nothing before. */
@@ -195,6 +197,13 @@ class Session implements Service, Holding {
 
   get origin() {
     return this.loop.session.origin
+  }
+
+  contextOf(entry: ToolRegistry.Entry, outer: Context.Context<never>): Context.Context<never> {
+    const context = this.loop.session.contextOf(entry, outer)
+    // Nobody made the call, so the session holds on to nothing of its world.
+    this.loop.session.forget()
+    return context
   }
 
   get history() {

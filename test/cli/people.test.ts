@@ -176,7 +176,7 @@ describe.concurrent("who is asked", () => {
         "Asked about: the default is ask",
         ...stdout.split("\n").slice(1)
       ])
-      const other = yield* at.call(["permissions", "check", "run_command", "mkdir x", "--escalate", "none"])
+      const other = yield* at.call(["permissions", "--escalate", "none", "check", "run_command", "mkdir x"])
       assert.notInclude(other.stdout, "a model may decide it first")
       assert.include(other.stdout, "asked: console\n")
       assert.include((yield* at.call(["permissions"])).stdout, "reviewer: offline")

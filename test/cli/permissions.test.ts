@@ -82,29 +82,31 @@ describe.concurrent("assent permissions", () => {
       const directory = notes.replace(/\/notes$/, "")
       const added = ["--add-dir", directory]
       const inAdded = `{"path":"${notes}","content":"y"}`
-      const checks: ReadonlyArray<readonly [ReadonlyArray<string>, RegExp]> = [
+      const checks: ReadonlyArray<readonly [ReadonlyArray<string>, RegExp, ...ReadonlyArray<string>]> = [
         [["write_file", inAdded], /^deny \(pre_validation\): .*outside the workspace/],
-        [["write_file", inAdded, ...added], /^ask \(default\)/],
-        [["read_file", `{"path":"${notes}"}`, ...added], /^allow \(auto_approved\)/],
-        [["write_file", `{"path":"${directory}/.assent/x","content":""}`, ...added], /^deny \(pre_validation\): /],
+        [["write_file", inAdded], /^ask \(default\)/, ...added],
+        [["read_file", `{"path":"${notes}"}`], /^allow \(auto_approved\)/, ...added],
+        [["write_file", `{"path":"${directory}/.assent/x","content":""}`], /^deny \(pre_validation\): /, ...added],
         [["run_command", "touch x"], /^allow \(whitelist\): run_command/],
-        [["run_command", "touch x", "--mode", "plan"], /^deny \(mode\): plan mode/],
-        [["run_command", "ls", "--mode", "plan"], /^allow \(whitelist\)/],
-        [["write_file", '{"path":"x","content":""}', "--mode", "deny"], /^deny \(mode\)/],
-        [["propose_plan", '{"plan":"x"}', "--mode", "plan"], /^ask \(guard\)/],
+        [["run_command", "touch x"], /^deny \(mode\): plan mode/, "--mode", "plan"],
+        [["run_command", "ls"], /^allow \(whitelist\)/, "--mode", "plan"],
+        [["write_file", '{"path":"x","content":""}'], /^deny \(mode\)/, "--mode", "deny"],
+        [["propose_plan", '{"plan":"x"}'], /^ask \(guard\)/, "--mode", "plan"],
         ...(Confined.isWanted
           ? ([
               [
-                ["run_command", '{"command":"ls","sandbox":"off","reason":"why"}', "--sandbox", "auto"],
-                /^ask \(guard\): .*outside.*why/
+                ["run_command", '{"command":"ls","sandbox":"off","reason":"why"}'],
+                /^ask \(guard\): .*outside.*why/,
+                "--sandbox",
+                "auto"
               ]
             ] as const)
           : [])
       ]
       yield* Effect.forEach(
         checks,
-        ([words, said]) =>
-          Effect.map(at.call(["permissions", "--policy", policy, "check", ...words]), ({ stdout }) => {
+        ([words, said, ...flags]) =>
+          Effect.map(at.call(["permissions", "--policy", policy, ...flags, "check", ...words]), ({ stdout }) => {
             assert.match(stdout, said, words.join(" "))
           }),
         { concurrency: 2, discard: true }
@@ -114,9 +116,144 @@ describe.concurrent("assent permissions", () => {
         [Confined.isWanted ? "auto" : "off", Confined.isWanted ? "allow (whitelist)" : "ask (default)"],
         ["off", "ask (default)"]
       ] as const) {
-        const check = ["permissions", "check", "run_command", "touch x", "--policy", sandboxed, "--sandbox", sandbox]
+        const check = ["permissions", "--policy", sandboxed, "--sandbox", sandbox, "check", "run_command", "touch x"]
         assert.include((yield* at.call(check)).stdout, said)
       }
+    })
+  )
+
+  it.scopedLive("takes every word behind the tool for a part of the call", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      yield* at.write("config/permissions.json", {
+        blacklist: { arguments: ["--force", "-rf"] },
+        whitelist: { patterns: ["git commit *", "make --version", "env A=1 make"] }
+      })
+      const checks: ReadonlyArray<readonly [ReadonlyArray<string>, RegExp]> = [
+        [["git", "push", "--force"], /^deny \(blacklist\): --force/],
+        [["--", "git", "push", "--force"], /^deny \(blacklist\): --force/],
+        [["rm", "-rf", "x"], /^deny \(blacklist\): -rf/],
+        [["make", "--version"], /^allow \(whitelist\): make --version/],
+        [["make", "--help"], /^ask \(/],
+        [["make", "-v", "--mode", "allow"], /^ask \(/],
+        [["git", "commit", "-m", "one; rm two"], /^allow \(whitelist\): git commit \*/],
+        [["git", "commit", "-m", "it's"], /^allow \(whitelist\): git commit \*/],
+        // One word is a line as a shell has it.
+        [["git commit -m one; rm two"], /^ask \(/]
+      ]
+      yield* Effect.forEach(
+        checks,
+        ([words, said]) =>
+          Effect.map(at.call(["permissions", "--sandbox", "off", "check", "run_command", ...words]), (result) => {
+            assert.match(result.stdout, said, `${words.join(" ")}: ${result.stderr}`)
+          }),
+        { concurrency: 2, discard: true }
+      )
+      const why = yield* at.call(["--sandbox", "off", "permissions", "why", "run_command", "rm", "-rf", "x"])
+      assert.match(why.stdout, /^Denied by a rule: -rf/)
+      const behind = yield* at.call(["permissions", "check", "read_file", '{"path":"a"}', "--mode", "plan"])
+      assert.strictEqual(behind.code, 2)
+      assert.include(behind.stderr, "Put --mode before them")
+    })
+  )
+
+  it.scopedLive("checks a delegation as the agent's own would be, with its profiles and limits", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      yield* at.write("config/config.json", {
+        limits: { max_depth: 1 },
+        allow_inline: true,
+        inline_allowed_plugins: ["files"]
+      })
+      const checks: ReadonlyArray<readonly [string, unknown, RegExp]> = [
+        ["delegate", { task: "look", profile: "explore" }, /^ask \(default\)/],
+        ["delegate", { task: "look", profile: "nobody" }, /^deny \(pre_validation\): .*nobody/],
+        ["delegate", { task: "look", plugins: ["files"] }, /^ask \(default\)/],
+        ["delegate", { task: "look", plugins: ["cli"] }, /^deny \(pre_validation\): /],
+        ["spawn_subagent", { task: "look", profile: "explore" }, /^ask \(default\)/],
+        ["explore", { task: "look" }, /^ask \(default\)/],
+        ["plan", { task: "look" }, /^ask \(default\)/],
+        ["agent", { task: "look" }, /^ask \(default\)/],
+        ["agent", { task: "" }, /^deny \(invalid\)/]
+      ]
+      yield* Effect.forEach(
+        checks,
+        ([tool, params, said]) =>
+          Effect.map(at.call(["permissions", "check", tool, JSON.stringify(params)]), ({ stdout }) => {
+            assert.match(stdout, said, `${tool} ${JSON.stringify(params)}`)
+          }),
+        { concurrency: 2, discard: true }
+      )
+      assert.isFalse(yield* at.exists("state/workspaces"))
+    })
+  )
+
+  it.scopedLive("shows every rule in force with its file, and what run warns of", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      const own = yield* at.write("config/permissions.json", {
+        defaultPolicy: "ask",
+        guards: { deny: { patterns: ["shutdown *"] }, sanitize: { metacharacters: true } },
+        whitelist: { patterns: ["git status*"], tools: ["nothing_like_it"], sandboxed: false },
+        approvals: [{ tools: ["write_file"], quorum: 2 }],
+        delegated: { patterns: ["touch *"] }
+      })
+      const brought = yield* at.write("workspace/.assent/permissions.json", {
+        blacklist: { tools: ["edit_file"] },
+        whitelist: { patterns: ["git status*"], readonly: true },
+        channel: { type: "file", directory: "/tmp/asked" }
+      })
+      const { stderr, stdout } = yield* at.call(["permissions"])
+      const lines = Program.linesOf(stdout).map((line) => line.trim())
+      for (const line of [
+        `pattern shutdown * (${own})`,
+        `tool edit_file (${brought})`,
+        `pattern git status* (${own})`,
+        `pattern touch * (${own})`,
+        `defaultPolicy: "ask" (${own})`,
+        `whitelist.sandboxed: false (${own})`,
+        `guards.sanitize.metacharacters: true (${own})`,
+        'guards.sanitize.pathScope: "ask" (default)'
+      ])
+        assert.include(lines, line)
+      assert.isTrue(lines.some((line) => line.startsWith("tool write_file: ") && line.endsWith(`(${own})`)))
+      assert.notInclude(stdout, "readonly")
+      assert.notInclude(stdout, "/tmp/asked")
+      assert.include(stderr, "nothing_like_it")
+      assert.include(stderr, "not trusted")
+      const run = yield* at.call(["run", "--channel", "halt", "--store", ":memory:", "list"])
+      for (const line of Program.linesOf(stderr)) assert.include(run.stderr, line)
+      const trusted = Program.linesOf((yield* at.call(["permissions", "--trust"])).stdout).map((line) => line.trim())
+      assert.includeMembers(
+        [...trusted],
+        [
+          `pattern git status* (${own}, ${brought})`,
+          `whitelist.readonly: true (${brought})`,
+          `channel: {"type":"file","directory":"/tmp/asked"} (${brought})`
+        ]
+      )
+    })
+  )
+
+  it.scopedLive("takes the system's temp directory, wherever that is", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      yield* at.write("config/permissions.json", { whitelist: { tools: ["run_command"] } })
+      const check = (place: string, env: Record<string, string>) =>
+        Effect.map(
+          at.call(["permissions", "--sandbox", "off", "check", "run_command", `touch ${place}/x`], { env }),
+          ({ stdout }) => stdout.split(" ")[0]
+        )
+      const temp = at.path("temp")
+      assert.strictEqual(yield* check(temp, { TMPDIR: temp }), "allow")
+      assert.strictEqual(yield* check("/tmp", { TMPDIR: temp }), "ask")
+      // A directory that holds the home is no temp directory.
+      for (const wide of ["/", at.path("")]) assert.strictEqual(yield* check("/srv", { TMPDIR: wide }), "ask")
+      yield* at.write("config/permissions.json", {
+        whitelist: { tools: ["run_command"] },
+        guards: { sanitize: { pathScope: { allowTmp: false } } }
+      })
+      assert.strictEqual(yield* check(temp, { TMPDIR: temp }), "ask")
     })
   )
 

@@ -42,7 +42,11 @@ describe("permissions", () => {
         "allowed by policy:",
         "  tool look",
         "never ask:",
-        "  note"
+        "  note",
+        "settings of the policy:",
+        '  defaultPolicy: "ask" (default)',
+        '  whitelist.sandboxed: "reading" (default)',
+        '  guards.sanitize.pathScope: "ask" (default)'
       ]
       assert.deepStrictEqual(lines(""), shown)
       assert.deepStrictEqual(lines("  show "), shown)

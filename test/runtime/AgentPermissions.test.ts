@@ -1,11 +1,25 @@
 /** What a program allows and denies while its agent runs, and the command line beside it. */
 import { assert, describe, it } from "@effect/vitest"
+import * as Tool from "@effect/ai/Tool"
+import * as Toolkit from "@effect/ai/Toolkit"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as FastCheck from "effect/FastCheck"
+import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import * as Origin from "../../src/core/Origin.js"
+import * as Interaction from "../../src/interaction/Interaction.js"
+import * as Interactor from "../../src/interaction/Interactor.js"
+import * as ScriptedModel from "../../src/model/ScriptedModel.js"
 import * as Policy from "../../src/permission/Policy.js"
-import type * as Agent from "../../src/runtime/Agent.js"
+import * as Agent from "../../src/runtime/Agent.js"
+import * as AgentRuntime from "../../src/runtime/AgentRuntime.js"
+import * as TestInteractor from "../../src/testing/TestInteractor.js"
+import { Agenda } from "../../src/tool/Agenda.js"
+import * as ToolTrait from "../../src/tool/ToolTrait.js"
+import * as Agents from "../kit/agents.js"
 import * as Kit from "../kit/session.js"
 
 const started = Kit.start({ model: [{ text: "hi" }], runtime: { policy: Policy.make({}) } })
@@ -126,6 +140,86 @@ describe("permissions as functions", () => {
       assert.deepInclude(yield* agent.permissions.check("work", { name: "a" }), { decision: "allow" })
       const { message } = yield* Effect.flip(agent.permissions.check("works"))
       assert.match(message, /^There is no tool "works" \(did you mean work\?\), which a check of agent main names/)
+    })
+  )
+
+  it.scoped("foresee a call whose checks look at who acts, with what it was built and whom it would ask", () =>
+    Effect.gen(function* () {
+      class Region extends Context.Tag("test/Region")<Region, string>() {}
+      const acting = (name: string, check: Effect.Effect<void, string, Region | Interactor.Interactor>) =>
+        Tool.make(name, { success: Schema.String, dependencies: [Region, Interactor.Interactor] }).pipe(
+          ToolTrait.validate(() => check)
+        )
+      const seen: Array<unknown> = []
+      const toolkit = Toolkit.make(
+        acting(
+          "origin",
+          Effect.map(Origin.current, ({ agent, correlationId, depth, sessionId, toolCallId }) => {
+            seen.push(agent, depth, sessionId, correlationId !== undefined, toolCallId !== undefined)
+          })
+        ),
+        acting(
+          "own",
+          Effect.filterOrFail(
+            Origin.current,
+            ({ agent }) => agent === "main",
+            () => "only main may"
+          ).pipe(Effect.asVoid)
+        ),
+        acting(
+          "other",
+          Effect.flatMap(Origin.current, ({ depth }) => (depth > 0 ? Effect.void : Effect.fail("only subagents may")))
+        ),
+        acting(
+          "region",
+          Effect.flatMap(Region, (region) => (region === "eu" ? Effect.void : Effect.fail("wrong")))
+        ),
+        acting("tasks", Effect.asVoid(Effect.orElseFail(Effect.serviceOptional(Agenda), () => "no agenda"))),
+        acting(
+          "asks",
+          Effect.asVoid(Effect.ignore(Interactor.ask(new Interaction.Confirm({ prompt: "Sure?", default: false }))))
+        ),
+        acting("crashes", Effect.dieMessage("boom"))
+      )
+      const run = () => Effect.succeed("done")
+      const handlers = toolkit.toLayer({
+        origin: run,
+        own: run,
+        other: run,
+        region: run,
+        tasks: run,
+        asks: run,
+        crashes: run
+      })
+      const person = yield* TestInteractor.make({})
+      const runtime = AgentRuntime.layer({ toolkit }).pipe(
+        Layer.provide(
+          Layer.mergeAll(
+            handlers,
+            ScriptedModel.layer({ agents: { main: [{ text: "hi" }] } }),
+            Agents.noFiles,
+            Layer.succeed(Region, "eu")
+          )
+        )
+      )
+      const agent = yield* Effect.provide(Agent.startWith([person.interactor]), yield* Layer.build(runtime))
+      const foreseen = (tool: string) =>
+        Effect.map(agent.permissions.check(tool), ({ decision, method }) => `${decision} ${method}`)
+      assert.deepStrictEqual(
+        yield* Effect.forEach(["origin", "own", "other", "region", "tasks", "asks", "crashes"], foreseen),
+        [
+          "ask default",
+          "ask default",
+          "deny pre_validation",
+          "ask default",
+          "ask default",
+          "ask pre_validation",
+          "deny check_failed"
+        ]
+      )
+      assert.deepStrictEqual(seen, ["main", 0, agent.id, true, true])
+      assert.deepStrictEqual(yield* person.shown, [])
+      assert.include(Either.getOrThrow(yield* agent.permissions("why own")).lines.join(), "the default is ask")
     })
   )
 

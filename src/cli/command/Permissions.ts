@@ -1,9 +1,7 @@
 /** `assent permissions`: what the policy says, without an agent. */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import * as Origin from "../../core/Origin.js"
-import * as PermissionCommand from "../../permission/PermissionCommand.js"
-import { PermissionState } from "../../permission/PermissionState.js"
+import type * as ToolRegistry from "../../tool/ToolRegistry.js"
 import * as Arguments from "../config/Arguments.js"
 import * as Arrangement from "../config/Arrangement.js"
 import * as Channels from "../config/Channels.js"
@@ -29,22 +27,34 @@ const asked = (flags: Arguments.Flags, settings: Settings.Settings) =>
     ]
   })
 
+/** A shell has read the words already: several words behind the tool of a command are the words of one program. */
+const lineOf = (words: ReadonlyArray<string>, tools: ToolRegistry.Service): string => {
+  const [verb, name = "", ...call] = words
+  const isCommand = (verb === "check" || verb === "why") && tools.get(name)?.shellCommand !== undefined
+  return [...words.slice(0, 2), ...(isCommand && call.length > 1 ? call.map(quoted) : call)].join(" ")
+}
+
+/** A sentence about a flag of ours behind the JSON of a call. */
+const flagBehind = ([verb, name = "", ...call]: ReadonlyArray<string>, tools: ToolRegistry.Service) => {
+  const entry = verb === "check" || verb === "why" ? tools.get(name) : undefined
+  if (entry === undefined || entry.shellCommand !== undefined) return undefined
+  const flag = call.slice(1).find((word) => /^--[a-z]/.test(word))
+  return flag === undefined
+    ? undefined
+    : `All words behind ${name} belong to the call. Put ${flag} before them: assent permissions ${flag} … ${verb} ${name} '{…}'.`
+}
+
+const quoted = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`)
+
 export const run = ({ flags, words }: Arguments.Invocation) =>
   Effect.gen(function* () {
     const settings = yield* Settings.load(flags)
     const [verb] = words
-    const remarks = yield* Launch.unknownTools(settings)
-    const { guards, policy, redactor, tools } = yield* Launch.judgement(settings)
-    const state = new PermissionState()
-    if (settings.mode !== undefined) state.begin(settings.mode)
-    const outcome = yield* PermissionCommand.answer(words.join(" "), {
-      guards,
-      state,
-      policy,
-      redactor,
-      tools,
-      sessionId: Origin.outside.sessionId
-    })
+    const profiles = yield* Launch.profiles(settings)
+    const { permissions, tools } = yield* Launch.judgement(settings, profiles)
+    const behind = flagBehind(words, tools)
+    if (behind !== undefined) return yield* new Arguments.UsageError({ message: behind })
+    const outcome = yield* permissions(lineOf(words, tools))
     if (Either.isLeft(outcome)) return yield* new Arguments.UsageError({ message: outcome.left })
     // There is no session here that it could hold for.
     if (outcome.right.changed) {
@@ -52,10 +62,11 @@ export const run = ({ flags, words }: Arguments.Invocation) =>
         message: `permissions ${verb} changes a running session: type /permissions ${words.join(" ")} in assent chat. To change the policy itself, edit ${settings.configDirectory}/permissions.json or .assent/permissions.json.`
       })
     }
-    if (settings.wantsTrust) yield* TrustQuestion.tell(settings)
-    for (const line of remarks) yield* Output.notice(line)
+    if (settings.wantsTrust || profiles.wantTrust) yield* TrustQuestion.tell(settings)
     const { lines } = outcome.right
     const isShown = verb === undefined || verb === "show"
+    const told = isShown ? [...settings.warnings, ...Launch.unmet(settings, profiles)] : []
+    for (const line of [...told, ...profiles.remarks]) yield* Output.notice(line)
     const sandbox = isShown ? [yield* describe(settings)] : []
     const [first = ""] = lines
     const people = isShown || /^(?:ask \(|Asked about\b)/.test(first) ? yield* asked(flags, settings) : []

@@ -77,7 +77,7 @@ export const commands: { readonly [Name in Flags.CommandName]: Command } = {
     verbs: [
       ["show", "the rules in force, and where each comes from", judged],
       ["status", "the mode and what is suspended", judged],
-      ["check TOOL [ARGUMENTS]", "how a call would be decided", judged],
+      ["check TOOL [ARGUMENTS]", "how a call would be decided; all words behind TOOL belong to the call", judged],
       ["why TOOL [ARGUMENTS]", "the same in words for a person", judged],
       ["remove RULE", "take back a rule that was kept for this project at a prompt"]
     ],

@@ -1,6 +1,7 @@
 /**
  * The words behind the program's name as they are read: which command, which flags, what else. Flags may stand before or
- * after the command. One that the command has no use for is refused: whoever gave it expects something of it.
+ * after the command. One that the command has no use for is refused: whoever gave it expects something of it. All that
+ * stands behind the tool of `permissions check` belongs to the call.
  *
  * It needs no package: what only tells help or the version has it without the rest of the program.
  */
@@ -20,9 +21,11 @@ export interface Invocation {
 
 /** Reads the words behind the program's name; a sentence where they cannot be understood. */
 export const read = (argv: ReadonlyArray<string>): Invocation | string => {
-  const parsed = parsedBy(argv)
+  const end = callAt(argv) ?? argv.length
+  const parsed = parsedBy(argv.slice(0, end))
   if (typeof parsed === "string") return parsed
-  const { positionals, values } = parsed
+  const { values } = parsed
+  const positionals = [...parsed.positionals, ...argv.slice(argv[end] === "--" ? end + 1 : end)]
   const [first = "chat", ...words] = positionals
   const command = commandOf(first)
   if (command === undefined) {
@@ -40,6 +43,20 @@ export const read = (argv: ReadonlyArray<string>): Invocation | string => {
 // -----------------------------------------------------------------------------------------------------------------
 
 const commandOf = (word: string): Flags.CommandName | undefined => Flags.commands.find((name) => name === word)
+
+/** Where the arguments of a call begin, when the words ask how that call would be decided. */
+const callAt = (argv: ReadonlyArray<string>): number | undefined => {
+  const { tokens } = parseArgs({
+    args: withNames(argv),
+    options: parserOptions,
+    allowPositionals: true,
+    strict: false,
+    tokens: true
+  })
+  const [command, verb, tool] = tokens.filter((token) => token.kind === "positional")
+  const isAsked = command?.value === "permissions" && (verb?.value === "check" || verb?.value === "why")
+  return isAsked && tool !== undefined ? tool.index + 1 : undefined
+}
 
 const parsedBy = (argv: ReadonlyArray<string>) => {
   try {

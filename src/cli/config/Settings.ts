@@ -12,6 +12,7 @@ import type * as LogLevel from "effect/LogLevel"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Struct from "effect/Struct"
+import { tmpdir } from "node:os"
 import { resolve } from "node:path"
 import type * as AuditChain from "../../audit/AuditChain.js"
 import type * as Interactor from "../../interaction/Interactor.js"
@@ -68,6 +69,8 @@ export interface Settings extends UserLocation.Folder {
   /** The files that decide, as they were when these settings were read. */
   readonly deciding: ReadonlyArray<DecidingFile.DecidingFile>
   readonly home: string | undefined
+  /** The system's temp directory; nothing where that holds the home. */
+  readonly temporary: ReadonlyArray<string>
   /** Where the user's own files are. */
   readonly configDirectory: string
   readonly model: string
@@ -173,6 +176,7 @@ export const load = (
         brought
       ),
       home,
+      temporary: temporaryBeside(home, yield* variable("TMPDIR")),
       model: ref,
       keys: yield* keys,
       baseUrls: yield* baseUrls(config),
@@ -251,6 +255,12 @@ export const hideKeys: Effect.Effect<void> = Effect.suspend(() => HiddenVariable
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** A variable may name any directory. */
+const temporaryBeside = (home: string | undefined, set: string | undefined): ReadonlyArray<string> => {
+  const place = resolve(set ?? tmpdir())
+  return place === "/" || (home !== undefined && OwnFile.isWithin(place, resolve(home))) ? [] : [place]
+}
 
 /** A variable that is set and not empty. */
 const variable = (name: string): Effect.Effect<string | undefined> =>
