@@ -28,10 +28,12 @@ import * as AgentRuntime from "../runtime/AgentRuntime.js"
 import type * as ProfileLoader from "../subagent/ProfileLoader.js"
 import * as SubagentProfile from "../subagent/SubagentProfile.js"
 import * as ToolRegistry from "../tool/ToolRegistry.js"
+import * as TokenBudget from "../turn/TokenBudget.js"
 import type * as Channels from "./config/Channels.js"
 import * as AuditLocation from "../local/AuditLocation.js"
 import * as Brought from "../local/Brought.js"
 import * as ConfigurationInvalid from "../local/ConfigurationInvalid.js"
+import * as DaySpend from "../local/DaySpend.js"
 import * as DecidingFile from "../local/DecidingFile.js"
 import * as OwnFile from "../local/OwnFile.js"
 import * as ProfileLocation from "./config/ProfileLocation.js"
@@ -71,9 +73,14 @@ export const resolveModel = (
   }).pipe(Effect.map((model) => withWindow(model, settings.models)))
 
 /** What is said in the settings about a model and cannot come true, as a sentence. */
-export const unmetOf = ({ models }: Pick<Settings.Settings, "models">, model: string): string | undefined => {
+export const unmetOf = (settings: Settings.Settings, model: string): string | undefined => {
+  const { models } = settings
   const thinking = Object.hasOwn(models, model) ? models[model]?.thinking : undefined
-  return thinking === undefined ? undefined : ThinkingSetting.problem(model, thinkingOf(thinking))
+  const problem = thinking === undefined ? undefined : ThinkingSetting.problem(model, thinkingOf(thinking))
+  const isOwn = model.startsWith("offline") || model.startsWith("script:")
+  const isUncounted = settings.limits.maxCost !== undefined && !isOwn && priceOf(settings, model) === undefined
+  const told = [...(problem === undefined ? [] : [problem]), ...(isUncounted ? [TokenBudget.unlimitedText(model)] : [])]
+  return told.length === 0 ? undefined : told.join(" ")
 }
 
 /** The same of all models that are chosen: the agent's, those of profiles, and the reviewer's. */
@@ -81,18 +88,19 @@ export const unmet = (settings: Settings.Settings, profiles: Profiles): Readonly
   return chosenModels(settings, profiles).flatMap((ref) => unmetOf(settings, ref) ?? [])
 }
 
+type Prices = Pick<Settings.Settings, "currency" | "prices">
+
 /** The person's own prices go before those of vendors, which do not count where the person's are in other money. */
-export const tokenPrices = ({
-  currency = KnownModel.currency,
-  prices
-}: Pick<Settings.Settings, "currency" | "prices">): Pick<TokenLedger.Options, "currency" | "prices"> => ({
-  currency,
-  prices: (model) =>
-    Object.hasOwn(prices, model)
-      ? prices[model]
-      : currency === KnownModel.currency
-        ? KnownModel.priceOf(model)
-        : undefined
+const priceOf = ({ currency = KnownModel.currency, prices }: Prices, model: string): TokenLedger.Price | undefined =>
+  Object.hasOwn(prices, model)
+    ? prices[model]
+    : currency === KnownModel.currency
+      ? KnownModel.priceOf(model)
+      : undefined
+
+export const tokenPrices = (settings: Prices): Pick<TokenLedger.Options, "currency" | "prices"> => ({
+  currency: settings.currency ?? KnownModel.currency,
+  prices: (model) => priceOf(settings, model)
 })
 
 /** Puts the model that reviews calls before an interactor; the interactor itself where there is none. */
@@ -219,7 +227,13 @@ export const start = (
       compaction: settings.compaction,
       tokens: {
         ...tokenPrices(settings),
-        limits: { sessionTokens: settings.limits.maxTokens, treeTokens: settings.limits.maxTreeTokens }
+        limits: spending(settings),
+        day: DaySpend.make({
+          folder: settings.folder,
+          clock: yield* Effect.clock,
+          currency: settings.currency ?? KnownModel.currency,
+          failed: Output.logOnce
+        })
       },
       subagents: {
         ...delegating(settings, all, (named) =>
@@ -460,6 +474,15 @@ const modeOf = (
   const isKept = before?.plan === true || (before?.default !== undefined && before.default !== "allow")
   return isKept && !isModeGiven ? undefined : mode
 }
+
+/** The limits that are counted in tokens and money. */
+const spending = ({ limits: { maxCost, maxTokens, maxTreeTokens } }: Settings.Settings): TokenLedger.Limits => ({
+  sessionTokens: maxTokens,
+  treeTokens: maxTreeTokens,
+  runCost: maxCost?.run,
+  treeCost: maxCost?.session,
+  dayCost: maxCost?.day
+})
 
 /** The limits of one session. The others bound the tree, or are counted in tokens. */
 const ownLimits = ({ limits }: Settings.Settings) =>

@@ -3,7 +3,7 @@
  *
  * ```json
  * { "model": "anthropic/claude-sonnet-4-5",
- *   "limits": { "max_steps": 50, "max_depth": 2, "max_tree_tokens": 500000 },
+ *   "limits": { "max_steps": 50, "max_depth": 2, "max_tree_tokens": 500000, "max_cost": { "session": 5, "day": 20 } },
  *   "models": { "ollama/qwen3": { "context_window": 32768, "max_output_tokens": 8192 } },
  *   "price_table": { "anthropic/claude-sonnet-4-5": { "input": 3, "output": 15, "cached": 0.3 } },
  *   "currency": "USD",
@@ -32,6 +32,8 @@ export type Mediator = (typeof mediators)[number]
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
 const Count = Schema.Int.pipe(Schema.positive())
+
+const Money = Schema.Number.pipe(Schema.finite(), Schema.positive())
 
 const Amount = Schema.Number.pipe(Schema.finite(), Schema.nonNegative())
 
@@ -98,7 +100,13 @@ export const ConfigFile = Schema.Struct({
       max_depth: optional(Count),
       max_children: optional(Count),
       max_tokens: optional(Count),
-      max_tree_tokens: optional(Count)
+      max_tree_tokens: optional(Count),
+      /** In the currency of the prices: of a run, of a session with those below it, of a workspace on a day. */
+      max_cost: optional(
+        Schema.Struct({ run: optional(Money), session: optional(Money), day: optional(Money) }).annotations({
+          identifier: "{ run?, session?, day? }"
+        })
+      )
     })
   ),
   mode: optional(
@@ -164,7 +172,7 @@ export const merge = (files: ReadonlyArray<ConfigFile>): ConfigFile =>
       ...before,
       ...file,
       base_urls: { ...before.base_urls, ...file.base_urls },
-      limits: { ...before.limits, ...file.limits },
+      limits: mergedLimits(before.limits, file.limits),
       ...(before.sandbox === undefined && file.sandbox === undefined
         ? {}
         : { sandbox: { ...sandboxOf(before), ...sandboxOf(file) } }),
@@ -181,6 +189,14 @@ export const sandboxOf = ({ sandbox = {} }: ConfigFile): typeof SandboxSettings.
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+const mergedLimits = (
+  before: ConfigFile["limits"] = {},
+  after: ConfigFile["limits"] = {}
+): NonNullable<ConfigFile["limits"]> =>
+  before.max_cost === undefined || after.max_cost === undefined
+    ? { ...before, ...after }
+    : { ...before, ...after, max_cost: { ...before.max_cost, ...after.max_cost } }
 
 /** Model by model, and of each what it says last. */
 const mergedModels = (

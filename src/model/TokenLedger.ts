@@ -42,7 +42,8 @@ export interface Price {
 }
 
 /**
- * Tokens, input and output together, after which no model call begins. Absent: no limit.
+ * Tokens, input and output together, or money in the ledger's currency, after which no model call begins. Absent: no limit.
+ * A limit of money does not count the calls of a model without a price.
  *
  * @since 0.1.0
  * @category models
@@ -52,6 +53,25 @@ export interface Limits {
   readonly sessionTokens?: number | undefined
   /** For all sessions of the tree together. */
   readonly treeTokens?: number | undefined
+  /** For all sessions of the tree since a person last began a turn of the root. */
+  readonly runCost?: number | undefined
+  /** For all sessions of the tree together. */
+  readonly treeCost?: number | undefined
+  /** For all that {@link Options.day} counts. */
+  readonly dayCost?: number | undefined
+}
+
+/**
+ * What was spent on one day, by this ledger and all others that share it. In the ledger's currency.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Day {
+  /** A name of the day that it is now. */
+  readonly today: () => string
+  readonly spent: () => number
+  readonly add: (cost: number) => void
 }
 
 /**
@@ -66,6 +86,8 @@ export interface Options {
   /** Shown beside costs, such as `USD`. */
   readonly currency?: string | undefined
   readonly limits?: Limits | undefined
+  /** What the limit of a day counts. Default: what this ledger spends, however long it lives. */
+  readonly day?: Day | undefined
 }
 
 /**
@@ -83,6 +105,8 @@ export interface Entry {
   readonly usage: Usage
   /** `retry`: an attempt that failed and is made again. `summary`: a call that shortens a history. */
   readonly kind: "call" | "retry" | "summary"
+  /** Another process made the call: it counts for the tree, and for no run and no day. Default: false. */
+  readonly earlier?: boolean | undefined
 }
 
 /**
@@ -117,7 +141,7 @@ export interface Totals {
  * @category models
  */
 export interface Exceeded {
-  readonly limit: "session" | "tree"
+  readonly limit: "session" | "tree" | "runCost" | "treeCost" | "dayCost"
   /** The session whose next call must wait. */
   readonly sessionId: SessionId
   readonly used: number
@@ -143,10 +167,14 @@ export interface Service {
   readonly of: (sessionId: SessionId) => Totals
   /** By agent path, in order of first use. Sessions of the same path are added up. */
   readonly byAgent: () => ReadonlyMap<string, Totals>
-  /** The limit that stops the session's next call; its own before the tree's. */
+  /** The limit that stops the session's next call; its own before the tree's, tokens before money. */
   readonly exceeded: (sessionId: SessionId) => Exceeded | undefined
-  /** Allows the session or the tree `by` tokens more than were used or allowed so far. */
+  /** Allows `by` more than was used or allowed so far. A raise of a day ends with the day, and holds for this ledger. */
   readonly raise: (exceeded: Exceeded, by: number) => void
+  /** A person began a turn of the root: the limit of a run counts from here. */
+  readonly beginRun: () => void
+  /** Whether there is a limit of money that does not count the calls of this model, as it has no price. */
+  readonly isUnlimited: (model: string) => boolean
 }
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -194,12 +222,18 @@ export const lines = (ledger: Service): ReadonlyArray<string> => {
 
 const million = 1_000_000
 
+type Money = "runCost" | "treeCost" | "dayCost"
+
+/** The narrowest first: a person is asked about that. */
+const monies: ReadonlyArray<Money> = ["runCost", "treeCost", "dayCost"]
+
 const noLimits: Limits = {}
 const noPrices = () => undefined
 
 // A class with lazy tables: each tree has a ledger, and thousands may wait before their first call.
 class Ledger implements Service {
   readonly currency: string | undefined
+  private readonly day: Day | undefined
   priced: boolean
   private readonly tree = new Count()
   private sessions: Map<SessionId, Account> | undefined
@@ -208,9 +242,15 @@ class Ledger implements Service {
   private readonly priceOf: (model: string) => Price | undefined
   private readonly limits: Limits
   private treeAllowed: number | undefined
+  /** What the tree cost before the run. */
+  private runFrom = 0
+  private own = 0
+  /** The raised limits of money, each with the run or the day for which it was raised. */
+  private more: { [L in Money]?: { readonly allowed: number; readonly of: string } } | undefined
 
-  constructor({ currency, limits = noLimits, prices = noPrices }: Options) {
+  constructor({ currency, day, limits = noLimits, prices = noPrices }: Options) {
     this.currency = currency
+    this.day = day
     this.priceOf = typeof prices === "function" ? prices : listed(prices)
     this.priced = typeof prices !== "function" && Object.keys(prices).length > 0
     this.limits = limits
@@ -225,6 +265,12 @@ class Ledger implements Service {
     if (price !== undefined) this.priced = true
     this.tree.add(kind, model, tokens, price)
     account.count.add(kind, model, tokens, price)
+    const cost = price === undefined ? 0 : costOf(price, tokens)
+    if (entry.earlier === true) this.runFrom += cost
+    else if (cost > 0) {
+      this.own += cost
+      this.day?.add(cost)
+    }
   }
 
   totals(): Totals {
@@ -253,8 +299,37 @@ class Ledger implements Service {
       if (used >= allowed) return { limit: "session", sessionId, used, allowed, step: sessionTokens }
     }
     const { treeAllowed, tree } = this
-    if (treeTokens === undefined || treeAllowed === undefined || tree.tokens < treeAllowed) return undefined
-    return { limit: "tree", sessionId, used: tree.tokens, allowed: treeAllowed, step: treeTokens }
+    if (treeTokens !== undefined && treeAllowed !== undefined && tree.tokens >= treeAllowed) {
+      return { limit: "tree", sessionId, used: tree.tokens, allowed: treeAllowed, step: treeTokens }
+    }
+    for (const limit of monies) {
+      const step = this.limits[limit]
+      if (step === undefined) continue
+      const raised = this.more?.[limit]
+      const allowed = raised?.of === this.spanOf(limit) ? raised.allowed : step
+      const used = this.spent(limit)
+      if (used >= allowed) return { limit, sessionId, used, allowed, step }
+    }
+    return undefined
+  }
+
+  beginRun(): void {
+    this.runFrom = this.tree.money
+  }
+
+  isUnlimited(model: string): boolean {
+    return monies.some((limit) => this.limits[limit] !== undefined) && this.priceOf(model) === undefined
+  }
+
+  private spent(limit: Money): number {
+    if (limit === "dayCost") return this.day?.spent() ?? this.own
+    return this.tree.money - (limit === "runCost" ? this.runFrom : 0)
+  }
+
+  /** The time for which a raise holds. */
+  private spanOf(limit: Money): string {
+    if (limit === "dayCost") return this.day?.today() ?? ""
+    return limit === "runCost" ? String(this.runFrom) : ""
   }
 
   // Counted from the usage and not from the limit: one long call can exceed the limit so far that the raise would allow
@@ -262,7 +337,8 @@ class Ledger implements Service {
   raise({ allowed, limit, sessionId, used }: Exceeded, by: number): void {
     const raised = Math.max(allowed, used) + by
     if (limit === "tree") this.treeAllowed = raised
-    else (this.raised ??= new Map()).set(sessionId, raised)
+    else if (limit === "session") (this.raised ??= new Map()).set(sessionId, raised)
+    else (this.more ??= {})[limit] = { allowed: raised, of: this.spanOf(limit) }
   }
 
   private account(sessionId: SessionId, agent: string): Account {
@@ -291,6 +367,10 @@ class Count {
   private cost = 0
   // An array, because a tree uses few models and a set takes 200 bytes in each of its sessions.
   private unpriced: ReadonlyArray<string> | undefined
+
+  get money(): number {
+    return this.cost
+  }
 
   get tokens(): number {
     return this.input + this.output
@@ -361,7 +441,12 @@ const costOf = (price: Price, { cached, input, output, written }: TokenUsage.Tok
 
 const grouped = (amount: number): string => String(Math.round(amount)).replace(/\B(?=(\d{3})+$)/g, ",")
 
-const money = (amount: number, currency: string | undefined): string =>
+/**
+ * An amount of money for people.
+ *
+ * @internal
+ */
+export const money = (amount: number, currency: string | undefined): string =>
   [amount.toFixed(amount === 0 || amount >= 1 ? 2 : 4), ...(currency === undefined ? [] : [currency])].join(" ")
 
 /** The first column to the left, numbers to the right. */

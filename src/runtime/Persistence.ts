@@ -298,7 +298,7 @@ const take = ({ journal, rootSessionId }: Persistence): Effect.Effect<void, Pers
 const restore = ({ restored, spent }: Persistence, permissions: PermissionState, ledger: TokenLedger.Service): void => {
   const former = restored && SessionSnapshot.permissionsOf(restored)
   if (former !== undefined) permissions.restore(former)
-  for (const entry of spent) ledger.record(entry)
+  for (const entry of spent) ledger.record({ ...entry, earlier: true })
 }
 
 /**

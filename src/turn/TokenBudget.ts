@@ -17,16 +17,23 @@ import * as FiberId from "effect/FiberId"
 import { globalValue } from "effect/GlobalValue"
 import * as Option from "effect/Option"
 import * as Cause from "effect/Cause"
+import type * as Clock from "effect/Clock"
+import * as LateModule from "../core/LateModule.js"
+import type { CorrelationId } from "../core/Id.js"
 import type { Origin } from "../core/Origin.js"
+import type * as EventBus from "../event/EventBus.js"
+import * as EventPublisher from "../event/EventPublisher.js"
 import type { Message } from "../inbox/Message.js"
-import { Confirm } from "../interaction/Interaction.js"
 import * as Interactor from "../interaction/Interactor.js"
 import type * as TokenLedger from "../model/TokenLedger.js"
 
-/** The calling session and the ledger of its tree. */
+/** The calling session and the ledger of its tree; its bus learns what no limit holds. */
 export interface Payer {
   readonly origin: Origin
   readonly ledger: TokenLedger.Service | undefined
+  readonly bus?: EventBus.Service
+  readonly clock?: Clock.Clock
+  readonly state?: { readonly correlationId: CorrelationId | undefined }
 }
 
 /** Whether a limit is reached, so that {@link refusal} must be run. It costs almost nothing. */
@@ -37,33 +44,64 @@ export const isReached = ({ ledger, origin }: Payer): boolean => ledger?.exceede
  * may. A person is asked only when a limit is reached.
  */
 export const refusal = (session: Payer): Effect.Effect<string | undefined, never, Interactor.Interactor> =>
-  Effect.suspend(() => {
-    const { ledger, origin } = session
-    const exceeded = ledger?.exceeded(origin.sessionId)
-    if (ledger === undefined || exceeded === undefined) return Effect.succeed(undefined)
-    const desk = deskOf(ledger)
-    const key = keyOf(exceeded)
-    const refused = desk.refused.get(key)
-    if (refused !== undefined) return Effect.succeed(refusalText(exceeded, refused))
-    const open = desk.open.get(key)
-    return Effect.flatMap(open === undefined ? ask(ledger, desk, exceeded) : Deferred.await(open), () =>
-      refusal(session)
-    )
-  })
+  Effect.suspend(() => (isReached(session) ? Effect.flatMap(words, (words) => refused(session, words)) : none))
 
-/** Records the usage of one call. */
-export const spend = ({ ledger, origin }: Payer, entry: Pick<TokenLedger.Entry, "model" | "usage" | "kind">): void =>
-  ledger?.record({ sessionId: origin.sessionId, agent: origin.agent, ...entry })
+/** Records the usage of one call, and says once of a model that no limit of money holds. */
+export const spend = (
+  { bus, clock, ledger, origin, state }: Payer,
+  entry: Pick<TokenLedger.Entry, "model" | "usage" | "kind">
+): void => {
+  if (ledger === undefined) return
+  ledger.record({ sessionId: origin.sessionId, agent: origin.agent, ...entry })
+  const { model, usage } = entry
+  // A model of this process costs nothing.
+  const isUsed = (usage.inputTokens ?? 0) + (usage.outputTokens ?? 0) > 0
+  if (!isUsed || bus === undefined || clock === undefined || !ledger.isUnlimited(model)) return
+  const { unlimited } = deskOf(ledger)
+  if (unlimited.has(model)) return
+  unlimited.add(model)
+  EventPublisher.publish(
+    bus,
+    clock,
+    origin,
+    { _tag: "AgentError", message: unlimitedText(model) },
+    state?.correlationId
+  )
+}
+
+/** What is said of a model without a price, where money is limited. */
+export const unlimitedText = (model: string): string =>
+  `The limit of money does not count ${model}, because its price is unknown. Set its price in the price table, or limit its tokens.`
 
 /** Clears earlier refusals when a person speaks to the root session: they may decide differently now. */
 export const begin = ({ ledger, origin }: Payer, input: ReadonlyArray<Message>): void => {
   if (ledger === undefined || origin.depth > 0 || !input.some(({ source }) => source === "user")) return
+  ledger.beginRun()
   desks.get(ledger)?.refused.clear()
 }
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+const none = Effect.succeed(undefined)
+
+type Words = Effect.Effect.Success<typeof words>
+
+const refused = (session: Payer, words: Words): Effect.Effect<string | undefined, never, Interactor.Interactor> =>
+  Effect.suspend(() => {
+    const { ledger, origin } = session
+    const exceeded = ledger?.exceeded(origin.sessionId)
+    if (ledger === undefined || exceeded === undefined) return none
+    const desk = deskOf(ledger)
+    const key = keyOf(exceeded)
+    const reason = desk.refused.get(key)
+    if (reason !== undefined) return Effect.succeed(words.refusal(exceeded, ledger, reason))
+    const open = desk.open.get(key)
+    return Effect.flatMap(open === undefined ? ask(ledger, desk, exceeded, words) : Deferred.await(open), () =>
+      refused(session, words)
+    )
+  })
 
 interface Desk {
   /**
@@ -73,6 +111,8 @@ interface Desk {
   readonly open: Map<string, Deferred.Deferred<void>>
   /** Reasons of refusals. */
   readonly refused: Map<string, string>
+  /** Models without a price, as far as that was said. */
+  readonly unlimited: Set<string>
 }
 
 /** One desk for each ledger, and so for each tree; it is collected with the ledger. */
@@ -81,25 +121,26 @@ const desks: WeakMap<TokenLedger.Service, Desk> = globalValue("assent/turn/Token
 const deskOf = (ledger: TokenLedger.Service): Desk => {
   const known = desks.get(ledger)
   if (known !== undefined) return known
-  const desk: Desk = { open: new Map(), refused: new Map() }
+  const desk: Desk = { open: new Map(), refused: new Map(), unlimited: new Set() }
   desks.set(ledger, desk)
   return desk
 }
 
 const keyOf = ({ limit, sessionId }: TokenLedger.Exceeded): string =>
-  limit === "tree" ? "tree" : `session ${sessionId}`
+  limit === "session" ? `session ${sessionId}` : limit
 
 const ask = (
   ledger: TokenLedger.Service,
   desk: Desk,
-  exceeded: TokenLedger.Exceeded
+  exceeded: TokenLedger.Exceeded,
+  words: Words
 ): Effect.Effect<void, never, Interactor.Interactor> =>
   Effect.uninterruptibleMask((restore) =>
     Effect.suspend(() => {
       const key = keyOf(exceeded)
       const answered: Deferred.Deferred<void> = Deferred.unsafeMake(FiberId.none)
       desk.open.set(key, answered)
-      return Effect.flatMap(Effect.exit(restore(Interactor.ask(question(exceeded)))), (exit) => {
+      return Effect.flatMap(Effect.exit(restore(Interactor.ask(words.question(exceeded, ledger)))), (exit) => {
         desk.open.delete(key)
         const end = outcomeOf(exit)
         if (end === "raise") ledger.raise(exceeded, exceeded.step)
@@ -121,17 +162,5 @@ const outcomeOf = <E extends { readonly message: string }>(
   return { refused: `nobody allowed more: ${failure.value.message}` }
 }
 
-const question = ({ allowed, limit, step, used }: TokenLedger.Exceeded): Confirm =>
-  new Confirm({
-    prompt: `${subject[limit]} used ${used} of ${allowed} tokens. Allow another ${step}?`,
-    default: false
-  })
-
-const subject = { session: "The agent has", tree: "The agent and its subagents have" } as const
-
-const refusalText = ({ allowed, limit, used }: TokenLedger.Exceeded, reason: string): string => {
-  const whose = limit === "tree" ? "the agent and its subagents together" : "this session"
-  return `The limit of ${allowed} tokens for ${whose} is reached (${used} used), and ${sentence(reason)}`
-}
-
-const sentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`)
+/** Loaded when a limit is reached: most agents have none. */
+const words = LateModule.make(() => import("./BudgetWords.js"))

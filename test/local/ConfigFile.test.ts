@@ -107,6 +107,19 @@ describe("config.json", () => {
     })
   )
 
+  it.scopedLive("limits money by the run, the session and the day, each of them for itself", () =>
+    Effect.gen(function* () {
+      const limits = (max_cost: unknown) => ({ limits: { max_cost } })
+      const both = { user: limits({ run: 1, day: 20.5 }), workspace: limits({ session: 5, day: 10 }) }
+      assert.deepStrictEqual((yield* load(both)).limits, { maxCost: { run: 1, day: 20.5 } })
+      assert.deepStrictEqual((yield* load(both, { trust: true })).limits, { maxCost: { run: 1, session: 5, day: 10 } })
+      for (const wrong of [{ run: 0 }, { day: -1 }, { week: 1 }, { session: "5" }, 5]) {
+        const { message } = yield* Effect.flip(load({ user: limits(wrong) }))
+        assert.include(message, "limits.max_cost", JSON.stringify(wrong))
+      }
+    })
+  )
+
   it.scopedLive("gives way to the variable, and the variable to the flag", () =>
     Effect.gen(function* () {
       const mediator = (flags: Arguments.Flags, env: Record<string, string> = {}) =>

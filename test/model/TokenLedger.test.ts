@@ -191,6 +191,94 @@ describe("TokenLedger", () => {
       ledger.raise(tree, 1_000)
       assert.isUndefined(ledger.exceeded("ses_8" as SessionId))
     })
+
+    const price = { input: 1_000_000, output: 0 }
+    const day = (name: string) => {
+      const spent = new Map<string, number>()
+      const shared = {
+        name,
+        today: () => shared.name,
+        spent: () => spent.get(shared.name) ?? 0,
+        add: (cost: number) => void spent.set(shared.name, shared.spent() + cost)
+      }
+      return shared
+    }
+
+    it("of money hold for a run, a session and a day, the narrowest first, children and summaries included", () => {
+      const shared = day("monday")
+      const make = () =>
+        TokenLedger.make({ prices: () => price, limits: { runCost: 3, treeCost: 10, dayCost: 15 }, day: shared })
+      const ledger = make()
+      ledger.record(used(1))
+      ledger.record(used(1, { ...inChild, kind: "summary" }))
+      assert.isUndefined(ledger.exceeded(root))
+      ledger.record(used(1, { ...inChild, kind: "retry" }))
+      assert.deepStrictEqual(ledger.exceeded(child), {
+        limit: "runCost",
+        sessionId: child,
+        used: 3,
+        allowed: 3,
+        step: 3
+      })
+      ledger.beginRun()
+      assert.isUndefined(ledger.exceeded(root))
+      ledger.record(used(7))
+      const run = ledger.exceeded(root)
+      assert(run?.limit === "runCost")
+      ledger.raise(run, 5)
+      const tree = ledger.exceeded(root)
+      assert.deepStrictEqual([tree?.limit, tree?.used], ["treeCost", 10])
+      assert(tree !== undefined)
+      ledger.raise(tree, 10)
+      assert.isUndefined(ledger.exceeded(root))
+      // Another process, on the same day.
+      const other = make()
+      other.record(used(2))
+      assert.isUndefined(other.exceeded(root))
+      other.record(used(2.5))
+      other.record(used(0.5))
+      other.beginRun()
+      const today = other.exceeded(root)
+      assert.deepStrictEqual([today?.limit, today?.used, today?.step], ["dayCost", 15, 15])
+      assert.strictEqual(ledger.exceeded(root)?.limit, "dayCost")
+      assert(today !== undefined)
+      other.raise(today, 15)
+      assert.isUndefined(other.exceeded(root))
+      shared.name = "tuesday"
+      for (const one of [ledger, other]) assert.isUndefined(one.exceeded(root))
+      // A raise ends with its day.
+      shared.add(15)
+      assert.strictEqual(other.exceeded(root)?.limit, "dayCost")
+    })
+
+    it("of money count what another process spent for the session alone", () => {
+      const shared = day("monday")
+      const ledger = TokenLedger.make({
+        prices: () => price,
+        limits: { runCost: 3, treeCost: 10, dayCost: 5 },
+        day: shared
+      })
+      ledger.record(used(9, { earlier: true }))
+      assert.strictEqual(shared.spent(), 0)
+      assert.isUndefined(ledger.exceeded(root))
+      ledger.record(used(1))
+      assert.strictEqual(ledger.exceeded(root)?.limit, "treeCost")
+      assert.strictEqual(shared.spent(), 1)
+      assert.strictEqual(ledger.totals().cost, 10)
+    })
+
+    it("of money do not count a model without a price, which they say", () => {
+      const prices = { "openai/m": price }
+      const ledger = TokenLedger.make({ prices, limits: { treeCost: 1 } })
+      assert.deepStrictEqual([ledger.isUnlimited("openai/m"), ledger.isUnlimited("openai/n")], [false, true])
+      ledger.record(used(5, { model: "openai/n" }))
+      assert.isUndefined(ledger.exceeded(root))
+      ledger.record(used(1))
+      assert.strictEqual(ledger.exceeded(root)?.used, 1)
+      for (const limits of [{}, { treeTokens: 1 }]) {
+        assert.isFalse(TokenLedger.make({ prices, limits }).isUnlimited("openai/n"))
+      }
+    })
   })
 
   it("shows a row for each agent, numbers under each other, and a sum when there are several", () => {

@@ -9,6 +9,7 @@ import * as Origin from "../../src/core/Origin.js"
 import type { Message, Source } from "../../src/inbox/Message.js"
 import * as Interactor from "../../src/interaction/Interactor.js"
 import * as TokenLedger from "../../src/model/TokenLedger.js"
+import * as Policy from "../../src/permission/Policy.js"
 import * as TokenBudget from "../../src/turn/TokenBudget.js"
 import type { TurnEnd } from "../../src/turn/Turn.js"
 import * as TestInteractor from "../../src/testing/TestInteractor.js"
@@ -81,6 +82,48 @@ describe("TokenBudget", () => {
         refusal,
         "The limit of 15 tokens for the agent and its subagents together is reached (20 used), and more was not allowed."
       )
+    })
+  )
+
+  it.effect("asks about money in its currency, for a run, a session and a day", () =>
+    Effect.gen(function* () {
+      for (const [limits, prompt, refusal] of [
+        [
+          { runCost: 0.5 },
+          "This run has cost 2.50 USD of 0.5000 USD. Allow another 0.5000 USD?",
+          "The limit of 0.5000 USD for one run is reached (2.50 USD spent), and more was not allowed."
+        ],
+        [
+          { treeCost: 2 },
+          "This session has cost 2.50 USD of 2.00 USD. Allow another 2.00 USD?",
+          "The limit of 2.00 USD for this session is reached (2.50 USD spent), and more was not allowed."
+        ],
+        [
+          { dayCost: 2.5 },
+          "The sessions of today have cost 2.50 USD of 2.50 USD. Allow another 2.50 USD?",
+          "The limit of 2.50 USD for one day is reached (2.50 USD spent), and more was not allowed."
+        ]
+      ] as const) {
+        const person = yield* TestInteractor.make({ script: ["n", "y"] })
+        const ledger = TokenLedger.make({
+          limits,
+          currency: "USD",
+          prices: { "m/m": { input: 2_500_000, output: 0 } }
+        })
+        const [root, first] = [payerOf(ledger, "root", 0), payerOf(ledger, "a")]
+        TokenBudget.spend(first, { model: "m/m", usage: { inputTokens: 1, outputTokens: 0 }, kind: "call" })
+        const ask = TokenBudget.refusal(root).pipe(Interactor.withInteractor(person.interactor))
+        assert.strictEqual(yield* ask, refusal)
+        // Another session of the tree does not ask again.
+        const other = TokenBudget.refusal(first).pipe(Interactor.withInteractor(person.interactor))
+        assert.strictEqual(yield* other, refusal)
+        assert.deepStrictEqual(yield* prompts(person), [prompt])
+        TokenBudget.begin(root, said("user"))
+        // A new run has spent nothing yet.
+        assert.isUndefined(yield* ask)
+        assert.strictEqual((yield* prompts(person)).length, "runCost" in limits ? 1 : 2)
+        assert.isFalse(TokenBudget.isReached(first))
+      }
     })
   )
 
@@ -232,6 +275,24 @@ describe("an agent with a limit", () => {
       assert.strictEqual((yield* kit.of("InteractionRequested")).length, 1)
       const totals = kit.agent.ledger.totals()
       assert.deepStrictEqual([totals.calls, totals.inputTokens], [3, 110])
+      assert.deepStrictEqual(yield* kit.wrong, [])
+    })
+  )
+
+  it.scoped("says once of a model without a price that no limit of money holds it", () =>
+    Effect.gen(function* () {
+      const kit = yield* Kit.start({
+        model: [using(60), using(60), { text: "Done." }],
+        person: [],
+        runtime: { policy: Policy.make({ defaultPolicy: "allow" }), tokens: { limits: { treeCost: 1 } } }
+      })
+      assert.strictEqual((yield* kit.agent.run("go"))._tag, "Completed")
+      const told = (yield* kit.of("AgentError")).map(({ message }) => message)
+      assert.lengthOf(told, 1)
+      assert.match(
+        told[0] ?? "",
+        /^The limit of money does not count \S+, because its price is unknown\. Set its price/
+      )
       assert.deepStrictEqual(yield* kit.wrong, [])
     })
   )

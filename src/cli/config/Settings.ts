@@ -59,6 +59,8 @@ export interface Limits {
   readonly maxTokens?: number
   /** For a session and all sessions below it. */
   readonly maxTreeTokens?: number
+  /** Money: of a run, of a session and all sessions below it, of the workspace on a day. */
+  readonly maxCost?: NonNullable<NonNullable<ConfigFile.ConfigFile["limits"]>["max_cost"]>
 }
 
 export interface Settings extends UserLocation.Folder {
@@ -378,17 +380,21 @@ const limitNames = {
   max_children: "maxChildren",
   max_tokens: "maxTokens",
   max_tree_tokens: "maxTreeTokens"
-} as const satisfies { readonly [Name in keyof NonNullable<ConfigFile.ConfigFile["limits"]>]: keyof Limits }
+} as const satisfies {
+  readonly [Name in keyof Omit<NonNullable<ConfigFile.ConfigFile["limits"]>, "max_cost">]: keyof Limits
+}
 
 const inSeconds: ReadonlySet<string> = new Set(["model_silence", "retry_within"])
 
-const limitsOf = ({ limits = {} }: ConfigFile.ConfigFile): Limits =>
-  Object.fromEntries(
+const limitsOf = ({ limits = {} }: ConfigFile.ConfigFile): Limits => ({
+  ...Object.fromEntries(
     Struct.entries(limitNames).flatMap(([name, ours]) => {
       const value = limits[name]
       return value === undefined ? [] : [[ours, inSeconds.has(name) ? value * 1_000 : value]]
     })
-  )
+  ),
+  ...(limits.max_cost === undefined ? {} : { maxCost: limits.max_cost })
+})
 
 /** Old turns become a summary before the window is full. */
 const compactionOf = ({ compaction, gc }: ConfigFile.ConfigFile): CompactionConfig.CompactionConfig | undefined =>
