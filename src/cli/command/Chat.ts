@@ -33,6 +33,7 @@ import * as SessionSelection from "../config/SessionSelection.js"
 import * as Launch from "../Launch.js"
 import * as Interrupts from "../terminal/Interrupts.js"
 import * as Output from "../terminal/Output.js"
+import * as ProgramStatus from "../terminal/ProgramStatus.js"
 import * as Screen from "../terminal/Screen.js"
 import * as Worded from "../terminal/Worded.js"
 import * as UndoReport from "../view/UndoReport.js"
@@ -126,6 +127,7 @@ export const run = (invocation: Arguments.Invocation) =>
           const { checkpoints, files, fork, keepModel, loaded, persistence, sessions } = kept
           yield* tellUnmet(settings, profiles)
           const began = yield* Clock.currentTimeMillis
+          const reported = yield* ProgramStatus.follow("stdout")
           const started = yield* Launch.start(settings, profiles, Launch.outOfReach(opened, files), {
             persistence,
             checkpoints,
@@ -133,6 +135,7 @@ export const run = (invocation: Arguments.Invocation) =>
             outputStreamed: true
           })
           const { agent } = started
+          yield* reported(agent)
           const chatFiles = yield* Effect.provide(ChatFiles.make(started.files), platform)
           if (goingOn === undefined) attached.flatMap(ChatFiles.ofPart).forEach(chatFiles.add)
           const undoing = (loaded: Loaded) => Effect.provide(undo({ ...started, checkpoints }, loaded), platform)

@@ -9,6 +9,7 @@ import * as Redaction from "../../core/Redaction.js"
 import type * as Interactor from "../../interaction/Interactor.js"
 import type { Principal } from "../../interaction/Principal.js"
 import * as Arguments from "../config/Arguments.js"
+import * as ProgramStatus from "../terminal/ProgramStatus.js"
 import * as Piped from "../terminal/Piped.js"
 import { isForeground, isInteractive } from "../terminal/Tty.js"
 import * as Channels from "../config/Channels.js"
@@ -73,6 +74,7 @@ export const run = (invocation: Arguments.Invocation) =>
             ? Option.some(yield* lines.JsonExecutor.makePeer(settings.timeouts))
             : Option.none()
         const writer = yield* lines === undefined ? Effect.succeed(undefined) : lines.JsonExecutor.makeWriter
+        const reported = isWatched ? yield* ProgramStatus.follow("stderr") : () => Effect.void
         const { agent, jobs, review } = yield* Launch.start(settings, profiles, Launch.outOfReach(opened, files), {
           persistence,
           checkpoints,
@@ -81,6 +83,7 @@ export const run = (invocation: Arguments.Invocation) =>
           // A program that reads our lines gets every event; a screen may miss some.
           events: json ? { capacity: 64, whenFull: "wait" } : { capacity: 4_096 }
         })
+        yield* reported(agent)
         if (settings.timeout !== undefined) {
           yield* Effect.forkScoped(Effect.delay(agent.cancel("timeout"), settings.timeout))
         }

@@ -112,6 +112,10 @@ export const callOf = (env: { readonly [name: string]: string | undefined }): Ca
 
 export const ring = (to: Name, call: Call): Effect.Effect<void> => send(to, () => calls[call])
 
+/** Says what goes on here to a program that watches this terminal; `state` is our own words only. */
+export const report = (to: Name, state: string): Effect.Effect<void> =>
+  send(to, () => `\x1b]7501;${state}:app=assent\x1b\\`)
+
 /** Waits until the reader has gone away; later writes are dropped. */
 export const gone = (to: Name): Effect.Effect<void> =>
   Effect.async<void>((resume) => {
