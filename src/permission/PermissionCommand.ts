@@ -320,18 +320,17 @@ const settings = (policy: CompiledPolicy.Policy): ReadonlyArray<string> => {
     ["channel", channel, (source) => source.channel]
   ]
   return all.flatMap(([name, value, of]) => {
-    const isSaid = of(policy.source) !== undefined
-    if (!isSaid && (value === undefined || value === false)) return []
     const isSame = (source: Source) => JSON.stringify(of(source)) === JSON.stringify(of(policy.source))
-    // An ignored file may still take away, and a merged value may be in no file.
+    const isIn = (source: Source) => of(source) !== undefined
+    // A merged source says what no file does. An ignored file may still take away, and a merged value may be in no file.
     const files = [
-      filesThat(policy, isSame, "allows"),
-      filesThat(policy, isSame),
-      filesThat(policy, (source) => of(source) !== undefined)
-    ]
-    return [
-      cited(`${name}: ${JSON.stringify(value)}`, isSaid ? (files.find(({ length }) => length > 0) ?? []) : ["default"])
-    ]
+      filesThat(policy, (source) => isIn(source) && isSame(source), "allows"),
+      filesThat(policy, (source) => isIn(source) && isSame(source)),
+      filesThat(policy, isIn, "allows")
+    ].find(({ length }) => length > 0)
+    const isSaid = policy.files.length === 0 ? isIn(policy.source) : files !== undefined
+    if (!isSaid && (value === undefined || value === false)) return []
+    return [cited(`${name}: ${JSON.stringify(value)}`, isSaid ? (files ?? []) : ["default"])]
   })
 }
 

@@ -17,6 +17,8 @@ describe.concurrent("assent permissions", () => {
         blacklist: { tools: ["edit_file"] }
       })
       const { code, stdout, stderr } = yield* at.call(["permissions"])
+      assert.include(stdout, `defaultPolicy: "deny" (${at.path("workspace/.assent/permissions.json")})`)
+      assert.notInclude(stdout, "metacharacters")
       assert.strictEqual(code, 0)
       assert.strictEqual(stderr, "")
       assert.deepStrictEqual(yield* at.call(["permissions", "show"]), { code, stdout, stderr })
@@ -217,7 +219,7 @@ describe.concurrent("assent permissions", () => {
       ])
         assert.include(lines, line)
       assert.isTrue(lines.some((line) => line.startsWith("tool write_file: ") && line.endsWith(`(${own})`)))
-      assert.notInclude(stdout, "readonly")
+      for (const unsaid of ["readonly", "dangerousCommands", "roles"]) assert.notInclude(stdout, unsaid)
       assert.notInclude(stdout, "/tmp/asked")
       assert.include(stderr, "nothing_like_it")
       assert.include(stderr, "not trusted")
