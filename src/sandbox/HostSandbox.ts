@@ -17,6 +17,7 @@ import * as Directory from "../core/Directory.js"
 import * as BubblewrapSandbox from "./BubblewrapSandbox.js"
 import * as Home from "./Home.js"
 import * as Layout from "./Layout.js"
+import * as Repository from "./Repository.js"
 import * as Sandbox from "./Sandbox.js"
 import * as SeatbeltProfile from "./SeatbeltProfile.js"
 import * as Surroundings from "./Surroundings.js"
@@ -118,16 +119,23 @@ export const make = (
                 Effect.mapError(({ message }) => `No directory can be made for the sandbox: ${message}`)
               )
             : Effect.succeed(options.directory)
+          const [workspace = options.root] = roots
+          const secret = [...own, directory, ...(home === undefined ? [] : [home])]
+          const found = yield* Repository.above(fileSystem, path, workspace, secret)
+          // A repository in a writable directory is visible already.
+          const above = found !== undefined && roots.some((root) => isWithin(root, found.root)) ? undefined : found
           const layoutOptions: Layout.Options = {
             roots,
             directory,
-            readable: yield* reals(options.readable),
+            readable: [...(yield* reals(options.readable)), ...(above?.readable ?? [])],
             hidden: yield* reals(options.hidden),
             readOnly: (options.readOnly ?? []).map((file) => path.resolve(file)),
             home: holdsHome ? Home.at(home, yield* searchPath) : undefined,
             network: options.network ?? false
           }
-          if (program === undefined) return { by: "sandbox-exec", roots, start: startSeatbelt(platform, layoutOptions) }
+          const shared = { roots, repository: above?.root }
+          if (program === undefined)
+            return { ...shared, by: "sandbox-exec", start: startSeatbelt(platform, layoutOptions) }
           const bubblewrap = { program, directory }
           const surroundings = yield* Surroundings.look(fileSystem, path)
           const obstacle = yield* BubblewrapSandbox.obstacle(platform, bubblewrap, surroundings)
@@ -142,7 +150,7 @@ export const make = (
             Layout.make(platform, layoutOptions, surroundings, confined(platform, ready)),
             scope
           )
-          return { by: "bubblewrap", roots, start: startBubblewrap(platform, ready, layout) }
+          return { ...shared, by: "bubblewrap", start: startBubblewrap(platform, ready, layout) }
         })
       )
     )
@@ -150,10 +158,11 @@ export const make = (
     let known: Sandbox.State | undefined
     const state = Effect.match(found, {
       onFailure: (reason): Sandbox.State => ({ _tag: "Unconfined", reason }),
-      onSuccess: ({ by, roots }): Sandbox.State => ({
+      onSuccess: ({ by, repository, roots }): Sandbox.State => ({
         _tag: "Confined",
         by,
         writable: roots,
+        ...(repository === undefined ? {} : { repository }),
         network: options.network ?? false
       })
     })
@@ -183,6 +192,7 @@ export const layer = (
 interface Host {
   readonly by: string
   readonly roots: ReadonlyArray<string>
+  readonly repository: string | undefined
   readonly start: Sandbox.Service["start"]
 }
 

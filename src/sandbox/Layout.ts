@@ -6,7 +6,6 @@
  * the rest of the machine, so none is made: a command that starts beside others uses their layout. Files that act later
  * are set aside when a command ends, and no other command begins until that is done.
  */
-import * as Command from "@effect/platform/Command"
 import type * as FileSystem from "@effect/platform/FileSystem"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -67,13 +66,11 @@ export const make = (
   confined: Watch.Confined
 ): Effect.Effect<Layout, string, Scope.Scope> =>
   Effect.gen(function* () {
-    const { executor, fileSystem, path } = platform
+    const { fileSystem, path } = platform
     const search = yield* Search.make(platform, options.roots, options.directory)
     const watch = Watch.make(platform, search, confined)
     const turn = yield* Effect.makeSemaphore(1)
     const own = yield* Effect.cached(Effect.uninterruptible(OwnFiles.make(platform, options)))
-    const [workspace = "/"] = options.roots
-    const agents = path.join(workspace, ".assent")
     let active = 0
     let laidOut: LaidOut | undefined
     /** The acting names that were there before the running commands began, each with its version. */
@@ -83,15 +80,6 @@ export const make = (
     let isStale = false
     /** What is to be said of a command that ended with an earlier process of ours. */
     let left: ReadonlyArray<string> = []
-    const made = new Set<string>()
-    // A directory that is not empty stays. Node's own call would remove what is in it.
-    yield* Effect.addFinalizer(() =>
-      Effect.forEach(made, (directory) =>
-        Effect.ignore(
-          executor.exitCode(Command.make("/bin/sh", "-c", 'PATH=/usr/bin:/bin rmdir -- "$1" 2>&-', "sh", directory))
-        )
-      )
-    )
 
     const viewOf = (files: OwnFiles.Made, mounts: ReadonlyArray<View.Mount>) => {
       const home = OwnFiles.homes.find((place) => !mounts.some(({ path: other }) => View.isWithin(other, place)))
@@ -127,8 +115,6 @@ export const make = (
     const layOut = (known: ReadonlyArray<Search.Found>) =>
       Effect.gen(function* () {
         const files = yield* own
-        // An empty directory, so that there is something to mount. It is removed with the scope if it is still empty.
-        if (yield* Effect.isSuccess(fileSystem.makeDirectory(agents))) made.add(agents)
         const mounts = [...(yield* mountsFor(files))]
         const absent = new Map<string, string | undefined>()
         const nests = new Map<string, ReadonlySet<string>>()
@@ -137,7 +123,7 @@ export const make = (
         const shaped = new Set(known.flatMap(({ file, head }) => (head === undefined ? [] : [file])))
         const isRepository = (file: string) =>
           shaped.has(file) || [".git", ".hg"].includes(path.basename(file).toLowerCase())
-        for (const file of new Set([...known.map(({ file }) => file), agents])) {
+        for (const file of new Set(known.map(({ file }) => file))) {
           const real = Option.getOrUndefined(yield* Effect.option(fileSystem.realPath(file)))
           const isItself = real === file
           // A command can remove or replace a link; when it ends the link is put back. The link's target is guarded
@@ -225,9 +211,12 @@ export const make = (
           .toSorted()
       })
 
-    /** Which acting names are where. Our own directory is there as soon as a layout is made. */
+    /** Which acting names are where. */
     const nodesOf = (found: ReadonlyArray<Search.Found>): string =>
-      [...found.flatMap(({ file, node }) => (file === agents ? [] : [`${node} ${file}`])), agents].toSorted().join("\0")
+      found
+        .map(({ file, node }) => `${node} ${file}`)
+        .toSorted()
+        .join("\0")
 
     /** The links among these paths, each with its target. */
     const linksOf = (files: ReadonlyArray<string>) =>
@@ -247,9 +236,8 @@ export const make = (
       if (laidOut !== undefined && active > 0) return laidOut
       const { appeared, everything, unseen } = yield* watch.look(outlook, laidOut?.guarded)
       const { close, closed, found } = yield* everything
-      const isOurs = found.some(({ file }) => file === agents)
       const isLinked = yield* Effect.every(laidOut?.links ?? [], isStill)
-      const isAsBefore = !isStale && isOurs && isLinked && appeared.length === 0 && unseen.length === 0
+      const isAsBefore = !isStale && isLinked && appeared.length === 0 && unseen.length === 0
       const isSame = isAsBefore && laidOut?.nodes === nodesOf(found)
       const laid = yield* Effect.ensuring(
         Effect.gen(function* () {

@@ -9,6 +9,7 @@ import type * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as RegularFile from "../core/RegularFile.js"
+import { isShared } from "./Surroundings.js"
 import { isWithin, type Mount } from "./View.js"
 
 export interface Repository {
@@ -23,18 +24,7 @@ export interface Repository {
 export const guarding = (fileSystem: FileSystem.FileSystem, path: Path.Path, roots: ReadonlyArray<string>) => {
   const mounts: Array<Mount> = []
   const absent = new Map<string, string | undefined>()
-  /** The path is no link and has none on its way: a link's target may have been chosen by a command. */
-  const isReal = (file: string) =>
-    Effect.map(Effect.option(fileSystem.realPath(file)), (found) => Option.contains(found, file))
-  const typeOf = (file: string) =>
-    Effect.flatMap(isReal(file), (real) =>
-      real
-        ? Effect.orElseSucceed(
-            Effect.map(fileSystem.stat(file), ({ type }) => type),
-            () => undefined
-          )
-        : Effect.succeed(undefined)
-    )
+  const typeOf = (file: string) => Effect.map(itself(fileSystem, file), (info) => info?.type)
   /** Makes a path read-only, and the target of a link too where commands could write there. */
   const guard = (file: string): Effect.Effect<void> =>
     Effect.gen(function* () {
@@ -63,14 +53,6 @@ export const read = (
 ): Effect.Effect<Repository | undefined> =>
   Effect.gen(function* () {
     const { absent, guard, mounts, typeOf } = guarding(fileSystem, path, roots)
-    const line = (file: string) =>
-      Effect.gen(function* () {
-        if ((yield* typeOf(file)) !== "File") return undefined
-        return yield* Effect.orElseSucceed(
-          Effect.map(RegularFile.read(fileSystem, file, maxPointer), (text) => text.trim()),
-          () => undefined
-        )
-      })
     const nests = new Map<string, ReadonlySet<string>>()
 
     /** Something that is no directory, such as a link. */
@@ -139,29 +121,57 @@ export const read = (
       return { mounts, absent, nests }
     }
     if (type !== "File") return undefined
-    const pointer = /^gitdir: (.+)$/.exec((yield* line(git)) ?? "")?.[1]
     mounts.push({ _tag: "ReadOnly", path: git })
-    if (pointer === undefined) return { mounts, absent, nests }
-    const directory = path.resolve(path.dirname(git), pointer)
-    if ((yield* typeOf(directory)) !== "Directory") return { mounts, absent, nests }
-    // Any command can write a file that points to a repository. Only a repository that points back belongs to this
-    // directory.
-    const common = yield* line(path.join(directory, "commondir"))
-    if (common !== undefined) {
-      const back = yield* line(path.join(directory, "gitdir"))
-      const shared = path.resolve(directory, common)
-      if (back === undefined || path.resolve(directory, back) !== git) return { mounts, absent, nests }
-      if (!isWithin(path.join(shared, "worktrees"), directory)) return { mounts, absent, nests }
-      if ((yield* typeOf(shared)) === "Directory") yield* protect(shared)
-      return { mounts, absent, nests }
-    }
-    const configured = yield* Effect.orElseSucceed(
-      RegularFile.read(fileSystem, path.join(directory, "config"), maxConfig),
-      () => ""
-    )
-    const root = /^\s*worktree\s*=\s*(.+?)\s*$/m.exec(configured)?.[1]
-    if (root !== undefined && path.resolve(directory, root) === path.dirname(git)) yield* protect(directory)
+    const led = yield* ledTo(fileSystem, path, git)
+    if (led !== undefined) yield* protect(led)
     return { mounts, absent, nests }
+  })
+
+/** The repository that a directory lies below. */
+export interface Above {
+  /** The root of its work tree, without links. */
+  readonly root: string
+  /** What git reads of it: the root, and the git directory if that lies elsewhere. */
+  readonly readable: ReadonlyArray<string>
+}
+
+/**
+ * Finds the repository that a directory lies below, as git finds it. The result is nothing in these cases:
+ *
+ * - The directory is a root itself.
+ * - Git ignores the repository: it belongs to another user or lies on another file system.
+ * - The `.git` is a link, which may lead anywhere.
+ * - Its root holds more than a project: a home, one of the `secret` places, or a directory that people share.
+ */
+export const above = (
+  fileSystem: FileSystem.FileSystem,
+  path: Path.Path,
+  directory: string,
+  secret: ReadonlyArray<string>
+): Effect.Effect<Above | undefined> =>
+  Effect.gen(function* () {
+    const own = yield* itself(fileSystem, directory)
+    if (own === undefined) return undefined
+    const uid = Option.getOrUndefined(own.uid)
+    const isOwn = (file: string) =>
+      Effect.map(itself(fileSystem, file), (info) => info !== undefined && Option.getOrUndefined(info.uid) === uid)
+    let root = directory
+    while (!isShared(root) && !secret.some((place) => isWithin(root, place))) {
+      const git = path.join(root, ".git")
+      const type = (yield* itself(fileSystem, git))?.type
+      const led = type === "File" ? yield* ledTo(fileSystem, path, git) : type === "Directory" ? git : undefined
+      const isOne = led !== undefined && (yield* isGitDirectory(fileSystem, path, led))
+      const isLink = yield* Effect.isSuccess(fileSystem.readLink(git))
+      // Git looks no further up, also if it cannot use what it found.
+      if (isOne || type === "File" || isLink || (yield* isGitDirectory(fileSystem, path, root))) {
+        if (!isOne || root === directory || !(yield* Effect.every([root, git, led], isOwn))) return undefined
+        const isNear = (yield* itself(fileSystem, root))?.dev === own.dev
+        return isNear ? { root, readable: isWithin(root, led) ? [root] : [root, led] } : undefined
+      }
+      if (root === path.dirname(root)) return undefined
+      root = path.dirname(root)
+    }
+    return undefined
   })
 
 /**
@@ -174,6 +184,50 @@ export const isAround = (target: string, directories: ReadonlyArray<string>): bo
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** What is at a path. Nothing if a link is on the way: a command may have chosen its target. */
+const itself = (fileSystem: FileSystem.FileSystem, file: string) =>
+  Effect.flatMap(Effect.option(fileSystem.realPath(file)), (real) =>
+    Option.contains(real, file)
+      ? Effect.orElseSucceed(fileSystem.stat(file), () => undefined)
+      : Effect.succeed(undefined)
+  )
+
+/**
+ * The git directory that the file of a worktree or submodule leads to. Any command can write a file that points to a
+ * repository. Only a repository that points back belongs to this directory.
+ */
+const ledTo = (fileSystem: FileSystem.FileSystem, path: Path.Path, git: string): Effect.Effect<string | undefined> =>
+  Effect.gen(function* () {
+    const isOf = (type: FileSystem.File.Type, file: string) =>
+      Effect.map(itself(fileSystem, file), (info) => info?.type === type)
+    const textOf = (file: string, size: number) =>
+      Effect.orElseSucceed(RegularFile.read(fileSystem, file, size), () => undefined)
+    const line = (file: string) =>
+      Effect.flatMap(isOf("File", file), (isThere) =>
+        isThere ? Effect.map(textOf(file, maxPointer), (text) => text?.trim()) : Effect.succeed(undefined)
+      )
+    const pointer = /^gitdir: (.+)$/.exec((yield* line(git)) ?? "")?.[1]
+    if (pointer === undefined) return undefined
+    const directory = path.resolve(path.dirname(git), pointer)
+    if (!(yield* isOf("Directory", directory))) return undefined
+    const common = yield* line(path.join(directory, "commondir"))
+    if (common !== undefined) {
+      const back = yield* line(path.join(directory, "gitdir"))
+      const shared = path.resolve(directory, common)
+      if (back === undefined || path.resolve(directory, back) !== git) return undefined
+      if (!isWithin(path.join(shared, "worktrees"), directory)) return undefined
+      return (yield* isOf("Directory", shared)) ? shared : undefined
+    }
+    const configured = (yield* textOf(path.join(directory, "config"), maxConfig)) ?? ""
+    const root = /^\s*worktree\s*=\s*(.+?)\s*$/m.exec(configured)?.[1]
+    return root !== undefined && path.resolve(directory, root) === path.dirname(git) ? directory : undefined
+  })
+
+const isGitDirectory = (fileSystem: FileSystem.FileSystem, path: Path.Path, directory: string) =>
+  Effect.every(["HEAD", "objects", "refs"], (name) =>
+    Effect.orElseSucceed(fileSystem.exists(path.join(directory, name)), () => false)
+  )
 
 /**
  * Whole directories: attributes choose filters, hooks run. They are made when missing, so that there is something to

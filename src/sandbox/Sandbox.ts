@@ -47,6 +47,8 @@ export type State =
       readonly by: string
       /** Directories in which commands may change what is there. */
       readonly writable: ReadonlyArray<string>
+      /** The root of the repository that the workspace lies below. Commands read it and do not change it. */
+      readonly repository?: string | undefined
       readonly network: boolean
     }
   /** `reason` is a sentence: why there is no sandbox, and how to get one. */

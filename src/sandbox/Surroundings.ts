@@ -98,6 +98,9 @@ export const look = (fileSystem: FileSystem.FileSystem, path: Path.Path): Effect
     return { mounts, environment }
   })
 
+/** A directory that belongs to no single project: one of the system's own, or the home of any user. */
+export const isShared = (directory: string): boolean => shared.has(directory) || homeOf(directory) === directory
+
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
@@ -186,8 +189,7 @@ const isLinked =
 
 /** A directory in which people keep more than programs. */
 const isTooMuch = (directory: string, home: string | undefined): boolean =>
-  shared.has(directory) ||
-  homeOf(directory) === directory ||
+  isShared(directory) ||
   (home !== undefined && isWithin(directory, home)) ||
   /^\/(?:proc|sys|dev|run|tmp)(?:\/|$)/.test(directory)
 
@@ -195,7 +197,11 @@ const isTooMuch = (directory: string, home: string | undefined): boolean =>
 const homeOf = (directory: string): string | undefined =>
   /^\/(?:root|(?:home|Users)\/[^/]+)(?=\/|$)/.exec(directory)?.[0]
 
-const shared = new Set(["/", "/etc", "/home", "/root", "/opt", "/var", "/srv", "/mnt", "/media", "/Users", "/private"])
+const shared = new Set([
+  ...["/", "/etc", "/usr", "/opt", "/var", "/srv", "/mnt", "/media", "/run", "/dev", "/proc", "/sys", "/dev/shm"],
+  ...["/tmp", "/var/tmp", "/var/lib", "/private", "/private/tmp", "/private/var", "/private/var/tmp"],
+  ...["/home", "/root", "/Users"]
+])
 
 const environmentOf = (names: ReadonlyArray<string>): Effect.Effect<Record<string, string>> =>
   Effect.gen(function* () {

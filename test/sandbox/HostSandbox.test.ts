@@ -287,6 +287,186 @@ describe.skipIf(!Confined.isWanted)("a confined command", () => {
   )
 })
 
+describe.skipIf(!Confined.isWanted)("a workspace below the root of a repository", () => {
+  const named = { ...process.env, GIT_AUTHOR_NAME: "a", GIT_AUTHOR_EMAIL: "a@b", GIT_COMMITTER_NAME: "a" }
+  const git = (directory: string, ...words: ReadonlyArray<string>) =>
+    execFileSync("git", words, { cwd: directory, encoding: "utf8", env: { ...named, GIT_COMMITTER_EMAIL: "a@b" } })
+  /** A repository with a committed and a changed file above its directory `pkg`. */
+  const repository = Effect.gen(function* () {
+    const { place } = yield* world()
+    const top = join(place, "r")
+    const root = join(top, "pkg")
+    mkdirSync(root, { recursive: true })
+    writeFileSync(join(top, "above"), "one\n")
+    writeFileSync(join(root, "below"), "one\n")
+    writeFileSync(join(place, "secret"), "secret")
+    git(place, "init", "-q", top)
+    git(top, "add", ".")
+    git(top, "commit", "-q", "-m", "first")
+    writeFileSync(join(top, "above"), "two\n")
+    writeFileSync(join(root, "new"), "")
+    return { place, top, root }
+  })
+  const questions = ["status --porcelain", "diff", "log --oneline --stat", "rev-parse --show-toplevel", "ls-files -o"]
+
+  const layouts: ReadonlyArray<readonly [string, (top: string) => string]> = [
+    ["a directory of the work tree", (top) => join(top, "pkg")],
+    [
+      "a directory further down",
+      (top) => (mkdirSync(join(top, "pkg/src/deep"), { recursive: true }), join(top, "pkg/src/deep"))
+    ],
+    ["a directory of a worktree", (top) => (git(top, "worktree", "add", "-q", "../tree"), join(top, "../tree/pkg"))]
+  ]
+  it.scopedLive.each(layouts)("has the answers of git that git gives outside, in %s", ([, rootIn]) =>
+    Effect.gen(function* () {
+      const { place, top } = yield* repository
+      const root = rootIn(top)
+      const sandbox = yield* Confined.make({ root, directory: join(place, "other-state") })
+      for (const question of questions) {
+        const told = yield* Confined.run(sandbox, root, `git ${question}`)
+        assert.deepStrictEqual(
+          [question, told.exitCode, told.output, told.notices],
+          [question, 0, git(root, ...question.split(" ")), []]
+        )
+      }
+    })
+  )
+
+  it.scopedLive("has nothing above it that a command can change or run outside", () =>
+    Effect.gen(function* () {
+      const { place, root, top } = yield* repository
+      const sandbox = yield* Confined.make({ root, directory: join(place, "other-state") })
+      const attempts = [
+        "echo x > ../above",
+        "echo x > ../made",
+        "rm -f ../above",
+        "mv ../above ../moved",
+        "rm -rf ../.git",
+        "mv ../.git ../moved",
+        "echo '[core]' >> ../.git/config",
+        "git config core.fsmonitor /bin/false",
+        "git config core.hooksPath pkg/hooks",
+        "echo x > ../.git/hooks/post-checkout",
+        "git commit -q -am second",
+        "git update-ref refs/heads/other HEAD",
+        "ln ../.git/config config",
+        "mount -o remount,rw ..",
+        "cd ..; mv pkg gone"
+      ]
+      const before = execFileSync("ls", ["-lAR", "--time-style=full-iso", top], { encoding: "utf8" })
+      for (const line of attempts) {
+        const told = yield* Confined.run(sandbox, root, `{ ${line}; } 2>/dev/null`)
+        assert.notStrictEqual(told.exitCode, 0, line)
+        assert.strictEqual(
+          execFileSync("ls", ["-lAR", "--time-style=full-iso", top], { encoding: "utf8" }),
+          before,
+          line
+        )
+      }
+      const { output } = yield* Confined.run(sandbox, root, "cat ../../secret 2>/dev/null; ls -A ../..")
+      assert.strictEqual(output, "r\n")
+    })
+  )
+
+  it.scopedLive("runs what its repository names confined, as at the root", () =>
+    Effect.gen(function* () {
+      const { place, root, top } = yield* repository
+      const out = join(place, "out")
+      writeFileSync(join(place, "monitor"), `#!/bin/sh\necho ran > ${out}\necho ran > ../above\n`, { mode: 0o755 })
+      git(top, "config", "core.fsmonitor", join(place, "monitor"))
+      const sandbox = yield* Confined.make({ root, directory: join(place, "other-state") })
+      assert.strictEqual((yield* Confined.run(sandbox, root, "git status --porcelain")).exitCode, 0)
+      assert.isFalse(existsSync(out))
+      assert.strictEqual(readFileSync(join(top, "above"), "utf8"), "two\n")
+    })
+  )
+
+  it.scopedLive("does not see what is hidden in the repository, nor a repository that holds a home", () =>
+    Effect.gen(function* () {
+      const { place, root, top } = yield* repository
+      const options = { root, directory: join(place, "other-state") }
+      const hiding = yield* Confined.make({ ...options, hidden: [join(top, "above")] })
+      assert.strictEqual((yield* Confined.run(hiding, root, "cat ../above 2>/dev/null")).output, "")
+      const provider = ConfigProvider.fromMap(
+        new Map([
+          ["HOME", top],
+          ["PATH", process.env["PATH"] ?? ""]
+        ])
+      )
+      const atHome = yield* Effect.withConfigProvider(Confined.make(options), provider)
+      const { output } = yield* Effect.withConfigProvider(
+        Confined.run(atHome, root, "ls -A ..; cat ../above"),
+        provider
+      )
+      assert.match(output, /^pkg\n.*No such file/)
+      for (const own of [join(top, "settings"), top]) {
+        const beside = yield* Confined.make({ ...options, own: [own] })
+        const state = yield* beside.state
+        if (state._tag === "Unconfined") assert.include(state.reason, "belongs to the settings")
+        else assert.strictEqual((yield* Confined.run(beside, root, "ls -A ..")).output, "pkg\n")
+      }
+    })
+  )
+
+  it.scopedLive("stays writable where the person gave all of it", () =>
+    Effect.gen(function* () {
+      const { place, root, top } = yield* repository
+      for (const writable of [[top], [place]]) {
+        const sandbox = yield* Confined.make({ root, writable, directory: join(base, `state-${count++}`) })
+        const told = yield* Confined.run(sandbox, root, "echo x >> ../above; git status --porcelain | head -1")
+        assert.deepStrictEqual([told.exitCode, told.output], [0, " M above\n"])
+      }
+    })
+  )
+})
+
+describe.skipIf(!Confined.isWanted)("a directory that is empty", () => {
+  it.scopedLive.each([
+    'test -z "$(ls -A)"',
+    "rmdir -p sub 2>/dev/null; find . -mindepth 1 | wc -l | grep -qx 0",
+    "git clone -q ../source .",
+    "python3 -c 'import os; assert os.listdir() == []'",
+    "tar cf - . | tar tf - | grep -qx ./"
+  ])("is so for a command, and when it has ended: %s", (line) =>
+    Effect.gen(function* () {
+      const { place } = yield* world()
+      const [root, source] = [join(place, "empty"), join(place, "source")]
+      mkdirSync(root)
+      mkdirSync(source)
+      writeFileSync(join(source, "file"), "text")
+      execFileSync("sh", ["-c", "git init -q && git add . && git -c user.name=a -c user.email=a@b commit -qm 1"], {
+        cwd: source
+      })
+      const sandbox = yield* Confined.make({ root, directory: join(place, "other-state"), readable: [source] })
+      const told = yield* Confined.run(sandbox, root, line)
+      assert.deepStrictEqual([told.exitCode, told.output], [0, ""])
+      assert.deepStrictEqual(readdirSync(root), line.includes("clone") ? ["file"] : [])
+      // The clone's own directory acts later.
+      assert.lengthOf(told.notices, line.includes("clone") ? 1 : 0)
+    })
+  )
+
+  it.scopedLive("is so while a command runs, and a .assent that one makes is put away", () =>
+    Effect.gen(function* () {
+      const { place } = yield* world()
+      const root = join(place, "empty")
+      mkdirSync(root)
+      const sandbox = yield* Confined.make({ root, directory: join(place, "other-state") })
+      const running = yield* sandbox.start({
+        command: ["/bin/sh", "-c", "echo up; exec sleep 300"],
+        directory: root,
+        environment: { PATH: "/usr/bin:/bin" }
+      })
+      yield* Stream.runHead(running.process.stdout)
+      assert.deepStrictEqual(readdirSync(root), [])
+      const told = yield* Confined.run(sandbox, root, "mkdir .assent; echo '{}' > .assent/permissions.json")
+      assert.lengthOf(told.notices, 1)
+      assert.include(told.notices[0], "[.assent appeared, which acts later; it was moved to ")
+      assert.deepStrictEqual(readdirSync(root), [])
+    })
+  )
+})
+
 describe.skipIf(!Confined.isWanted)("what appears and would act later", () => {
   it.scopedLive("is put away when the command ends, and told; what was there stays", () =>
     Effect.gen(function* () {

@@ -79,7 +79,7 @@ describe.skipIf(!Confined.isWanted)("a directory that becomes git's own by its s
       const { root, run } = yield* world
       const { notices } = yield* run("mkdir objects refs; cp .git/HEAD .; echo '[core]' > config")
       assert.match(notices.join(), /^\[HEAD makes \. a git directory/)
-      assert.deepStrictEqual(readdirSync(root).toSorted(), [".assent", ".git", "config", "docs", "objects", "refs"])
+      assert.deepStrictEqual(readdirSync(root).toSorted(), [".git", "config", "docs", "objects", "refs"])
     })
   )
 

@@ -60,7 +60,8 @@ export const describe = (root: string, settings: SandboxSettings) =>
       return `sandbox: ${settings.mode}, ${consequence}: ${found.reason}`
     }
     const network = found.network ? "with the network" : "without the network"
-    return `sandbox: ${settings.mode}, by ${found.by}: commands write in ${found.writable.join(", ")} only, ${network}`
+    const reads = found.repository === undefined ? "" : `, read the repository ${found.repository}`
+    return `sandbox: ${settings.mode}, by ${found.by}: commands write in ${found.writable.join(", ")} only${reads}, ${network}`
   })
 
 /** `folder` is the folder of this workspace in the person's state. */
