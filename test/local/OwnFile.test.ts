@@ -1,3 +1,4 @@
+import * as NodeContext from "@effect/platform-node/NodeContext"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -169,7 +170,7 @@ describe("instructions", () => {
   const load = ({ at, workspace }: Effect.Effect.Success<typeof place>) =>
     Effect.flatMap(Brought.load(workspace), (brought) =>
       Instructions.load({ home: at("home"), configDirectory: at("config"), brought })
-    )
+    ).pipe(Effect.provide(NodeContext.layer))
 
   live(
     "are those of the home, the root and the folders, nearer ones last, then of .assent",
@@ -226,6 +227,94 @@ describe("instructions", () => {
       const { remarks, text } = yield* load(here)
       assert.strictEqual(text, "")
       assert.lengthOf(remarks, 3)
+    })
+  )
+
+  /** The workspace lies two directories below a repository's root. */
+  const inRepository = Effect.map(place, (here) => {
+    const workspace = here.at("r/packages/api")
+    fs.mkdirSync(workspace, { recursive: true })
+    execFileSync("git", ["init", "-q", here.at("r")])
+    return { ...here, workspace }
+  })
+
+  live(
+    "begin at the repository's root if the workspace lies below it",
+    Effect.gen(function* () {
+      const here = yield* inRepository
+      here.write("AGENTS.md", "none")
+      here.write("home/AGENTS.md", "one")
+      here.write("r/AGENTS.md", "two")
+      here.write("r/packages/AGENTS.md", "three")
+      here.write("r/packages/api/AGENTS.md", "four")
+      here.write("r/packages/web/AGENTS.md", "none")
+      const { remarks, text } = yield* load(here)
+      assert.deepStrictEqual(remarks, [])
+      assert.deepStrictEqual(text.match(/one|two|three|four|none/g), ["one", "two", "three", "four"])
+      assert.include(text, `From ${here.at("r/AGENTS.md")}:\n\ntwo`)
+    })
+  )
+
+  live(
+    "of a repository's root are cut before those of the workspace",
+    Effect.gen(function* () {
+      const here = yield* inRepository
+      here.write("r/AGENTS.md", "r".repeat(60_000))
+      here.write("r/packages/api/AGENTS.md", "w".repeat(60_000))
+      const { remarks, text } = yield* load(here)
+      assert.strictEqual(text.match(/w{60000}/g)?.length, 1)
+      assert.isTrue(remarks.join().startsWith(`${here.at("r/AGENTS.md")} is cut by `))
+    })
+  )
+
+  live(
+    "of a repository's root stay in the repository",
+    Effect.gen(function* () {
+      const here = yield* inRepository
+      fs.symlinkSync(here.at("secret.md"), here.at("r/AGENTS.md"))
+      const { remarks, text } = yield* load(here)
+      assert.deepStrictEqual(
+        [text, remarks],
+        ["", [`${here.at("r/AGENTS.md")} leads out of the workspace by a symbolic link, and is not read.`]]
+      )
+    })
+  )
+
+  const strange: ReadonlyArray<readonly [string, (here: Effect.Effect.Success<typeof inRepository>) => void]> = [
+    ["that holds the home", ({ at }) => fs.renameSync(at("home"), at("r/home"))],
+    [
+      "whose .git is a link",
+      ({ at }) => (fs.renameSync(at("r/.git"), at("git")), fs.symlinkSync("../git", at("r/.git")))
+    ],
+    ["that is none", ({ at }) => fs.rmSync(at("r/.git/HEAD"))]
+  ]
+  for (const [name, change] of strange)
+    live(
+      `are not those of a repository ${name}`,
+      Effect.gen(function* () {
+        const here = yield* inRepository
+        here.write("r/AGENTS.md", "two")
+        change(here)
+        const home = fs.existsSync(here.at("home")) ? here.at("home") : here.at("r/home")
+        const { text } = yield* load({ ...here, at: (...parts) => (parts[0] === "home" ? home : here.at(...parts)) })
+        assert.strictEqual(text, "")
+      })
+    )
+
+  live(
+    "are those of CLAUDE.md in a directory without AGENTS.md, and that is said",
+    Effect.gen(function* () {
+      const here = yield* inRepository
+      here.write("home/CLAUDE.md", "one")
+      here.write("r/CLAUDE.md", "two")
+      here.write("r/packages/AGENTS.md", "three")
+      here.write("r/packages/CLAUDE.md", "none")
+      here.write("r/packages/api/CLAUDE.md", "four")
+      here.write("r/packages/api/src/CLAUDE.md", "five")
+      const { remarks, text } = yield* load(here)
+      assert.deepStrictEqual(text.match(/one|two|three|four|five|none/g), ["one", "two", "three", "four", "five"])
+      const said = ["home", "r", "r/packages/api", "r/packages/api/src"].map((folder) => here.at(folder, "CLAUDE.md"))
+      assert.deepStrictEqual(remarks, [`${said.join(", ")}: read, because there is no AGENTS.md beside it.`])
     })
   )
 })
