@@ -162,6 +162,76 @@ describe("a session", () => {
       })
   )
 
+  it.scopedLive("of another workspace is read from anywhere, and what else is wanted of it says where it is", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      const id = sessionIn((yield* at.call(["run", "run touch made"])).stderr)
+      const there = { cwd: yield* at.makeDirectory("other") }
+      const reading = ["show", "turns", "replay", "script", "export"]
+      for (const isGone of [false, true]) {
+        if (isGone) fs.renameSync(at.path("workspace"), at.path("moved"))
+        const listed = yield* at.call(["sessions", "list", "--all"], there)
+        assert.include(listed.stdout, id)
+        for (const verb of reading) {
+          const read = yield* at.call(["sessions", verb, id], there)
+          assert.deepStrictEqual([verb, read.code, read.stderr], [verb, 0, ""])
+          assert.include(read.stdout, "touch made")
+        }
+        const where = isGone
+          ? `Session ${id} belongs to ${at.path("workspace")}, which is gone. Take the session over: assent sessions adopt ${id}.`
+          : `Session ${id} belongs to ${at.path("workspace")}. Name that workspace: --workspace ${at.path("workspace")}.`
+        for (const words of [
+          ["sessions", "delete", id],
+          ["sessions", "fork", id],
+          ["run", "--resume", id],
+          ["chat", "--resume", id]
+        ]) {
+          const refused = yield* at.call(words, there)
+          assert.strictEqual(refused.code, 2, words.join(" "))
+          assert.include(refused.stderr, where)
+        }
+        const unknown = yield* at.call(["sessions", "show", "ses_zzz"], there)
+        assert.include(unknown.stderr, "There is no session ses_zzz in ")
+      }
+      assert.include((yield* at.call(["sessions", "list", "--all"], there)).stdout, id)
+    })
+  )
+
+  it.scopedLive("of a workspace that was moved is named with the way to take it over, wherever none is found", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      const id = sessionIn((yield* at.call(["run", "run touch made"])).stderr)
+      const there = { cwd: at.path("moved") }
+      const isSaid = (said: string) => said.includes(`assent sessions adopt ${at.path("workspace")}`)
+      const words = [
+        ["sessions"],
+        ["sessions", "list"],
+        ["run", "--continue"],
+        ["chat", "--continue"],
+        ["run", "--resume", "ses_zzz"]
+      ]
+      yield* at.makeDirectory("beside")
+      for (const asked of words)
+        assert.isFalse(isSaid((yield* at.call(asked, { cwd: at.path("beside") })).stderr), asked.join(" "))
+      fs.renameSync(at.path("workspace"), at.path("moved"))
+      for (const asked of words) {
+        const { stderr } = yield* at.call(asked, there)
+        assert.isTrue(isSaid(stderr), `${asked.join(" ")}: ${stderr}`)
+      }
+      assert.strictEqual((yield* at.call(["sessions", "adopt", at.path("workspace")], there)).code, 0)
+      const adopted = yield* at.call(["sessions"], there)
+      assert.include(adopted.stdout, id)
+      assert.isFalse(isSaid(adopted.stderr))
+      // Several, of which each may be meant.
+      for (const name of ["a", "b", "c", "d"]) {
+        yield* at.call(["run", "hello"], { cwd: yield* at.makeDirectory(name) })
+        fs.rmSync(at.path(name), { recursive: true })
+      }
+      const { stderr } = yield* at.call(["sessions"], { cwd: at.path("beside") })
+      assert.match(stderr, /Sessions are kept of \S+, \S+, \S+ and 1 more, which are gone\..*adopt WORKSPACE\.\n$/)
+    })
+  )
+
   it.scopedLive("in a store that several workspaces share is no other's", () =>
     Effect.gen(function* () {
       const at = yield* Program.place

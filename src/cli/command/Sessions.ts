@@ -78,12 +78,22 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
     }
     const checkpoints = yield* SessionForking.checkpoints(settings)
     if (verb === "prune") return yield* prune({ store, place, flags, checkpoints })
-    if (verb === "list") return yield* list(store, place, { flags, limit })
+    if (verb === "list") {
+      const left = isOfWorkspaces ? SessionTransfer.leftBehind(settings) : Effect.succeed(undefined)
+      return yield* list(store, place, { flags, limit, left })
+    }
     const session = store === undefined || id === undefined ? undefined : yield* named(store, id)
-    if (verb === "answer" && session === undefined && id !== undefined && isOfWorkspaces) {
-      // Whoever has the id of a session answers it from anywhere.
+    if (session === undefined && id !== undefined && isOfWorkspaces) {
       const elsewhere = yield* SessionTransfer.find(settings, id)
-      if (elsewhere !== undefined) return yield* answerIn(elsewhere, flags, requestId, typed)
+      // Whoever has the id of a session answers it and reads it from anywhere.
+      if (elsewhere !== undefined && verb === "answer") return yield* answerIn(elsewhere, flags, requestId, typed)
+      if (elsewhere !== undefined && isReading(verb)) {
+        const other = yield* StoreLocation.open(StoreLocation.inFolder(elsewhere))
+        yield* read(verb, other, elsewhere.session, flags, pace)
+        return ExitCode.completed
+      }
+      if (elsewhere !== undefined)
+        return yield* new Arguments.UsageError({ message: SessionTransfer.whereabouts(elsewhere) })
     }
     if (store === undefined || session === undefined) {
       const wrong =
@@ -96,18 +106,35 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
     if (verb === "answer") {
       yield* answer({ store, session, requestId, typed, flags, place: flags })
     } else if (verb === "delete") yield* forget(store, checkpoints, rootSessionId)
-    else if (verb === "show") yield* show(store, session)
-    else if (verb === "turns") yield* turns(yield* store.load(rootSessionId), flags.json === true)
     else if (verb === "fork") yield* fork({ store, settings, flags, id: rootSessionId, at })
-    else if (verb === "replay") yield* replay(yield* store.load(rootSessionId), pace, flags.json === true)
-    else if (verb === "script") yield* script(yield* store.load(rootSessionId))
-    else yield* exportAll(store, rootSessionId)
+    else if (isReading(verb)) yield* read(verb, store, session, flags, pace)
     return ExitCode.completed
   }).pipe(Effect.scoped, Effect.catchTags({ ...StoreLocation.refusals, SessionTakenOver: StoreLocation.refuse }))
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** What only looks at a session. */
+const readings = ["show", "turns", "replay", "script", "export"] as const
+
+const isReading = (verb: string): verb is (typeof readings)[number] => readings.some((reading) => reading === verb)
+
+const read = (
+  verb: (typeof readings)[number],
+  store: SessionStore.Service,
+  session: Listed,
+  { json }: Arguments.Flags,
+  pace: Replay.Options
+) =>
+  Effect.gen(function* () {
+    const { rootSessionId } = session
+    if (verb === "export") return yield* exportAll(store, rootSessionId)
+    if (verb === "show") return yield* show(store, session)
+    const loaded = yield* store.load(rootSessionId)
+    if (verb === "turns") return yield* turns(loaded, json === true)
+    return yield* verb === "replay" ? replay(loaded, pace, json === true) : script(loaded)
+  })
 
 /** An answer to one of `sessions`, for a command that is run at `place`. */
 const answer = ({
@@ -237,7 +264,11 @@ interface Wanted {
   readonly limit: number
 }
 
-const list = (store: SessionStore.Service | undefined, place: StoreLocation.Place, wanted: Wanted) =>
+const list = <R>(
+  store: SessionStore.Service | undefined,
+  place: StoreLocation.Place,
+  { left, ...wanted }: Wanted & { readonly left: Effect.Effect<string | undefined, never, R> }
+) =>
   Effect.gen(function* () {
     const { flags } = wanted
     const after = flags.after === undefined ? undefined : store && (yield* named(store, flags.after))
@@ -253,6 +284,8 @@ const list = (store: SessionStore.Service | undefined, place: StoreLocation.Plac
     else if (count === 0 && flags.json !== true) {
       const none = after === undefined ? `no sessions are kept in ${place} yet` : "none was used before that one"
       yield* Output.notice(`${none}.`)
+      const hint = after === undefined ? yield* left : undefined
+      if (hint !== undefined) yield* Output.notice(hint)
     }
     return ExitCode.completed
   })

@@ -81,8 +81,9 @@ export const open = (
       return yield* held({ flags, place, settings, store }, Persistence.begin(store, { workspace }))
     }
     const store = yield* StoreLocation.openExisting(place)
-    if (store === undefined) return yield* misuse(`There are no sessions in ${place}.`)
-    const id = yield* chosen(store, flags.resume, place, workspace)
+    const hint = settings.store === undefined ? hintFor(flags, settings) : Effect.succeed("")
+    if (store === undefined) return yield* misuse(`There are no sessions in ${place}.${yield* hint}`)
+    const id = yield* chosen(store, flags.resume, place, workspace, hint)
     return yield* held({ flags, place, settings, store }, Persistence.resume(store, id, { workspace }))
   }).pipe(Effect.catchTags({ ...StoreLocation.refusals, SessionElsewhere: StoreLocation.refuse }))
 
@@ -200,20 +201,36 @@ const filesOf = (place: StoreLocation.Place): ReadonlyArray<string> =>
     ? []
     : ["", "-wal", "-shm", "-journal"].map((suffix) => `${place}${suffix}`)
 
-const chosen = (store: SessionStore.Service, id: string | undefined, place: StoreLocation.Place, here: string) =>
+/** Where the session is that flags want, if it is kept of another workspace; a sentence behind another one, or nothing. */
+const hintFor = ({ resume }: Arguments.Flags, settings: Settings.Settings) =>
+  Effect.gen(function* () {
+    const SessionTransfer = yield* Effect.promise(() => import("./SessionTransfer.js"))
+    const elsewhere = resume === undefined || resume === "" ? undefined : yield* SessionTransfer.find(settings, resume)
+    const found =
+      elsewhere === undefined ? yield* SessionTransfer.leftBehind(settings) : SessionTransfer.whereabouts(elsewhere)
+    return found === undefined ? "" : ` ${found}`
+  })
+
+const chosen = <E, R>(
+  store: SessionStore.Service,
+  id: string | undefined,
+  place: StoreLocation.Place,
+  here: string,
+  hint: Effect.Effect<string, E, R>
+) =>
   Effect.gen(function* () {
     const found =
       id === undefined
         ? (yield* store.page({ workspace: here, limit: 1 })).sessions[0]
         : yield* Either.mapLeft(yield* SessionName.find(store, id), misuse)
     if (found !== undefined) return found.rootSessionId
-    if (id === undefined) return yield* misuse(`There are no sessions in ${place}.`)
+    if (id === undefined) return yield* misuse(`There are no sessions in ${place}.${yield* hint}`)
     const known = (yield* store.page({ limit: 5 })).sessions.map(({ rootSessionId }) => rootSessionId)
     if (id === "")
       return yield* misuse(
         `--resume without a session is for a chat at a terminal. ${known.length === 0 ? "There are none." : `The last ones: ${known.join(", ")}.`}`
       )
     return yield* misuse(
-      `There is no session ${visible(id)} in ${place}. ${known.length === 0 ? "It holds none." : `The last ones: ${known.join(", ")}.`}`
+      `There is no session ${visible(id)} in ${place}. ${known.length === 0 ? "It holds none." : `The last ones: ${known.join(", ")}.`}${yield* hint}`
     )
   })

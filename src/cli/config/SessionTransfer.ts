@@ -1,4 +1,5 @@
 /** `assent sessions list --all`, `adopt` and `import`: sessions of other workspaces and of other stores. */
+import type * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -26,12 +27,13 @@ import * as UserLocation from "../../local/UserLocation.js"
 /** What is asked of the store of every workspace, one after the other. A store that cannot be read is a remark. */
 export const everywhere = <A, E extends { readonly message: string }, R>(
   { stateDirectory }: Pick<Settings.Settings, "stateDirectory">,
-  ask: (store: SessionStore.Service, folder: UserLocation.Folder) => Effect.Effect<A, E, R>
+  ask: (store: SessionStore.Service, folder: UserLocation.Folder) => Effect.Effect<A, E, R>,
+  isWanted: (folder: UserLocation.Folder) => boolean = () => true
 ) =>
   Effect.gen(function* () {
     const remarks: Array<string> = []
     const found: Array<UserLocation.Folder & { readonly answer: A }> = []
-    for (const folder of yield* UserLocation.folders(stateDirectory)) {
+    for (const folder of (yield* UserLocation.folders(stateDirectory)).filter(isWanted)) {
       const outcome = yield* Effect.either(
         Effect.scoped(
           Effect.flatMap(StoreLocation.openExisting(StoreLocation.inFolder(folder)), (store) =>
@@ -86,6 +88,37 @@ export const find = (settings: Pick<Settings.Settings, "stateDirectory">, name: 
     if (ones.length < 2) return ones[0]
     const ids = ones.map(({ session, workspace }) => `${session.rootSessionId} (${visible(workspace)})`)
     return yield* misuse(`Sessions of ${ones.length} workspaces begin with ${visible(name)}: ${ids.join(", ")}.`)
+  })
+
+/** A session of another workspace. */
+export type Elsewhere = Effect.Effect.Success<ReturnType<typeof find>>
+
+/** Where a session is, and how to reach it, as a sentence. */
+export const whereabouts = ({ session: { rootSessionId: id }, workspace }: NonNullable<Elsewhere>): string =>
+  fs.existsSync(workspace)
+    ? `Session ${id} belongs to ${visible(workspace)}. Name that workspace: --workspace ${StoreLocation.quoted(workspace)}.`
+    : `Session ${id} belongs to ${visible(workspace)}, which is gone. Take the session over: assent sessions adopt ${id}.`
+
+/** What to do about the sessions of workspaces that are gone, as a sentence. Nothing if there are none. */
+export const leftBehind = (
+  settings: Pick<Settings.Settings, "stateDirectory">
+): Effect.Effect<string | undefined, never, FileSystem.FileSystem | Path.Path> =>
+  Effect.gen(function* () {
+    const { found } = yield* everywhere(
+      settings,
+      (store) => store.page({ limit: 1 }),
+      ({ workspace }) => !fs.existsSync(workspace)
+    )
+    const gone = found.flatMap(({ answer, workspace }) => (answer.sessions.length > 0 ? [workspace] : []))
+    const [first] = gone
+    if (first === undefined) return undefined
+    const names = gone
+      .slice(0, mostNamed)
+      .map((workspace) => visible(workspace))
+      .join(", ")
+    const more = gone.length > mostNamed ? ` and ${gone.length - mostNamed} more` : ""
+    const which = gone.length === 1 ? StoreLocation.quoted(first) : "WORKSPACE"
+    return `Sessions are kept of ${names}${more}, ${gone.length === 1 ? "which is" : "which are"} gone. If you moved that directory here, take them over: assent sessions adopt ${which}.`
   })
 
 /** Takes over the sessions of a workspace that was moved here, or one of them. Yields a sentence. */
@@ -167,6 +200,9 @@ export const takeOver = (flags: Arguments.Flags, settings: Settings.Settings, fi
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** Workspaces in a sentence. */
+const mostNamed = 3
 
 const misuse = (message: string) => new Arguments.UsageError({ message })
 
