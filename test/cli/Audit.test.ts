@@ -123,6 +123,19 @@ describe("assent audit", () => {
   )
 
   live(
+    "shows the only session without its id, and asks for one of several",
+    Effect.gen(function* () {
+      const at = yield* place
+      assert.match(String((yield* audit(at, ["show"])).code), /needs a session\. Nothing was recorded there yet\./)
+      yield* at.decide(["ses_a"])
+      assert.deepStrictEqual(yield* audit(at, ["show"]), yield* audit(at, ["show", "ses_a"]))
+      assert.strictEqual((yield* audit(at, ["show"])).code, 0)
+      yield* at.decide(["ses_b"])
+      assert.match(String((yield* audit(at, ["show"])).code), /needs a session\. There are: ses_a, ses_b\./)
+    })
+  )
+
+  live(
     "finds a session by the beginning of its id, as other commands do",
     Effect.gen(function* () {
       const at = yield* place
@@ -295,7 +308,7 @@ describe("assent audit", () => {
       yield* at.decide(["ses_a"])
       const told = (words: ReadonlyArray<string>, key?: string) =>
         Effect.map(audit(at, words, key), ({ code }) => String(code))
-      assert.include(yield* told(["erase"]), "list; show SESSION [--key FILE]; verify [SESSION] [--key FILE]")
+      assert.include(yield* told(["erase"]), "list; show [SESSION] [--key FILE]; verify [SESSION] [--key FILE]")
       assert.include(yield* told(["toString"]), "assent audit takes")
       assert.include(yield* told(["verify", "ses_a", "ses_b"]), "assent audit takes")
       assert.include(yield* told(["show"]), "There are: ses_a.")

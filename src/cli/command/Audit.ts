@@ -42,7 +42,8 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
       })
     }
     if (verb === "show") {
-      if (sessionId !== undefined) return yield* show(archive, sessionId, key)
+      const shown = sessionId ?? (known.length === 1 ? known[0] : undefined)
+      if (shown !== undefined) return yield* show(archive, shown, key)
       return yield* new Arguments.UsageError({ message: `assent audit show needs a session. ${among(known)}` })
     }
     if (known.length === 0) {

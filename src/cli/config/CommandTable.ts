@@ -121,7 +121,7 @@ export const commands: { readonly [Name in Flags.CommandName]: Command } = {
     what: "what was decided here",
     verbs: [
       ["list", "the sessions that have a trail"],
-      ["show SESSION", "its decisions", ["key"]],
+      ["show [SESSION]", "its decisions", ["key"]],
       ["verify [SESSION]", "whether a trail was changed", ["key"]]
     ],
     flags: ["workspace"],
