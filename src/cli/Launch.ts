@@ -282,6 +282,10 @@ export const start = (
     return { agent, review: reviewed, trail: Context.get(context, AuditTrail.AuditTrail), jobs, files }
   })
 
+/** The directories that an agent's file tools may touch, before the agent starts. */
+export const filesFor = (settings: Settings.Settings): Effect.Effect<WorkspaceRoot.Options, never, Path.Path> =>
+  Effect.map(Path.Path, (path) => filesOf(settings, settings.deciding, [], path))
+
 /** Such an agent, for what it may do unasked. It gets no words, calls no model and is not kept: nothing is left behind. */
 export const judgement = (
   settings: Settings.Settings,

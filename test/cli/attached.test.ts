@@ -335,6 +335,76 @@ describe("an attached file", () => {
   )
 })
 
+describe("a task that names files", () => {
+  it.live("takes them along as a line of a chat does, and says so", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { args, at, env, got, says } = yield* setting
+        const cases: ReadonlyArray<readonly [task: string, told: string, got: ReadonlyArray<string>]> = [
+          ["explain @src/a.ts", "with src/a.ts (38 bytes, 2 lines)", ["explain @src/a.ts", "export const a = 1"]],
+          ["look at @src", "with what is in src", ["src/a.ts"]],
+          ['@"two words/x y.md", @empty.txt', "with two words/x y.md (6 bytes, 1 line), empty.txt (empty)", ["blanks"]],
+          ["what is @shot.png?", "with shot.png (image/png, ", ["image_url", "data:image/png;base64,"]]
+        ]
+        for (const [task, told, expected] of cases) {
+          yield* says("Seen.")
+          const { code, stderr, stdout } = yield* at.call(["run", ...args, task], { env })
+          assert.deepStrictEqual([code, stdout], [0, "Seen.\n"], stderr)
+          assert.isTrue(stderr.startsWith(`assent: ${told}`), stderr)
+          const content = yield* got
+          for (const part of expected) assert.include(content, part)
+        }
+        // The words may come one by one, and files with them.
+        yield* says("Seen.")
+        yield* at.call(["run", ...args, "--file", "README.md", "explain", "@src/a.ts"], { env })
+        const content = yield* got
+        for (const part of ["export const a", "hello"]) assert.include(content, part)
+      })
+    )
+  )
+
+  it.live("is words where it names none, and is refused before anything begins where one cannot be taken", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { args, at, env, got, says } = yield* setting
+        for (const [task, said] of [
+          ["why is @types/node missing?", "assent: there is no file types/node; it goes as a word.\n"],
+          ["write to me@example.com", ""],
+          ["say \\@src/a.ts", ""]
+        ] as const) {
+          yield* says("Seen.")
+          assert.deepStrictEqual(yield* at.call(["run", ...args, task], { env }), {
+            code: 0,
+            stdout: "Seen.\n",
+            stderr: said
+          })
+          assert.notInclude(yield* got, "[File")
+        }
+        for (const [task, why] of [
+          [
+            "explain @src/none.ts",
+            "There is no file src/none.ts. To say it nonetheless, put a backslash before the @."
+          ],
+          ["explain @big.txt", "a text of at most 200 kB goes with words"],
+          ["explain @blob.bin", "blob.bin is a binary file"],
+          ["explain @../outside.txt", "--file takes a file from anywhere."],
+          ["explain @.assent/config.json", "--file takes a file from anywhere."],
+          ["explain @link.txt", "--file takes a file from anywhere."]
+        ] as const) {
+          const refused = yield* at.call(["run", ...args, task], { env })
+          assert.deepStrictEqual([refused.code, refused.stdout], [2, ""], task)
+          assert.include(refused.stderr, why)
+        }
+        // A document that is piped in is nobody's words here.
+        yield* says("Seen.")
+        const piped = yield* at.call(["run", ...args], { env, stdin: "explain @src/a.ts\n" })
+        assert.strictEqual(piped.code, 0, piped.stderr)
+        assert.notInclude(yield* got, "export const")
+      })
+    )
+  )
+})
+
 describe("what is piped in beside words", () => {
   it.live("is part of the task, with its size told, and no task without words", () =>
     Effect.scoped(

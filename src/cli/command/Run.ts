@@ -53,7 +53,11 @@ export const run = (invocation: Arguments.Invocation) =>
     )
     const profiles = yield* Launch.profiles(settings)
     yield* keepGiven
-    const task = GivenFiles.withWords(said, yield* GivenFiles.read(flags, model, yield* Fiber.join(beside)))
+    // Piped text is a document, not words of the person: it names no files.
+    const named = words.length > 0 && said !== undefined ? said : ""
+    const mentioned = yield* GivenFiles.mentioned(named, yield* Launch.filesFor(settings), Output.notice)
+    const given = yield* GivenFiles.read(flags, model, [...mentioned, ...(yield* Fiber.join(beside))])
+    const task = GivenFiles.withWords(said, given)
     const old = yield* StoreLocation.oldNotice(flags, settings)
     const unmet = Launch.unmet(settings, profiles)
     for (const warning of [...settings.warnings, ...unmet, ...profiles.remarks, ...(old === undefined ? [] : [old])])

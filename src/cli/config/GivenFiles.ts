@@ -1,7 +1,9 @@
-/** Files that a person gives with words: `--image FILE`, `--file FILE`. They are looked at before anything begins. */
+/** Files that a person gives with words: `--image FILE`, `--file FILE`, `@FILE`. They are looked at before anything begins. */
 import type * as FileSystem from "@effect/platform/FileSystem"
+import type * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import type * as WorkspaceRoot from "../../builtin/WorkspaceRoot.js"
 import * as Redaction from "../../core/Redaction.js"
 import type * as Input from "../../inbox/Input.js"
 import type * as Model from "../../model/Model.js"
@@ -30,6 +32,22 @@ export const read = (
         const refusal = InputTaking.notTaken(draft, model)
         return refusal === undefined ? parts : yield* refusal
       }).pipe(Effect.mapError(({ message }) => new Arguments.UsageError({ message })))
+
+/** The files that words of the command line name with `@`, as a chat reads them. */
+export const mentioned = (
+  words: string,
+  files: WorkspaceRoot.Options,
+  tell: (sentence: string) => Effect.Effect<void>
+): Effect.Effect<ReadonlyArray<Input.Part>, Arguments.UsageError, FileSystem.FileSystem | Path.Path> =>
+  words.includes("@")
+    ? Effect.gen(function* () {
+        const ChatFiles = yield* Effect.promise(() => import("../executor/ChatFiles.js"))
+        const gathered = yield* Effect.flatMap(ChatFiles.make(files, "--file"), ({ gather }) => gather(words))
+        if (gathered.files.length > 0) yield* tell(`with ${ChatFiles.told(gathered.files)}`)
+        if (gathered.words.length > 0) yield* tell(`${ChatFiles.toldWords(gathered.words)}.`)
+        return ChatFiles.parts(gathered.files)
+      }).pipe(Effect.mapError((message) => new Arguments.UsageError({ message })))
+    : none
 
 /** Standard input that was piped in beside words, behind a line that says what it is; nothing where there is none. */
 export const piped = (

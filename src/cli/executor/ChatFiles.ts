@@ -65,9 +65,10 @@ export interface ChatFiles {
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Nothing is attached yet. */
+/** Nothing is attached yet. `anywhere` is what takes a file from anywhere. */
 export const make = (
-  files: WorkspaceRoot.Options
+  files: WorkspaceRoot.Options,
+  anywhere = "/attach"
 ): Effect.Effect<ChatFiles, never, FileSystem.FileSystem | Path.Path> =>
   Effect.gen(function* () {
     const platform = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
@@ -129,7 +130,7 @@ export const make = (
             fileSystem.exists(path.resolve(workspace.root, name)),
             () => false
           )
-          if (isFound) return yield* Effect.fail(`${located.left} /attach takes a file from anywhere.`)
+          if (isFound) return yield* Effect.fail(`${located.left} ${anywhere} takes a file from anywhere.`)
         }
         if (!isCertain(mention)) return Option.none()
         yield* isThere
