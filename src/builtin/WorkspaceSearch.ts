@@ -67,23 +67,32 @@ export const list = (params: ListParams): Effect.Effect<string, string, Workspac
     return omitted.isNone() ? `[${start.shown} is empty]` : omitted.after(`[Nothing in ${start.shown} is shown]`)
   })
 
+/** Paths of a workspace, and why it has more, if it has. */
+export interface Paths {
+  readonly paths: ReadonlyArray<string>
+  /** `many`: there was no room for more. `late`: the time was up. */
+  readonly cut: "many" | "late" | undefined
+}
+
 /** Paths below the workspace, sorted, at most so many, `/` after directories: of what is not left out. */
-export const paths = (most: number): Effect.Effect<ReadonlyArray<string>, string, WorkspaceRoot> =>
+export const paths = (most: number): Effect.Effect<Paths, string, WorkspaceRoot> =>
   Effect.gen(function* () {
     const workspace = yield* WorkspaceRoot
     const found: Array<string> = []
-    yield* walk(
+    const ended = yield* walk(
       workspace,
       { absolute: workspace.root, info: Option.none() },
       Infinity,
       yield* paceNow,
       ({ kind, shown }) => {
-        if (kind !== "other") found.push(kind === "directory" ? `${shown}/` : shown)
-        return found.length < most
+        if (kind === "other") return true
+        if (found.length === most) return false
+        found.push(kind === "directory" ? `${shown}/` : shown)
+        return true
       },
       () => undefined
     )
-    return found
+    return { paths: found, cut: ended === "end" ? undefined : ended === "late" ? "late" : "many" }
   })
 
 /** Checks the parameters of a search without searching. */

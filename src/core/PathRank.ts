@@ -6,19 +6,30 @@
  */
 export type Find = (query: string, most: number) => ReadonlyArray<string>
 
-/** Prepared once for these paths, so that a letter costs a few milliseconds for 20,000 of them. */
+/**
+ * Prepared once for these paths. Paths of one length keep their order. The first letter costs some ten milliseconds for
+ * 200,000 paths. Each further letter looks only at the paths that fit before.
+ */
 export const make = (paths: ReadonlyArray<string>): Find => {
-  const all = [...paths]
-    .sort((path, other) => path.length - other.length || (path < other ? -1 : path > other ? 1 : 0))
-    .map((path) => ({ path, lower: path.toLowerCase() }))
+  const byLength: Array<Array<string>> = []
+  for (const path of paths) (byLength[path.length] ??= []).push(path)
+  const all = byLength.flat()
+  const lower = all.map((path) => path.toLowerCase())
+  let last: { readonly wanted: string; readonly fitting: ReadonlyArray<number> } | undefined
   return (query, most) => {
     const wanted = query.toLowerCase()
     if (wanted === "") return paths.slice(0, most)
     const found: ReadonlyArray<Array<string>> = Array.from({ length: ranks }, () => [])
-    for (const { lower, path } of all) {
-      const same = found[rankOf(wanted, lower)]
-      if (same !== undefined && same.length < most) same.push(path)
+    const fitting: Array<number> = []
+    const take = (at: number) => {
+      const same = found[rankOf(wanted, lower[at] ?? "")]
+      if (same === undefined) return
+      fitting.push(at)
+      if (same.length < most) same.push(all[at] ?? "")
     }
+    if (last !== undefined && wanted.startsWith(last.wanted)) last.fitting.forEach(take)
+    else for (let at = 0; at < all.length; at++) take(at)
+    last = { wanted, fitting }
     return found.flat().slice(0, most)
   }
 }

@@ -7,11 +7,43 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as path from "node:path"
+import * as WorkspaceSearch from "../../src/builtin/WorkspaceSearch.js"
 import * as EventLoop from "../../src/internal/EventLoop.js"
 import { inWorkspace, type Fixture } from "./workspaceFixture.js"
 
 const putAll = (put: Fixture["put"], files: Record<string, string>) =>
   Effect.forEach(Object.entries(files), ([path, content]) => put(path, content), { discard: true })
+
+describe("the paths of a workspace", () => {
+  it.scopedLive(
+    "are as many as there is room for, and say whether there are more",
+    inWorkspace(({ fileSystem, put, root }) =>
+      Effect.gen(function* () {
+        yield* putAll(put, { "b.ts": "", "src/x.ts": "", "src/y.ts": "", ".gitignore": "out/", "out/z": "" })
+        yield* fileSystem.symlink(`${root}/src`, `${root}/link`)
+        const all = [".gitignore", "b.ts", "link", "src/", "src/x.ts", "src/y.ts"]
+        for (const most of [0, 1, 4, 5, 6, 7]) {
+          const found = yield* WorkspaceSearch.paths(most)
+          assert.deepStrictEqual(found, { paths: all.slice(0, most), cut: most < all.length ? "many" : undefined })
+        }
+      })
+    )
+  )
+
+  it.scopedLive(
+    "say that the time was up",
+    inWorkspace(({ put }) =>
+      Effect.gen(function* () {
+        yield* putAll(put, { "a.ts": "", "b.ts": "" })
+        const clock = yield* Effect.clock
+        let now = 0
+        const hasty = { ...clock, unsafeCurrentTimeMillis: () => (now += 15_000) }
+        const found = yield* Effect.withClock(WorkspaceSearch.paths(9), hasty)
+        assert.strictEqual(found.cut, "late")
+      })
+    )
+  )
+})
 
 describe("list_files", () => {
   it.scopedLive(

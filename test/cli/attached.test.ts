@@ -2,11 +2,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as NodeContext from "@effect/platform-node/NodeContext"
 import * as Effect from "effect/Effect"
+import * as Queue from "effect/Queue"
 import * as FastCheck from "fast-check"
 import { spawn } from "node:child_process"
 import { existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import * as path from "node:path"
 import { fileURLToPath } from "node:url"
+import * as ChatExecutor from "../../src/cli/executor/ChatExecutor.js"
 import * as ChatFiles from "../../src/cli/executor/ChatFiles.js"
 import * as FileSample from "../kit/FileSample.js"
 import * as ModelServer from "../kit/ModelServer.js"
@@ -217,6 +219,53 @@ describe("the list behind an @", () => {
     )
 })
 
+describe("the list behind an @ of a large repository", () => {
+  it.live("has its last files too", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const at = yield* Program.place
+        for (let folder = 0; folder < 60; folder++) {
+          mkdirSync(at.path("workspace", `d${folder}`))
+          for (let file = 0; file < 400; file++) writeFileSync(at.path("workspace", `d${folder}`, `file${file}`), "")
+        }
+        const screen = yield* Pseudo.start(at, ["chat"], { columns: 80, rows: 40 })
+        yield* screen.sees((text) => text.endsWith(".\n>"))
+        for (const name of ["d59/file399", "d9/file0", "d30/file17"]) {
+          yield* screen.type(`@${name}`)
+          yield* screen.sees((text) => text.includes(`› ${name}`))
+          yield* screen.type("\x03")
+          yield* screen.sees((text) => text.endsWith("\n>"))
+        }
+      })
+    )
+  )
+
+  it.effect("says once which files are missing, if some are", () =>
+    Effect.gen(function* () {
+      const files = { ...ChatFiles.none, paths: Effect.succeed({ find: () => [], remark: "Some are missing." }) }
+      const said: Array<string> = []
+      const offered = yield* Queue.unbounded<void>()
+      let ask: ((before: string) => unknown) | undefined
+      const screen: Parameters<typeof ChatExecutor.complete>[0] = {
+        setCompletion: (_, offers) =>
+          Effect.suspend(() => {
+            ask = offers
+            return Effect.asVoid(Queue.offer(offered, undefined))
+          }),
+        printLine: (line) => Effect.sync(() => void said.push(line))
+      }
+      yield* ChatExecutor.complete(screen, { nodes: () => [] }, files, () => [])
+      yield* Queue.take(offered)
+      for (let round = 0; round < 3; round++) {
+        ask?.("@")
+        yield* Queue.take(offered)
+        yield* Effect.yieldNow()
+      }
+      assert.deepStrictEqual(said, ["Some are missing."])
+    }).pipe(Effect.scoped)
+  )
+})
+
 describe("a name that is picked", () => {
   it.live("is read as that file again, whatever letters it has; what no line can name is not in the list", () =>
     Effect.scoped(
@@ -253,7 +302,7 @@ describe("a name that is picked", () => {
         for (const name of ["two\nlines", "esc\u001b[31m", "tab\t", Buffer.from([0x62, 0xff])])
           writeFileSync(Buffer.concat([Buffer.from(`${root}/`), Buffer.from(name)]), "x")
         const files = yield* ChatFiles.make({ root })
-        const paths = yield* files.paths
+        const { find: paths } = yield* files.paths
         assert.strictEqual(paths("", 1_000).length, new Set(names).size + 4)
         const offers = ChatFiles.offers({ agents: () => [], ask: () => {}, files, paths: () => paths("", 1_000) })
         const choices = offers('see @"')?.choices ?? []

@@ -28,6 +28,12 @@ describe("the paths that somebody means", () => {
     ])
   })
 
+  it("are the same letter by letter, back and forth, as at once", () => {
+    const find = PathRank.make(paths)
+    for (const query of ["r", "re", "rea", "read", "re", "s", "sr", "src/r", "", "x", "a", "a.t", "a.ts"])
+      assert.deepStrictEqual(find(query, 9), PathRank.make(paths)(query, 9), query)
+  })
+
   it("are of those there are, once each, and have the letters", () => {
     const name = fc
       .array(fc.constantFrom(..."abAB/."), { minLength: 1, maxLength: 8 })

@@ -345,10 +345,13 @@ const greet = (screen: Screen, agent: Agent.Agent) =>
     }
   })
 
-/** Completion by tab, and the list of files and agents behind an `@`: it is made when one is typed, and drawn when it is there. */
-const complete = (
-  screen: Screen,
-  outline: AgentOutline.AgentOutline,
+/**
+ * Completion by tab, and the list of files and agents behind an `@`: it is made when one is typed, and drawn when it is there.
+ * A line says once which files it lacks.
+ */
+export const complete = (
+  screen: Pick<Screen, "printLine" | "setCompletion">,
+  outline: Pick<AgentOutline.AgentOutline, "nodes">,
   files: ChatFiles.ChatFiles,
   completion: ReturnType<typeof ChatCommand.completion>
 ) =>
@@ -367,14 +370,18 @@ const complete = (
     const set = (paths: PathRank.Find) =>
       screen.setCompletion(completion, ChatFiles.offers({ agents, files, paths, ask }))
     yield* set(() => [])
+    const told = new Set<string>()
     yield* Effect.forkScoped(
       Effect.forever(
         Effect.gen(function* () {
           yield* Queue.take(wanted)
-          const paths = yield* files.paths
+          const { find, remark } = yield* files.paths
           isDrawing = true
-          yield* set(paths)
+          yield* set(find)
           isDrawing = false
+          if (remark === undefined || told.has(remark)) return
+          told.add(remark)
+          yield* screen.printLine(remark)
         })
       )
     )

@@ -57,8 +57,16 @@ export interface ChatFiles {
   /** What `@!` is from now on: the output of a command of the person's own. */
   readonly setOutput: (output: Given) => void
   readonly output: () => Given | undefined
-  /** Finds the files there are by a few letters, for completion. */
-  readonly paths: Effect.Effect<PathRank.Find>
+  /** What there is to complete, as of now. */
+  readonly paths: Effect.Effect<Index>
+}
+
+/** The files of a workspace, for completion. */
+export interface Index {
+  /** Finds them by a few letters. */
+  readonly find: PathRank.Find
+  /** A sentence, if some are missing. */
+  readonly remark: string | undefined
 }
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -196,8 +204,8 @@ export const make = (
       },
       output: () => output,
       paths: Effect.provideService(WorkspaceSearch.paths(mostPaths), WorkspaceRoot.WorkspaceRoot, workspace).pipe(
-        Effect.orElseSucceed((): ReadonlyArray<string> => []),
-        Effect.map(PathRank.make)
+        Effect.orElseSucceed((): WorkspaceSearch.Paths => ({ paths: [], cut: undefined })),
+        Effect.map(({ cut, paths }) => ({ find: PathRank.make(paths), remark: cut && remarks[cut] }))
       )
     }
   })
@@ -259,7 +267,7 @@ export const none: ChatFiles = {
   takeBack: () => undefined,
   setOutput: () => {},
   output: () => undefined,
-  paths: Effect.succeed(() => [])
+  paths: Effect.succeed({ find: () => [], remark: undefined })
 }
 
 /** Words and files as one input. */
@@ -325,7 +333,12 @@ const unquoted = (text: string): string => text.replace(/\\(["\\])/g, "$1")
 const isPlain = (path: string): boolean => /^[^\s"'`(),;]*[^\s"'`(),;.:?!\]}>]$/u.test(path)
 
 const mostText = 200_000
-const mostPaths = 20_000
+/** Bounds the memory: some 40 MB, for a repository of 200,000 files and their directories. */
+const mostPaths = 300_000
+const remarks = {
+  many: `The list behind an @ has the first ${mostPaths.toLocaleString("en")} files and directories. Type the whole path of any other.`,
+  late: "The list behind an @ is incomplete: to read the whole workspace took too long. Type the whole path of any other file."
+} as const
 const kept = 50
 
 interface Mention {
