@@ -182,7 +182,10 @@ describe("the package", () => {
       ...optional,
       "vitest",
       "@effect/vitest",
-      "@types/node"
+      "@types/node",
+      // Readers of events.
+      "ai",
+      "undici"
     ])
   })
   afterAll(() => rmSync(root, { recursive: true, force: true }))

@@ -17,16 +17,19 @@ export const begin = (task: string) =>
     const store = yield* SessionStore.SessionStore
     const persistence = yield* Persistence.begin(store)
     const agent = yield* Agent.start({ persistence })
-    yield* agent.run(task)
+    yield* agent.run(task, { id: "bill" })
     return persistence.rootSessionId
   }).pipe(Effect.scoped, Effect.provide(HaltChannel.layer))
 
-/** Another process, another day: the question is asked again under its id, and what was done is not done again. */
-export const goOn = (id: Id.SessionId) =>
+/**
+ * Another process, another day: the question is asked again under its id, and what was done is not done again. The same words
+ * under the same id wait for, or get, the end of their one run.
+ */
+export const goOn = (id: Id.SessionId, task: string) =>
   Effect.gen(function* () {
     const store = yield* SessionStore.SessionStore
     const agent = yield* Agent.start({ persistence: yield* Persistence.resume(store, id) })
-    return yield* agent.awaitIdle
+    return yield* agent.run(task, { id: "bill" })
   }).pipe(Effect.scoped)
 
 const model = ScriptedModel.layer({

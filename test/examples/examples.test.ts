@@ -9,18 +9,34 @@ import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as NodeContext from "@effect/platform-node/NodeContext"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, AutoChannel, HaltChannel, Interaction, InteractionRequest, Interactor, QueueChannel } from "assent"
+import {
+  Agent,
+  AutoChannel,
+  HaltChannel,
+  Interaction,
+  InteractionRequest,
+  Interactor,
+  QueueChannel,
+  ScriptedModel
+} from "assent"
 import { TestInteractor } from "assent/testing"
+import { DefaultChatTransport, readUIMessageStream, type UIMessage, type UIMessageChunk } from "ai"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as Queue from "effect/Queue"
+import * as Stream from "effect/Stream"
 import * as TestClock from "effect/TestClock"
 import * as Tracer from "effect/Tracer"
+import { connect, createServer, type Socket } from "node:net"
+import { EventSource } from "undici"
 import { reviewerInteractor } from "./custom-interactor.js"
 import * as Durable from "./durable.js"
+import * as EventPage from "./event-page.js"
+import * as EventServer from "./event-server.js"
 import * as Family from "./family.js"
 import * as HttpAgent from "./http-agent.js"
 import * as Images from "./images.js"
@@ -211,12 +227,14 @@ describe("examples", () => {
       assert.deepStrictEqual(paid, [])
 
       const channel = yield* QueueChannel.QueueChannel
-      const running = yield* Effect.fork(Effect.provide(Durable.goOn(first), Durable.live(file, paid)))
+      const goOn = Effect.provide(Durable.goOn(first, "pay the bill"), Durable.live(file, paid))
+      const running = yield* Effect.fork(goOn)
       const dialog = yield* channel.take
       assert(dialog._tag === "Opened")
       yield* channel.answerText(dialog.request.requestId, "y", "ada") // who answered, for events and audit
-      const end = Option.getOrThrow(yield* Fiber.join(running))
+      const end = yield* Fiber.join(running)
       assert.deepStrictEqual({ ...end }, { _tag: "Completed", text: "Paid.", steps: 2 })
+      assert.deepStrictEqual({ ...(yield* goOn) }, { ...end })
       assert.deepStrictEqual(paid, [20])
     }).pipe(Effect.provide(QueueChannel.layer()), Effect.provide(NodeContext.layer))
   )
@@ -250,6 +268,82 @@ describe("examples", () => {
       assert.deepStrictEqual(yield* Fiber.join(other), { _tag: "Completed", text: "On the front page.", steps: 1 })
     }).pipe(Effect.provide(HttpAgent.server.pipe(Layer.provideMerge(NodeHttpServer.layerTest))))
   )
+
+  for (const decision of ["allow", "deny"] as const)
+    it.live(`pages that come and go: cut twice, they show what pages show that stayed; ${decision}`, () =>
+      Effect.gen(function* () {
+        const { address } = yield* HttpServer.HttpServer
+        assert(address._tag === "TcpAddress")
+        const direct = `http://127.0.0.1:${address.port}`
+        const wire = yield* wireTo(address.port)
+        const [stayed, cut] = [yield* pageOf(direct), yield* pageOf(wire.url)]
+        const transportOf = (url: string) => new DefaultChatTransport<UIMessage>({ api: `${url}/chat` })
+        const words: UIMessage = { id: "words_1", role: "user", parts: [{ type: "text", text: "Publish it." }] }
+        const post = Effect.promise(() =>
+          transportOf(wire.url).sendMessages({
+            trigger: "submit-message",
+            chatId: "chat",
+            messageId: undefined,
+            messages: [words],
+            abortSignal: undefined
+          })
+        )
+        const resumed = (url: string) =>
+          Effect.flatMap(
+            Effect.promise(() => transportOf(url).reconnectToStream({ chatId: "chat" })),
+            (stream) => (stream === null ? assert.fail("there is no turn") : readerOf(stream))
+          )
+
+        // In the middle of an answer. The page does not know whether its words arrived, and sends them again.
+        const first = yield* readerOf(yield* post)
+        const follower = yield* resumed(direct)
+        yield* first.until(({ parts }) => parts.some((part) => part.type === "text" && part.text !== ""))
+        yield* cut.until(({ answer }) => answer !== "")
+        yield* wire.cut
+        yield* first.isCut
+        const second = yield* readerOf(yield* post)
+
+        // In the middle of an approval.
+        yield* second.until((message) => stateOf(message) === "approval-requested")
+        yield* cut.until(({ questions }) => Object.keys(questions).length > 0)
+        yield* wire.cut
+        yield* second.isCut
+        const third = yield* resumed(wire.url)
+        yield* third.until((message) => stateOf(message) === "approval-requested")
+        const { questions } = yield* cut.until(({ questions }) => Object.keys(questions).length > 0)
+
+        const answer = (requestId = "") => {
+          const body = JSON.stringify({ requestId, answer: { decision, scope: "once" } })
+          return Effect.promise(() => fetch(`${wire.url}/answers`, { method: "POST", body, headers: json }))
+        }
+        assert.strictEqual((yield* answer(Object.keys(questions)[0])).status, 204)
+        assert.strictEqual((yield* answer(Object.keys(questions)[0])).status, 409)
+
+        const isOver = ({ answer, lines }: EventPage.Page) => answer === "" && lines.at(-1) === "That is all."
+        const shown = yield* stayed.until(isOver)
+        assert.deepStrictEqual(yield* cut.until(isOver), shown)
+        assert.deepStrictEqual(shown, {
+          lines: ["> Publish it.", "Let me publish it, as you wish.", "That is all."],
+          answer: "",
+          calls: {
+            call_1: decision === "allow" ? 'publish: "Hello" is out' : "publish: Permission denied: page said no"
+          },
+          questions: {}
+        })
+        for (const at of stayed.sent.keys()) assert.deepStrictEqual(pageCutAt(stayed.sent, at), shown, `cut at ${at}`)
+        const message = yield* follower.end
+        assert.deepStrictEqual(yield* third.end, message)
+        assert.strictEqual(stateOf(message), decision === "allow" ? "output-available" : "output-denied")
+        assert.deepStrictEqual(
+          message.parts.flatMap((part) => (part.type === "text" ? `${part.text} ${part.state}` : [])),
+          ["Let me publish it, as you wish. done", "That is all. done"]
+        )
+      }).pipe(
+        // The clients leave before the server does.
+        Effect.scoped,
+        Effect.provide(EventServer.server.pipe(Layer.provide(slowly), Layer.provideMerge(NodeHttpServer.layerTest)))
+      )
+    )
 
   it.effect("webhook: a bot in a chat approves", () =>
     Effect.gen(function* () {
@@ -360,3 +454,121 @@ describe("examples", () => {
     await assistant.close()
   })
 })
+
+const json = { "content-type": "application/json" }
+
+/** Says and writes a piece at a time, so that there is a middle in which it can be cut. */
+const slowly = ScriptedModel.layer({
+  agents: {
+    main: [
+      {
+        text: "Let me publish it, as you wish.",
+        tools: [{ name: "publish", id: "call_1", params: { title: "Hello" } }],
+        chunks: 8,
+        chunkDelay: "50 millis"
+      },
+      { text: "That is all.", chunks: 4, chunkDelay: "50 millis" }
+    ]
+  }
+})
+
+/** A way to the server that can be cut. */
+const wireTo = (port: number) =>
+  Effect.acquireRelease(
+    Effect.async<{ readonly url: string; readonly cut: Effect.Effect<void>; readonly close: () => void }>((resume) => {
+      const sockets = new Set<Socket>()
+      const cut = () => sockets.forEach((socket) => socket.destroy())
+      const join = (from: Socket, to: Socket) => {
+        sockets.add(from)
+        from.pipe(to)
+        from.on("error", () => {})
+        from.on("close", () => {
+          sockets.delete(from)
+          to.destroy()
+        })
+      }
+      const server = createServer((near) => {
+        const far = connect(port, "127.0.0.1")
+        join(near, far)
+        join(far, near)
+      })
+      server.listen(0, "127.0.0.1", () => {
+        const address = server.address()
+        assert(typeof address === "object" && address !== null)
+        resume(
+          Effect.succeed({
+            url: `http://127.0.0.1:${address.port}`,
+            cut: Effect.sync(cut),
+            close: () => {
+              cut()
+              server.close()
+            }
+          })
+        )
+      })
+    }),
+    (wire) => Effect.sync(wire.close)
+  )
+
+const untilIn =
+  <A>(queue: Queue.Dequeue<A>) =>
+  (condition: (shown: A) => boolean): Effect.Effect<A> =>
+    Effect.repeat(Queue.take(queue), { until: condition })
+
+/** A page of a browser that follows the server. */
+const pageOf = (url: string) =>
+  Effect.gen(function* () {
+    const shown = yield* Queue.unbounded<EventPage.Page>()
+    const source = yield* Effect.acquireRelease(
+      Effect.sync(() => new EventSource(`${url}/events`, { node: { reconnectionTime: 10 } })),
+      (source) => Effect.sync(() => source.close())
+    )
+    const sent: Array<Sent> = []
+    const { onmessage, onopen } = EventPage.follow((page) => shown.unsafeOffer(page))
+    source.addEventListener("open", onopen)
+    source.addEventListener("message", ({ data }) => {
+      sent.push({ data })
+      onmessage({ data })
+    })
+    return { until: untilIn(shown), sent }
+  })
+
+interface Sent {
+  readonly data: string
+}
+
+/** The page whose connection was cut behind so many messages, and which was sent again what came behind its position. */
+const pageCutAt = (sent: ReadonlyArray<Sent>, at: number): EventPage.Page => {
+  let shown = EventPage.empty
+  const { onmessage, onopen } = EventPage.follow((page) => (shown = page))
+  onopen()
+  sent.slice(0, at).forEach(onmessage)
+  onopen()
+  const isStored = ({ data }: Sent) => "position" in JSON.parse(data)
+  sent.slice(sent.slice(0, at).findLastIndex(isStored) + 1).forEach(onmessage)
+  return shown
+}
+
+/** What the AI SDK makes of a stream. */
+const readerOf = (stream: ReadableStream<UIMessageChunk>) =>
+  Effect.gen(function* () {
+    const shown = yield* Queue.unbounded<UIMessage>()
+    const reading = yield* Stream.fromAsyncIterable(
+      readUIMessageStream({ stream, terminateOnError: true }),
+      (error) => error
+    ).pipe(
+      Stream.tap((message) => Queue.offer(shown, message)),
+      Stream.runLast,
+      Effect.forkScoped
+    )
+    return {
+      until: untilIn(shown),
+      isCut: Effect.flip(Fiber.join(reading)),
+      // As it would be stored.
+      end: Effect.map(Fiber.join(reading), (last) => JSON.parse(JSON.stringify(Option.getOrThrow(last))) as UIMessage)
+    }
+  })
+
+/** How its tool call stands. */
+const stateOf = ({ parts }: UIMessage) =>
+  parts.flatMap((part) => (part.type === "tool-publish" && "state" in part ? part.state : []))[0]
