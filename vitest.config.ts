@@ -11,7 +11,7 @@ const slow = [
   "test/cli/*.test.ts",
   "test/cli/terminal/Output.test.ts",
   "test/sandbox/{HostSandbox,Layout,Repository,Watch,escapes,killed}.test.ts",
-  "test/store/{KeyValueSessionStore,LibsqlStore,SqlSessionStore,crash,races}.test.ts",
+  "test/store/{KeyValueSessionStore,LibsqlStore,SqlSessionStore,crash,races,repeatedRun}.test.ts",
   "test/{package,surface,weight}.test.ts",
   "test/**/*.property.test.ts",
   "test/audit/AuditTrail.test.ts",
