@@ -41,10 +41,11 @@ import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as ApprovalForm from "./ApprovalForm.js"
 import * as Approvals from "./Approvals.js"
 import type { Authority, Proposal } from "./Authority.js"
+import type * as CompiledPolicy from "./CompiledPolicy.js"
 import * as Guard from "./Guard.js"
 import * as PermissionRecord from "./PermissionRecord.js"
 import * as PermissionRule from "./PermissionRule.js"
-import type { Decision } from "./PermissionState.js"
+import type { Decision, PermissionState } from "./PermissionState.js"
 import * as PlanMode from "./PlanMode.js"
 import * as Ruling from "./Ruling.js"
 import * as Upcoming from "./Upcoming.js"
@@ -62,7 +63,7 @@ import {
   type Verdict
 } from "./Verdict.js"
 
-export type { Allowed, Denied, Past, Pending, Resolution, Verdict } from "./Verdict.js"
+export type { Allowed, Denied, Pending, Resolution, Verdict } from "./Verdict.js"
 export { isRefusal, unanswered } from "./Verdict.js"
 export type { Authority, Proposal } from "./Authority.js"
 export { orElse } from "./Authority.js"
@@ -74,7 +75,10 @@ export type { Options as CheckOptions } from "./PermissionRecord.js"
  * @since 0.1.0
  * @category models
  */
-export interface Options extends PermissionRecord.Options, Ruling.Rules {
+export interface Options extends PermissionRecord.Options {
+  readonly policy: CompiledPolicy.Policy
+  /** One state for the whole tree. */
+  readonly state: PermissionState
   /** In order; the first that fails decides. */
   readonly guards: ReadonlyArray<Guard.Guard>
   readonly authority?: Authority | undefined
