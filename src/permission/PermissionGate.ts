@@ -48,7 +48,6 @@ import * as PermissionRule from "./PermissionRule.js"
 import type { Decision, PermissionState } from "./PermissionState.js"
 import * as PlanMode from "./PlanMode.js"
 import * as Ruling from "./Ruling.js"
-import * as Upcoming from "./Upcoming.js"
 import {
   allowed,
   answered,
@@ -390,7 +389,7 @@ class Check implements OpenCheck {
 
   /** The questions about the other calls of its batch, for a channel that shows them together. */
   private upcoming(call: Examined): Effect.Effect<ReadonlyArray<Interactor.Upcoming>> {
-    return Upcoming.after<Candidate>(call, (candidate) =>
+    const questionOf = (candidate: Candidate) =>
       Effect.gen(this, function* () {
         const { options } = this
         const examined = yield* Ruling.examine(options, candidate)
@@ -401,6 +400,9 @@ class Check implements OpenCheck {
           ? Option.some(yield* formOf(options, { ...candidate, ...examined }, decision))
           : Option.none()
       })
+    return Effect.flatMap(
+      Effect.promise(() => import("./Upcoming.js")),
+      (Upcoming) => Upcoming.after<Candidate>(call, questionOf)
     )
   }
 

@@ -155,6 +155,22 @@ describe("a quorum", () => {
   )
 })
 
+describe("a vote from another process", () => {
+  it.scopedLive("is in the audit, with its author", () =>
+    Effect.gen(function* () {
+      const { at, audit } = yield* begin
+      yield* at.write("config/permissions.json", { approvals: [{ patterns: ["touch *"], quorum: 2 }] })
+      assert.strictEqual((yield* at.run(["run", "--channel", "halt", "run touch made"])).code, 3)
+      const waiting = JSON.parse((yield* at.call(["sessions", "waiting", "--json"])).stdout)
+      const answered = yield* at.call(["sessions", "answer", waiting.rootSessionId, waiting.request.requestId, "y"])
+      assert.strictEqual(answered.code, 0, answered.stderr)
+      const shown = yield* audit
+      assert.match(shown, new RegExp(`voted +permission run_command .* by ${account} `))
+      assert.isFalse(yield* at.exists("workspace/made"))
+    })
+  )
+})
+
 describe.concurrent("who is asked", () => {
   it.scopedLive("is told by permissions check and show, in order and with the model before", () =>
     Effect.gen(function* () {

@@ -5,6 +5,7 @@ import * as Either from "effect/Either"
 import * as Stream from "effect/Stream"
 import type { SessionId } from "../../core/Id.js"
 import { visible } from "../../audit/AuditReport.js"
+import * as AuditTrail from "../../audit/AuditTrail.js"
 import type * as Checkpoints from "../../builtin/Checkpoints.js"
 import * as RecordedScript from "../../journal/RecordedScript.js"
 import * as SessionFork from "../../journal/SessionFork.js"
@@ -28,7 +29,7 @@ import * as SessionName from "../config/SessionName.js"
 import * as SessionTransfer from "../config/SessionTransfer.js"
 import * as Settings from "../config/Settings.js"
 import * as StoreLocation from "../config/StoreLocation.js"
-import type { Folder } from "../../local/UserLocation.js"
+import * as UserLocation from "../../local/UserLocation.js"
 import * as Transcript from "../view/Transcript.js"
 
 export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "words">) =>
@@ -86,7 +87,8 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
     if (session === undefined && id !== undefined && isOfWorkspaces) {
       const elsewhere = yield* SessionTransfer.find(settings, id)
       // Whoever has the id of a session answers it and reads it from anywhere.
-      if (elsewhere !== undefined && verb === "answer") return yield* answerIn(elsewhere, flags, requestId, typed)
+      if (elsewhere !== undefined && verb === "answer")
+        return yield* answerIn(elsewhere, settings, flags, requestId, typed)
       if (elsewhere !== undefined && isReading(verb)) {
         const other = yield* StoreLocation.open(StoreLocation.inFolder(elsewhere))
         yield* read(verb, other, elsewhere.session, flags, pace)
@@ -104,7 +106,7 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
     }
     const { rootSessionId } = session
     if (verb === "answer") {
-      yield* answer({ store, session, requestId, typed, flags, place: flags })
+      yield* answer({ store, session, requestId, typed, flags, settings, place: flags })
     } else if (verb === "delete") yield* forget(store, checkpoints, rootSessionId)
     else if (verb === "fork") yield* fork({ store, settings, flags, id: rootSessionId, at })
     else if (isReading(verb)) yield* read(verb, store, session, flags, pace)
@@ -136,12 +138,13 @@ const read = (
     return yield* verb === "replay" ? replay(loaded, pace, json === true) : script(loaded)
   })
 
-/** An answer to one of `sessions`, for a command that is run at `place`. */
+/** An answer to one of `sessions`, for a command that is run at `place`. A vote is recorded in the audit of its workspace. */
 const answer = ({
   flags,
   place,
   requestId,
   session,
+  settings,
   store,
   typed
 }: {
@@ -150,23 +153,28 @@ const answer = ({
   readonly requestId: string | undefined
   readonly typed: ReadonlyArray<string>
   readonly flags: Arguments.Flags
+  readonly settings: Settings.Settings
   readonly place: Pick<Arguments.Flags, "store" | "workspace">
 }) =>
-  Effect.flatMap(Person.name, (by) =>
-    SessionAnswer.run({
+  Effect.gen(function* () {
+    yield* UserLocation.prepare(settings)
+    const trail = Effect.mapError(SessionForking.trailOf(settings), StoreLocation.refuse)
+    const answered = SessionAnswer.run({
       store,
       session,
       requestId,
       answer: typed.length === 0 ? undefined : typed.join(" "),
-      by,
+      by: yield* Person.name,
       json: flags.json === true,
       resumeCommand: StoreLocation.command(place, "run", `--resume ${session.rootSessionId}`),
       howTo: StoreLocation.command(place, "sessions", `answer ${session.rootSessionId} REQUEST ANSWER`)
     })
-  )
+    yield* Effect.provideService(answered, AuditTrail.AuditTrail, yield* trail)
+  })
 
 const answerIn = (
-  elsewhere: Folder & { readonly session: Listed },
+  elsewhere: UserLocation.Folder & { readonly session: Listed },
+  settings: Settings.Settings,
   flags: Arguments.Flags,
   requestId: string | undefined,
   typed: ReadonlyArray<string>
@@ -176,7 +184,15 @@ const answerIn = (
     const { rootSessionId } = elsewhere.session
     const session = yield* SessionName.get(store, rootSessionId)
     if (session === undefined) return yield* new StoreError.SessionUnknown({ rootSessionId })
-    yield* answer({ store, session, requestId, typed, flags, place: within(elsewhere) })
+    yield* answer({
+      store,
+      session,
+      requestId,
+      typed,
+      flags,
+      settings: { ...settings, ...elsewhere },
+      place: within(elsewhere)
+    })
     return ExitCode.completed
   })
 

@@ -41,7 +41,7 @@ export const checkpoints = ({ folder }: Pick<Settings.Settings, "folder">) =>
   Checkpoints.make(path.join(folder, "checkpoints"))
 
 /** The audit for what a person does to a session from outside of it. */
-const trailOf = (settings: Settings.Settings) =>
+export const trailOf = (settings: Pick<Settings.Settings, "auditKey" | "configDirectory"> & UserLocation.Folder) =>
   Effect.flatMap(
     Effect.promise(() => import("../../audit/AuditFile.js")),
     (AuditFile) => AuditFile.make({ ...AuditLocation.archive(settings), key: settings.auditKey })
