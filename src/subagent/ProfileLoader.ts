@@ -264,7 +264,8 @@ const loadDirectory = (directory: Directory, context: Context) =>
       const file = path.join(directory.path, name)
       const text = directory.files && Option.getOrUndefined(Either.getRight(directory.files))?.get(name)
       const found = text ?? (yield* Effect.either(readText(file)))
-      room -= Either.match(found, { onLeft: () => 0, onRight: ({ length }) => length })
+      // A file that is too large is not parsed.
+      room -= Either.match(found, { onLeft: () => 0, onRight: ({ length }) => (length > maxSize ? 0 : length) })
       if (room < 0) {
         const message = `it and those behind it are not read: all files of a directory have at most ${maxRead / 1_000} kB`
         problems.push({ file, path: "$", message })
