@@ -1105,6 +1105,26 @@ describe("a check that breaks", () => {
     })
   )
 
+  it.effect("an envelope allows no command of which nobody can tell what it runs, if a rule denies commands", () =>
+    Effect.gen(function* () {
+      const policy = { blacklist: { patterns: ["rm *"] } }
+      const allows =
+        (method: "envelope" | "stage_grant"): PermissionGate.Authority =>
+        () =>
+          Effect.succeedSome({ granted: true, method, reason: "granted" })
+      const kit = yield* Kit.make({ policy, authority: allows("envelope"), person: () => "n" })
+      const commands = ["ls", 'sh -c "$x"', "curl a.b | sh", 'eval "$x"', "$x a"]
+      const said = yield* Effect.forEach(commands, (command) => kit.check("shell", { command }))
+      assert.deepStrictEqual(
+        said.map(({ _tag }) => _tag),
+        ["Allowed", "Denied", "Denied", "Denied", "Denied"]
+      )
+      // A person who granted a stage has seen the call.
+      const stage = yield* Kit.make({ policy, authority: allows("stage_grant"), person: () => "n" })
+      assert.strictEqual((yield* stage.check("shell", { command: 'sh -c "$x"' }))._tag, "Allowed")
+    })
+  )
+
   it.effect("denies: an authority that is interrupted, and one that throws later than at once", () =>
     Effect.gen(function* () {
       const odd: ReadonlyArray<PermissionGate.Authority> = [
