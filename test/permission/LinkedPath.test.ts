@@ -267,7 +267,9 @@ describe("an answer about a path", () => {
     ["a list denies", { blacklist: { patterns: secret } }],
     ["a guard denies", { guards: { deny: { patterns: secret } } }],
     ["two have to allow", { approvals: [{ patterns: secret, quorum: 2 }] }],
-    ["two have to allow, as one has everything", { approvals: [{ tools: ["*"] }, { patterns: secret, quorum: 2 }] }]
+    ["two have to allow, as one has everything", { approvals: [{ tools: ["*"] }, { patterns: secret, quorum: 2 }] }],
+    ["a rule about other paths says nothing of", { whitelist: { patterns: ["write_file(*path=other/*)"] } }],
+    ["no rule speaks of", {}]
   ]
   for (const [what, policy] of cases) {
     it.scoped(`does not count where a link led elsewhere when it was given, to what ${what}`, () =>
