@@ -1125,6 +1125,37 @@ describe("a check that breaks", () => {
     })
   )
 
+  it.effect("nobody's yes allows no command of which nobody can tell what it runs, if a rule denies commands", () =>
+    Effect.gen(function* () {
+      const kit = yield* Kit.make({ policy: { blacklist: { patterns: ["rm *"] } }, interactor: HaltChannel.yolo })
+      assert.strictEqual((yield* kit.check("shell", { command: "ls" }))._tag, "Allowed")
+      assert.strictEqual((yield* kit.check("shell", { command: 'sh -c "$x"' }))._tag, "Denied")
+      assert.deepStrictEqual(
+        kit.resolved().map(({ method }) => method),
+        ["yolo", "unavailable"]
+      )
+    })
+  )
+
+  it.effect("an authority that denies is stronger than the votes of people", () =>
+    Effect.gen(function* () {
+      const policy = { approvals: [{ tools: ["deploy"] }] }
+      const denies: PermissionGate.Authority = () =>
+        Effect.succeedSome({ granted: false, method: "stage_grant", reason: "not in this stage" })
+      const allows: PermissionGate.Authority = () =>
+        Effect.succeedSome({ granted: true, method: "envelope", reason: "granted" })
+      const verdicts = yield* Effect.forEach(
+        [{}, { authority: allows }, { authority: denies }, { insteadOfAsking: denies }],
+        (bounds) =>
+          Effect.flatMap(Kit.make({ policy, person: () => "y", ...bounds }), (kit) => kit.check("deploy", { n: 1 }))
+      )
+      assert.deepStrictEqual(
+        verdicts.map(({ _tag }) => _tag),
+        ["Allowed", "Allowed", "Denied", "Denied"]
+      )
+    })
+  )
+
   it.effect("denies: an authority that is interrupted, and one that throws later than at once", () =>
     Effect.gen(function* () {
       const odd: ReadonlyArray<PermissionGate.Authority> = [
