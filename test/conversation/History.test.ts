@@ -2,13 +2,13 @@ import * as Prompt from "@effect/ai/Prompt"
 import { assert, describe, it } from "@effect/vitest"
 import type { MessageId, ToolCallId } from "../../src/core/Id.js"
 import * as Redaction from "../../src/core/Redaction.js"
-import type { Message } from "../../src/inbox/Message.js"
+import type * as Message from "../../src/inbox/Message.js"
 import * as History from "../../src/conversation/History.js"
 import type { ToolResult } from "../../src/tool/ToolCall.js"
 import * as Rules from "../kit/historyRules.js"
 import { outline } from "../kit/session.js"
 
-const message = (text: string, extra: Partial<Message> = {}): Message => ({
+const message = (text: string, extra: Partial<Message.Message> = {}): Message.Message => ({
   id: "msg_1" as MessageId,
   source: "user",
   delivery: "steer",
@@ -50,6 +50,27 @@ describe("History", () => {
     ])
     assert.deepStrictEqual(Rules.violations(history.messages), [])
     assert.strictEqual(history.prompt.content, history.messages, "the prompt is the same list")
+  })
+
+  it("joins the text parts of a person's message by line breaks, and those of an answer as they came", () => {
+    const file: Message.Part = {
+      type: "file",
+      file: { name: "plan.txt", mediaType: "text/plain", size: 1, sha256: "0".repeat(64) }
+    }
+    const said = (parts: ReadonlyArray<Message.Part>): string => {
+      const history = History.make()
+      history.appendInput([message("", { parts })])
+      return History.textOf(history.messages.at(-1))
+    }
+    const text = (text: string): Message.Part => ({ type: "text", text })
+    assert.strictEqual(said([text("Look at"), file, text("and tell me")]), "Look at\nand tell me")
+    assert.strictEqual(said([text("one"), text("two"), text("three")]), "one\ntwo\nthree")
+    assert.strictEqual(said([file, text("alone")]), "alone")
+    assert.strictEqual(said([file]), "")
+    const history = History.make()
+    history.appendAssistant(["I ", "see."].map((text) => Prompt.textPart({ text })))
+    assert.strictEqual(History.textOf(history.messages.at(-1)), "I see.")
+    assert.strictEqual(History.textOf(undefined), "")
   })
 
   it("has one system message, and none where nothing is said", () => {

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as FastCheck from "fast-check"
 import * as SessionReport from "../../src/cli/view/SessionReport.js"
 import type { CorrelationId } from "../../src/core/Id.js"
-import type { Written } from "../../src/journal/JournalEntry.js"
+import type { JournalEntry, Written } from "../../src/journal/JournalEntry.js"
 import { SessionReading } from "../../src/journal/JournalReading.js"
 import * as Replay from "../../src/journal/Replay.js"
 import * as SessionFork from "../../src/journal/SessionFork.js"
@@ -57,6 +57,30 @@ describe("one reading of a journal", () => {
     assert.strictEqual(fact.abandoned?.correlationId, "turn_1")
     assert.strictEqual(fact.finished?.calls.map(({ call }): string => call.id).join(), "call_1")
     assert.isUndefined(reading.batch)
+  })
+
+  it("counts a step once its model call is recorded, and not when words are taken for it", () => {
+    const step = (...entries: ReadonlyArray<JournalEntry>): number | undefined => {
+      const reading = new SessionReading()
+      for (const entry of [received("msg_1", "a"), taken("turn_1", 1, "msg_1"), ...entries]) reading.read(entry, 1)
+      return reading.turn?.step
+    }
+    const used = (step: number): JournalEntry => ({
+      _tag: "UsageRecorded",
+      correlationId: "turn_1" as CorrelationId,
+      model: "offline",
+      step,
+      usage: {},
+      finishReason: "stop"
+    })
+    assert.strictEqual(step(), 0, "no model call yet")
+    assert.strictEqual(step(used(1)), 1)
+    const steered = [received("msg_2", "b"), taken("turn_1", 2, "msg_2")]
+    assert.strictEqual(step(used(1), ...steered), 1, "the call that reads the words is still to come")
+    assert.strictEqual(step(...steered), 1, "the first call was interrupted and left no other trace")
+    assert.strictEqual(step(proposed("turn_1", 1, "call_1"), ...steered), 1)
+    assert.strictEqual(step(used(1), ...steered, used(2)), 2)
+    assert.strictEqual(step(used(3), ...steered), 3, "a step is never taken back")
   })
 
   it("ignores what it was told twice, and what nobody began", () => {

@@ -440,6 +440,21 @@ describe("a summary", () => {
     })
   )
 
+  it.scoped("that fails is tried again in the next turn, however little that adds", () =>
+    Effect.gen(function* () {
+      const { asked, model } = conversing([says(300, "a"), says(300, "b"), says(300, "c"), says(10, "d")], {
+        window: 10_000,
+        summaries: [{ text: "" }, { text: "the first turns" }]
+      })
+      const kit = yield* start(model, config({ type: "summarize", maxTurns: 3, autoTrigger: false }))
+      yield* turns(kit, "1", "2", "3")
+      assert.deepStrictEqual(yield* compactions(kit), ["turn_limit…", "turn_limit -0"])
+      yield* turns(kit, "4")
+      assert.strictEqual(asked.length, 2)
+      assert.deepStrictEqual((yield* compactions(kit)).slice(2), ["turn_limit…", "turn_limit -6"])
+    })
+  )
+
   it.scoped("is stopped by an interjection, which is read, and made again of what there is then", () =>
     Effect.gen(function* () {
       const begun = yield* Deferred.make<void>()
