@@ -3,7 +3,7 @@
  *
  * Two lanes, each in order of arrival: `steer` is read at the next step boundary of the running turn, `queue` when the
  * session is idle. What is to go along with the next words, or with the results of the next step, waits beside them, and wakes
- * nobody. Written by any fiber through `Admission`, read by the session's one fiber; unbounded, because senders
+ * nobody. Written by any fiber through `Session.send`, read by the session's one fiber; unbounded, because senders
  * are bounded on their side. A message is either delivered once or still visible here.
  */
 import type * as Clock from "effect/Clock"

@@ -16,7 +16,7 @@ import type { Taken } from "../inbox/InputTaking.js"
 import { isBlank, MessageBlank } from "../inbox/Message.js"
 import type * as JournalWriter from "../journal/JournalWriter.js"
 import type * as StoreError from "../journal/StoreError.js"
-import type { RequestedTurn } from "../session/TurnRequest.js"
+import type { RequestedTurn } from "../session/TurnRequests.js"
 
 /**
  * The agent was shut down and takes no more words.

@@ -128,7 +128,7 @@ export class RunningAgent {
   leaveNote(text: string): Effect.Effect<void> {
     const { intake, session } = this.parts
     const draft = { text, source: "system" } as const
-    return Effect.ignore(intake.take(draft, () => Effect.sync(() => session.submit(draft, Session.Along()))))
+    return Effect.ignore(intake.take(draft, () => Effect.sync(() => session.send(draft, "along"))))
   }
 
   broadcast(input: Input.Input, targets: ReadonlyArray<string>) {
@@ -143,7 +143,7 @@ export class RunningAgent {
   enqueue(input: Input.Input, { id }: Pick<SendOptions, "id"> = {}): Effect.Effect<Message, NotTaken> {
     const { intake, session } = this.parts
     const queued = (draft: Taken["draft"]) =>
-      intake.take(draft, (id) => Effect.sync(() => session.submit(named(draft, id), Session.OwnTurn())), id)
+      intake.take(draft, (id) => Effect.sync(() => session.send(named(draft, id), "queue")), id)
     return this.given(input, queued, () => session.model)
   }
 
@@ -154,7 +154,7 @@ export class RunningAgent {
     return this.given(
       input,
       (draft) =>
-        intake.admit(draft, this.unlessParked(Session.turn(session, draft, { ...options, lasts: this.isKept }))),
+        intake.admit(draft, this.unlessParked(Session.run(session, draft, { ...options, lasts: this.isKept }))),
       () => session.model
     )
   }
@@ -177,7 +177,7 @@ export class RunningAgent {
         (draft) => {
           if (id !== undefined) {
             const messageId = MessageId.make(id, { disableValidation: true })
-            const file = () => session.submit(named(draft, messageId), Session.OwnTurn()).id
+            const file = () => session.send(named(draft, messageId), "queue").id
             const once = Effect.flatMap(loadRepeatedRun, ({ run }) =>
               run(this.parts, draft, { id: messageId, output, file, neverBegun })
             )
@@ -186,7 +186,7 @@ export class RunningAgent {
           const { kept } = intake
           return intake.admit(
             draft,
-            this.unlessParked(Session.turn(session, draft, { kept, lasts: this.isKept, output }))
+            this.unlessParked(Session.run(session, draft, { kept, lasts: this.isKept, output }))
           )
         },
         () => session.model
@@ -219,7 +219,7 @@ export class RunningAgent {
   }
 
   cancel(reason: CancelReason = "user") {
-    return this.parts.session.cancel(reason)
+    return this.parts.session.stop({ cancel: reason })
   }
 
   get awaitTools() {
@@ -229,7 +229,7 @@ export class RunningAgent {
   // A stored session is resumed in this state, with its question open and its queued words.
   halt(detail: string): Effect.Effect<void> {
     const { session, tree } = this.parts
-    if (!tree.journal.enabled) return session.halt(detail)
+    if (!tree.journal.enabled) return Effect.asVoid(session.stop({ halt: detail }))
     return Effect.zipRight(Effect.ignore(tree.journal.freeze), session.close({ halt: detail }))
   }
 
@@ -238,7 +238,7 @@ export class RunningAgent {
   }
 
   get isIdle() {
-    return this.parts.session.isIdle
+    return Effect.sync(() => this.parts.session.isIdle())
   }
 
   get awaitIdle() {

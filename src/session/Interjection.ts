@@ -22,7 +22,6 @@ import { untraced } from "../core/Untraced.js"
 import type * as Origin from "../core/Origin.js"
 import type { Draft, Message } from "../inbox/Message.js"
 import type { Delegations } from "../turn/Delegation.js"
-import { Interject } from "./Admission.js"
 import type { Service as Session } from "./Session.js"
 
 /**
@@ -150,8 +149,8 @@ const callOver = (agents: ReadonlyArray<Agent>, agent: Agent): string =>
 const handIn = (scene: Scene, agent: Agent, draft: Draft, parentId: string, mayBegin: boolean): Message => {
   const { begin, origin, session } = agent
   const isRoot = origin.sessionId === scene.root.origin.sessionId
-  if (isRoot || begin === undefined) return scene.root.session.submit(draft, Interject({ parentId: "root" }))
-  if (session.isReceiving()) return session.submit(draft, Interject({ parentId }))
+  if (isRoot || begin === undefined) return scene.root.session.send(draft, "steer", { parentId: "root" })
+  if (session.isReceiving()) return session.send(draft, "steer", { parentId })
   return Option.getOrElse(mayBegin ? begin(draft) : Option.none(), () => {
     const parent = parentOf(scene.agents, agent) ?? scene.root
     return handIn(scene, parent, draft, callOver(scene.agents, parent), false)

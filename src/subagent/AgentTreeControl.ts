@@ -120,7 +120,7 @@ class TreeControl implements Service {
   interrupt({ reason = "user", target, toolCallId }: InterruptOptions = {}): ReturnType<Service["interrupt"]> {
     if (toolCallId !== undefined) return Effect.flatMap(this.those(target), (nodes) => cancelCall(nodes, toolCallId))
     const whose = target === undefined ? Effect.succeed(this.root) : this.find(target)
-    return Effect.flatMap(whose, ({ session }) => session.cancel(reason))
+    return Effect.flatMap(whose, ({ session }) => session.stop({ cancel: reason }))
   }
 
   takeBack(target?: string): Effect.Effect<ReadonlyArray<Message>, Interjection.AgentUnknown> {

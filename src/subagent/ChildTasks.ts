@@ -82,7 +82,7 @@ export class ChildTasks {
     return Effect.flatMap(Origin.current, ({ toolCallId }) => {
       let said: Said | undefined
       const output = this.asked()
-      const end = Session.turn(
+      const end = Session.run(
         session,
         { text: task, source: "parent" },
         {
@@ -125,10 +125,11 @@ export class ChildTasks {
   hear(words: string): Effect.Effect<"now" | "later" | "reads"> {
     const { parent, session } = this.options
     const draft: Draft = { text: words, source: "parent" }
-    return Effect.zipWith(session.isIdle, Effect.getFiberRefs, (idle, world) => {
+    return Effect.map(Effect.getFiberRefs, (world) => {
+      const idle = session.isIdle()
       const bound = parent.bound()
       if (!idle && (bound === undefined || bound === session.bound())) {
-        session.submit(draft, Session.Note())
+        session.send(draft, "steer")
         return "reads"
       }
       this.give(draft, world)
@@ -160,7 +161,7 @@ export class ChildTasks {
     const authority = isTask ? parent.bound() : undefined
     // A person talks with it: no form is asked for there.
     const output = isTask ? this.asked() : undefined
-    const message = session.submit(draft, Session.OwnTurn())
+    const message = session.send(draft, "queue")
     const wanted = { reason: "parent", authority, world, output, task: { toolCallId: undefined } } as const
     this.alone(session.awaitTurn(message.id, wanted), output)
     return Option.some(message)
@@ -195,7 +196,7 @@ export class ChildTasks {
       // In a closed child only a task that has begun reports its end, and only as an event.
       if (!this.isSilent) {
         const text = SubagentResult.announce(this.doneWith(end, said(), output).result, end)
-        parent.submit({ text, source: "child" }, Session.OwnTurn())
+        parent.send({ text, source: "child" }, "queue")
         journal?.told(id)
       } else if (end !== neverBegun) this.doneWith(end, said(), output)
       open.release()
@@ -212,8 +213,8 @@ export class ChildTasks {
     const before = session.turns()
     const doneWith = (end: TurnEnd) => this.doneWith(end, said(), output)
     const stopped = () =>
-      Effect.flatMap(session.isIdle, (idle) =>
-        idle && session.turns() > before ? Effect.map(session.awaitIdle, Option.map(doneWith)) : Effect.void
+      Effect.suspend(() =>
+        session.isIdle() && session.turns() > before ? Effect.map(session.awaitIdle, Option.map(doneWith)) : Effect.void
       )
     return Effect.map(Effect.onInterrupt(end, stopped), doneWith)
   }

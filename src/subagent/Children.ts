@@ -140,7 +140,7 @@ export class Children implements Service, TreeSession.Wiring, Subagent.Family {
 
   cancel(id: string): Effect.Effect<string, string> {
     return Effect.flatMap(this.child(id), (child) =>
-      Effect.flatMap(child.session.cancel("parent"), (end) =>
+      Effect.flatMap(child.session.stop({ cancel: "parent" }), (end) =>
         Option.isNone(end)
           ? Effect.fail(`${id} is idle; there is nothing to cancel. Use close_subagent to end it.`)
           : Effect.succeed(`${id} was cancelled. It can be given another task.`)
@@ -156,15 +156,13 @@ export class Children implements Service, TreeSession.Wiring, Subagent.Family {
   }
 
   get list(): Effect.Effect<ReadonlyArray<Listed>> {
-    return Effect.suspend(() =>
-      Effect.forEach([...(this.children?.values() ?? [])], ({ id, recipe, session }) =>
-        Effect.map(session.isIdle, (idle) => ({
-          subagent_id: id,
-          name: recipe.name,
-          status: idle ? ("idle" as const) : ("working" as const),
-          turns: session.turns()
-        }))
-      )
+    return Effect.sync(() =>
+      Array.from(this.children?.values() ?? [], ({ id, recipe, session }) => ({
+        subagent_id: id,
+        name: recipe.name,
+        status: session.isIdle() ? ("idle" as const) : ("working" as const),
+        turns: session.turns()
+      }))
     )
   }
 

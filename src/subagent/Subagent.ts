@@ -136,7 +136,7 @@ const making = (options: Options, surroundings: Surroundings): { child: Child; w
     wiring: (wired) => family.wire(recipe, wired, envelope),
     opening: (instructions) => openedAs(options, origin, instructions),
     late: lateTo(tell),
-    unread: (message) => parent.submit(message, Session.Interject({ parentId: "root" }))
+    unread: (message) => parent.send(message, "steer", { parentId: "root" })
   }
   const { journal, session, wiring } = TreeSession.make(tree, own, surroundings)
   const child = new Child(options, { session, journal, scope, tell })

@@ -517,5 +517,5 @@ const cancel = (agent: Agent.Agent, screen: Screen, files: ChatFiles.ChatFiles):
     )
     const end = yield* agent.cancel("user")
     if (Option.isSome(end)) return
-    yield* Effect.forEach(agents, ({ session }) => session.cancel("user"), { discard: true })
+    yield* Effect.forEach(agents, ({ session }) => session.stop({ cancel: "user" }), { discard: true })
   })

@@ -1,22 +1,21 @@
 /**
- * Turns that somebody waits for. Each begins with a message of its own, may have an authority, and is settled with its
- * own end, once.
+ * Turns that a caller waits for. Each one begins with a message of its own and settles once, with its own end.
  *
  * ```
  *  queued ──► working ──► its end
  *     │          └─ given up ──► cancelled
  *     ├─ given up ──► withdrawn
- *     └─ the session ends ──► withdrawn; the end says that it never began
+ *     └─ the session ends ──► withdrawn; the end says that the turn never began
  * ```
  *
- * Written and read by the session in synchronous sections only.
+ * The session writes and reads them in synchronous sections only.
  */
 import * as Effect from "effect/Effect"
 import type * as FiberRefs from "effect/FiberRefs"
 import type { MessageId, ToolCallId } from "../core/Id.js"
 import type { CancelReason } from "../core/Interruption.js"
 import { neverBegun, type TurnEnd } from "../event/TurnEnd.js"
-import type { Message } from "../inbox/Message.js"
+import type * as Inbox from "../inbox/Inbox.js"
 import { OneShot } from "../internal/OneShot.js"
 import type { Authority } from "../permission/PermissionGate.js"
 import type { TypedOutput } from "../turn/TypedOutput.js"
@@ -37,31 +36,24 @@ export interface TurnOptions {
   readonly reason?: CancelReason | undefined
 }
 
-/** Under what somebody waits for a turn. */
+/** What a caller wants of the turn that it waits for. */
 export interface Wanted extends TurnOptions {
   /** The world of the caller: see `World`. Default: the one around the session's start. */
   readonly world?: FiberRefs.FiberRefs | undefined
-  /** The typed result that the turn is to have. */
+  /** The typed result of the turn. */
   readonly output?: TypedOutput | undefined
   /** Present for a task of the parent: the call that waits for its end, if one does. */
   readonly task?: { readonly toolCallId: ToolCallId | undefined } | undefined
 }
 
-/** A turn that somebody waits for. */
+/** A turn that a caller waits for. */
 export interface RequestedTurn {
   /** The message that begins it. */
   readonly id: MessageId
-  /** The turn's end; in a session that has ended, at once. */
+  /** The turn's end. In a session that has ended, it is there at once. */
   readonly end: OneShot<TurnEnd>
-  /** Withdraws the words or, when the turn has begun, cancels it and waits for its end. */
+  /** Withdraws the words. When the turn has begun, cancels it and waits for its end. */
   readonly giveUp: Effect.Effect<void>
-}
-
-/** The part of a session that this needs. */
-export interface Host {
-  /** Withdraws an unread message; false when it was read. */
-  readonly withdraw: (id: MessageId) => boolean
-  readonly stop: (reason: CancelReason) => Effect.Effect<unknown>
 }
 
 export class TurnRequest implements RequestedTurn {
@@ -70,17 +62,9 @@ export class TurnRequest implements RequestedTurn {
   constructor(
     private readonly requests: TurnRequests,
     readonly id: MessageId,
-    private readonly wanted: Omit<Wanted, "world">,
+    readonly wanted: Omit<Wanted, "world">,
     private world: FiberRefs.FiberRefs | undefined
   ) {}
-
-  get authority(): Authority | undefined {
-    return this.wanted.authority
-  }
-
-  get output(): TypedOutput | undefined {
-    return this.wanted.output
-  }
 
   /** The world of the caller, once: a turn that has begun has entered it, and may work for long. */
   takeWorld(): FiberRefs.FiberRefs | undefined {
@@ -90,7 +74,7 @@ export class TurnRequest implements RequestedTurn {
   }
 
   get giveUp(): Effect.Effect<void> {
-    return Effect.suspend(() => this.requests.giveUp(this.id, this.wanted.reason ?? "user"))
+    return Effect.suspend(() => this.requests.giveUp(this))
   }
 }
 
@@ -100,7 +84,11 @@ export class TurnRequests {
   private open: Map<MessageId, TurnRequest> | undefined
   private isClosed = false
 
-  constructor(private readonly host: Host) {}
+  /** `cancel` cancels the running turn of the session, and waits for its end. */
+  constructor(
+    private readonly inbox: Pick<Inbox.Service, "withdraw">,
+    private readonly cancel: (reason: CancelReason) => Effect.Effect<unknown>
+  ) {}
 
   /** Waits for the turn of this message. */
   add(id: MessageId, { world, ...wanted }: Wanted): TurnRequest {
@@ -111,13 +99,8 @@ export class TurnRequests {
   }
 
   /** The open request of this message. */
-  get(id: MessageId): TurnRequest | undefined {
-    return this.open?.get(id)
-  }
-
-  /** The request that this input begins. Its words begin their turn, alone or with interjections behind them. */
-  of([first]: ReadonlyArray<Pick<Message, "id">>): TurnRequest | undefined {
-    return first === undefined ? undefined : this.open?.get(first.id)
+  get(id: MessageId | undefined): TurnRequest | undefined {
+    return id === undefined ? undefined : this.open?.get(id)
   }
 
   fulfil(request: TurnRequest, end: TurnEnd): void {
@@ -126,23 +109,22 @@ export class TurnRequests {
   }
 
   /**
-   * No turn begins any more. Words whose caller is told so are withdrawn: a process that resumes the session must not
-   * begin them. Where the journal is frozen, because a scope closes or a question halts, nothing is written down of that, and
-   * another process goes on with all of it.
+   * No turn begins any more. Withdraws the words, because their callers learn that no turn began: a process that resumes
+   * the session must not begin them. A frozen journal records no withdrawal, and the next process continues with them.
    */
   close(): void {
     this.isClosed = true
     for (const request of [...(this.open?.values() ?? [])]) {
-      this.host.withdraw(request.id)
+      this.inbox.withdraw(request.id)
       this.fulfil(request, neverBegun)
     }
   }
 
-  giveUp(id: MessageId, reason: CancelReason): Effect.Effect<void> {
-    if (this.host.withdraw(id)) {
+  giveUp({ id, wanted: { reason = "user" } }: TurnRequest): Effect.Effect<void> {
+    if (this.inbox.withdraw(id)) {
       this.open?.delete(id)
       return Effect.void
     }
-    return this.open?.has(id) === true ? Effect.asVoid(this.host.stop(reason)) : Effect.void
+    return this.open?.has(id) === true ? Effect.asVoid(this.cancel(reason)) : Effect.void
   }
 }
