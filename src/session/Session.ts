@@ -33,8 +33,9 @@ import * as Cause from "effect/Cause"
 import type * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as DefaultServices from "effect/DefaultServices"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
-import type * as FiberId from "effect/FiberId"
+import * as FiberId from "effect/FiberId"
 import * as FiberRef from "effect/FiberRef"
 import * as FiberRefs from "effect/FiberRefs"
 import * as Option from "effect/Option"
@@ -55,8 +56,6 @@ import { attachmentsOf, wordsOf, type Delivery, type Draft, type Message } from 
 import * as Interactor from "../interaction/Interactor.js"
 import * as ResumedRequests from "../interaction/ResumedRequests.js"
 import * as DetachedFiber from "../internal/DetachedFiber.js"
-import { Notify } from "../internal/Notify.js"
-import { OneShot } from "../internal/OneShot.js"
 import * as RequestResumption from "../journal/RequestResumption.js"
 import * as RestoredFiles from "../journal/RestoredFiles.js"
 import * as SessionSnapshot from "../journal/SessionSnapshot.js"
@@ -255,9 +254,12 @@ class Session implements Service, Holding {
   /** Number of works beside the turns, such as a background child. */
   private retained = 0
   private hasFinalizers = false
-  private closing: OneShot<void> | undefined
-  private readonly turnWaiters = new Notify<Option.Option<TurnEnd>>()
-  private readonly idleWaiters = new Notify<Option.Option<TurnEnd>>()
+  /** Completed once it is closed. Made by the first caller that closes it. */
+  private closing: Deferred.Deferred<void> | undefined
+  /** Completed with the end of the running turn, for all that stop the turn; the next turn has another one. */
+  private turnOver: Deferred.Deferred<Option.Option<TurnEnd>> | undefined
+  /** Completed when the session is idle, or has ended; the next time has another one. */
+  private idleAgain: Deferred.Deferred<Option.Option<TurnEnd>> | undefined
 
   constructor(
     private readonly shared: TurnContext.Shared,
@@ -542,7 +544,7 @@ class Session implements Service, Holding {
     this.returnUnread()
     if (suspended) this.publishPermissions()
     if (this.inbox.isEmpty() && !compaction.isRequested()) this.becomeIdle()
-    this.turnWaiters.wake(this.lastEnd)
+    this.wakeTurnWaiters(this.lastEnd)
     const { current } = this
     this.current = undefined
     this.leading = undefined
@@ -554,7 +556,7 @@ class Session implements Service, Holding {
   private skipTurn(): void {
     this.resetSignal()
     if (this.inbox.isEmpty()) this.becomeIdle()
-    this.turnWaiters.wake(Option.none())
+    this.wakeTurnWaiters(Option.none())
     this.next()
   }
 
@@ -577,7 +579,19 @@ class Session implements Service, Holding {
   private rest(): void {
     if (this.shared.permissions.becomeIdle(this.origin.sessionId)) this.publishPermissions()
     TurnContext.setStatus(this.context, "idle")
-    this.idleWaiters.wake(this.lastEnd)
+    this.wakeIdleWaiters()
+  }
+
+  private wakeTurnWaiters(end: Option.Option<TurnEnd>): void {
+    const { turnOver } = this
+    this.turnOver = undefined
+    if (turnOver !== undefined) Deferred.unsafeDone(turnOver, Effect.succeed(end))
+  }
+
+  private wakeIdleWaiters(): void {
+    const { idleAgain, lastEnd } = this
+    this.idleAgain = undefined
+    if (idleAgain !== undefined) Deferred.unsafeDone(idleAgain, Effect.succeed(lastEnd))
   }
 
   private publishPermissions(): void {
@@ -641,7 +655,7 @@ class Session implements Service, Holding {
       this.haltIdle(reason)
       if (this.phase === "idle" || this.phase === "closed") return Effect.succeed(Option.none<TurnEnd>())
       this.stopRunning(reason)
-      return this.turnWaiters.wait()
+      return Deferred.await((this.turnOver ??= Deferred.unsafeMake(FiberId.none)))
     })
   }
 
@@ -666,20 +680,20 @@ class Session implements Service, Holding {
 
   close(reason: Turn.StopReason): Effect.Effect<void> {
     return Effect.suspend(() => {
-      const closing = (this.closing ??= new OneShot())
+      const closing = (this.closing ??= Deferred.unsafeMake(FiberId.none))
       this.haltIdle(reason)
       // A turn that has begun publishes its end; one that waits to begin does not begin.
       if (this.running === undefined) this.conclude()
       else this.stopRunning(reason)
-      return closing
+      return Deferred.await(closing)
     })
   }
 
   abandon(): void {
     this.phase = "closed"
     this.lastEnd = Option.some(Turn.neverBegun)
-    this.turnWaiters.wake(this.lastEnd)
-    this.idleWaiters.wake(this.lastEnd)
+    this.wakeTurnWaiters(this.lastEnd)
+    this.wakeIdleWaiters()
     this.requests.close()
     this.context.compaction.close()
   }
@@ -691,12 +705,12 @@ class Session implements Service, Holding {
       this.running = undefined
       this.returnUnread()
       if (!this.inbox.isEmpty()) this.lastEnd = Turn.unread(this.lastEnd)
-      this.turnWaiters.wake(this.lastEnd)
+      this.wakeTurnWaiters(this.lastEnd)
       this.rest()
       this.requests.close()
       this.context.compaction.close()
     }
-    this.closing?.complete()
+    if (this.closing !== undefined) Deferred.unsafeDone(this.closing, Effect.void)
   }
 
   isOver(): boolean {
@@ -712,7 +726,8 @@ class Session implements Service, Holding {
   get awaitIdle(): Effect.Effect<Option.Option<TurnEnd>> {
     return Effect.suspend(() => {
       if (this.isOver()) return Effect.succeed(this.inbox.isEmpty() ? this.lastEnd : Turn.unread(this.lastEnd))
-      return this.isIdle() ? Effect.succeed(this.lastEnd) : this.idleWaiters.wait()
+      if (this.isIdle()) return Effect.succeed(this.lastEnd)
+      return Deferred.await((this.idleAgain ??= Deferred.unsafeMake(FiberId.none)))
     })
   }
 
