@@ -60,7 +60,6 @@ import type { TypedEnd } from "../turn/TypedOutput.js"
 import type * as Interjection from "../session/Interjection.js"
 import type * as Session from "../session/Session.js"
 import type { AgentTree, Node } from "../subagent/AgentTree.js"
-import * as AgentTreeControl from "../subagent/AgentTreeControl.js"
 import type { SubagentProfile } from "../subagent/SubagentProfile.js"
 import * as LateChildren from "../subagent/LateChildren.js"
 import * as TreeSession from "../subagent/TreeSession.js"
@@ -68,19 +67,18 @@ import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import type { Permissions } from "./AgentPermissions.js"
 import { AgentRuntime } from "./AgentRuntime.js"
 import {
-  Intake,
+  MessageRouter,
   type AgentStopped,
   type NotRun,
   type NotTaken,
   type RunId,
   type RunOptions,
   type SendOptions
-} from "./Intake.js"
+} from "./MessageRouter.js"
 import * as OwnRules from "./OwnRules.js"
 import type * as Persistence from "./Persistence.js"
-import * as Receivers from "./Receivers.js"
 import * as RootTree from "./RootTree.js"
-import { Halting, RunningAgent, type Parts } from "./RunningAgent.js"
+import { Halting, RunningAgent, type InterruptOptions, type Parts } from "./RunningAgent.js"
 
 export { PersistenceInUse } from "./Persistence.js"
 export type { By, Permissions } from "./AgentPermissions.js"
@@ -93,7 +91,7 @@ export {
   type RunId,
   type RunOptions,
   type SendOptions
-} from "./Intake.js"
+} from "./MessageRouter.js"
 export { InputRefused } from "../inbox/Input.js"
 export { OutputInvalid, type TypedEnd } from "../turn/TypedOutput.js"
 export { LimitsInvalid } from "../turn/Limits.js"
@@ -105,7 +103,7 @@ export { type Delivery, type Message, MessageBlank, type Part, type Source } fro
 export type { TurnOptions } from "../session/Session.js"
 export type { Compacted } from "../turn/Compaction.js"
 export type { Node } from "../subagent/AgentTree.js"
-export type { InterruptOptions } from "../subagent/AgentTreeControl.js"
+export type { InterruptOptions } from "./RunningAgent.js"
 export { ToolCallNotRunning } from "../turn/RunningCalls.js"
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -149,7 +147,7 @@ export interface Agent {
    * begun is `cancelled`, one that had is `interrupted`, unless it came to an end of its own. Waits for the end; how long that may take is `Limits.stopWithin`. The agent stays usable.
    */
   readonly interrupt: (
-    options?: AgentTreeControl.InterruptOptions
+    options?: InterruptOptions
   ) => Effect.Effect<Option.Option<TurnEnd>, Interjection.AgentUnknown | ToolCallNotRunning>
   /**
    * Takes the user's unread words out of all inboxes, or one agent's, oldest first, to give them back as a draft.
@@ -477,7 +475,7 @@ const startedWith = (
           const clock = Context.get(services, Clock.Clock)
           const { resumption, parts } = made(context, interactors, options, { ids, clock, scope, services })
           const begun = Effect.flatMap(DetachedFiber.here, (place) => {
-            parts.session.start(place)
+            parts.root.session.start(place)
             return endedWith(outer, new RunningAgent(parts))
           })
           if (resumption === undefined) return begun
@@ -515,12 +513,12 @@ const made = (
   const origin: Origin.Origin = { sessionId: id, rootSessionId: id, agent: options.name ?? "main", depth: 0 }
   const model = options.model ?? runtime.model
   const { bus: owned, events } = EventBus.owned(options.events)
-  const around = Receivers.around(context, services, owned)
+  const around = RootTree.receiversAround(context, services, owned)
   const receivers =
     persistence === undefined ? around : { ...around, bus: persistence.ways.feeding(persistence, around.bus) }
   const { bus, trail } = receivers
   const tree = RootTree.make(runtime, options, receivers)
-  const { journal, shared } = tree
+  const { shared } = tree
   // Before the events of its children, which exist already in a resumed session.
   EventPublisher.publish(bus, clock, origin, {
     _tag: "AgentCreated",
@@ -550,17 +548,16 @@ const made = (
   const member = TreeSession.make(tree, own, surroundings)
   const { session } = member
   if (member.journal !== undefined) RootTree.keep(shared.permissions, member.journal, options)
-  const node = { origin, session, profile }
-  tree.add(node)
+  const root = { origin, session, profile }
+  tree.add(root)
   const parts: Parts = {
     tree,
-    session,
+    root,
     broker,
     events,
     scope,
     trail,
-    control: AgentTreeControl.make(tree, node),
-    intake: new Intake(origin.agent, journal, persistence?.taken),
+    router: new MessageRouter(tree, root, persistence?.taken),
     feed: persistence?.feed,
     halting,
     shutdownWithin: options.shutdownWithin ?? "10 seconds"

@@ -12,7 +12,7 @@ import type * as SessionRule from "../permission/SessionRule.js"
 import type * as Session from "../session/Session.js"
 import type { AgentTree } from "../subagent/AgentTree.js"
 import * as ToolRegistry from "../tool/ToolRegistry.js"
-import type { AgentStopped } from "./Intake.js"
+import type { AgentStopped } from "./MessageRouter.js"
 
 /**
  * Who changes something, for the audit. Default: `program`.

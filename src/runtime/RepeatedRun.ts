@@ -24,12 +24,19 @@ import type * as Session from "../session/Session.js"
 import type { RequestedTurn } from "../session/TurnRequests.js"
 import type { AgentTree } from "../subagent/AgentTree.js"
 import type { TypedOutput } from "../turn/TypedOutput.js"
-import type { Intake, NotRun, NotTaken, Run } from "./Intake.js"
+import {
+  MessageAlreadyTaken,
+  MessageDiffers,
+  type MessageRouter,
+  type NotRun,
+  type NotTaken,
+  type Run
+} from "./MessageRouter.js"
 
 /** The parts of an agent that it needs. */
 interface Parts {
   readonly feed: EventFeed | undefined
-  readonly intake: Intake
+  readonly router: MessageRouter
   readonly session: Session.Service
   readonly tree: AgentTree
 }
@@ -46,7 +53,7 @@ interface Wanted {
 
 /** Runs these words, unless words with this id were run before: then that run counts. */
 export const run = (
-  { feed, intake, session, tree }: Parts,
+  { feed, router, session, tree }: Parts,
   draft: Pick<Draft, "parts" | "text">,
   { file, id, neverBegun, output }: Wanted
 ): Effect.Effect<TurnEnd, NotRun> =>
@@ -55,11 +62,11 @@ export const run = (
       const { redactor } = tree.shared
       const words = wordsIn(draft, redactor)
       const wanted = { output, world }
-      const { kept, runs } = intake
+      const { kept, runs } = router
 
       /** The last caller that leaves a run which is not stored gives it up. */
       const waits = (run: Run): Effect.Effect<TurnEnd, NotRun> => {
-        if (run.words !== words) return Effect.fail(intake.differs(id))
+        if (run.words !== words) return new MessageDiffers({ messageId: id })
         const { end, giveUp } = run.turn
         run.waiting++
         const ended: Effect.Effect<TurnEnd, NotTaken> = kept === undefined ? end : Effect.flatMap(kept, () => end)
@@ -73,7 +80,7 @@ export const run = (
               isOver = true
             })
             // Withdrawn words were not run, and may be.
-            if (!isOver) intake.forget(id)
+            if (!isOver) router.forget(id)
           })
         })
       }
@@ -85,17 +92,17 @@ export const run = (
 
       const known = runs.get(id)
       if (known !== undefined) return waits(known)
-      if (!intake.isKnown(id)) {
-        intake.know(id)
+      if (!router.isKnown(id)) {
+        router.know(id)
         return waits(begins(session.awaitTurn(file(), wanted)))
       }
-      if (feed === undefined) return Effect.fail(intake.taken(id))
+      if (feed === undefined) return new MessageAlreadyTaken({ messageId: id })
       // Before the journal is read: a turn that ends meanwhile is not missed.
       const turn = session.ongoing(id, wanted)
       return Effect.flatMap(restore(feed.entries), (entries): Effect.Effect<TurnEnd, NotRun> => {
         const before = runIn(entries, id)
-        if (before === undefined) return Effect.fail(intake.taken(id))
-        if (wordsIn(before.message, redactor) !== words) return Effect.fail(intake.differs(id))
+        if (before === undefined) return new MessageAlreadyTaken({ messageId: id })
+        if (wordsIn(before.message, redactor) !== words) return new MessageDiffers({ messageId: id })
         return turn === undefined ? Effect.succeed(before.end ?? neverBegun) : waits(runs.get(id) ?? begins(turn))
       })
     })

@@ -1,5 +1,12 @@
-/** The tree that a new root session begins: what it will share with all sessions below it. */
+/**
+ * The tree that a new root session begins: what it shares with all sessions below it, and who receives what they record
+ * beside their events: the audit trail, the spans, the metrics.
+ */
+import * as Context from "effect/Context"
+import type * as DefaultServices from "effect/DefaultServices"
 import * as AuditTrail from "../audit/AuditTrail.js"
+import * as Spans from "../core/Spans.js"
+import type * as EventBus from "../event/EventBus.js"
 import * as TokenLedger from "../model/TokenLedger.js"
 import type * as Guard from "../permission/Guard.js"
 import type { Policy } from "../permission/CompiledPolicy.js"
@@ -9,10 +16,10 @@ import type { SessionRecorder } from "../journal/SessionRecorder.js"
 import type * as Limits from "../turn/Limits.js"
 import type * as Session from "../session/Session.js"
 import { AgentTree } from "../subagent/AgentTree.js"
-import type { Service as Runtime } from "./AgentRuntime.js"
+import { AgentRuntime, type Service as Runtime } from "./AgentRuntime.js"
+import { Metrics } from "./MetricsTaking.js"
 import * as OwnRules from "./OwnRules.js"
 import type * as Persistence from "./Persistence.js"
-import type * as Receivers from "./Receivers.js"
 
 export interface Options {
   readonly policy?: Policy | undefined
@@ -22,7 +29,28 @@ export interface Options {
   readonly mode?: Mode | undefined
 }
 
-export const make = (runtime: Runtime, options: Options, { bus, spans, trail }: Receivers.Receivers): AgentTree => {
+export interface Receivers {
+  readonly trail: AuditTrail.Service
+  readonly spans: Spans.Service
+  /** The bus, with metrics taken of what is published on it. */
+  readonly bus: EventBus.Service
+}
+
+/** The receivers around a start. What is provided there counts, else what was there when the runtime was made. */
+export const receiversAround = (
+  context: Context.Context<AgentRuntime>,
+  services: Context.Context<DefaultServices.DefaultServices>,
+  bus: EventBus.Service
+): Receivers => {
+  const { audit, metrics, spans } = Context.get(context, AgentRuntime)
+  return {
+    trail: nearest(context, AuditTrail.AuditTrail, audit),
+    spans: followed(nearest(context, Spans.Spans, spans), services),
+    bus: nearest(context, Metrics, metrics)?.of(bus) ?? bus
+  }
+}
+
+export const make = (runtime: Runtime, options: Options, { bus, spans, trail }: Receivers): AgentTree => {
   const { limits, persistence } = options
   const permissions = new PermissionState()
   const ledger = TokenLedger.make(runtime.tokens)
@@ -66,3 +94,14 @@ export const keep = (permissions: PermissionState, root: SessionRecorder, { mode
 // -----------------------------------------------------------------------------------------------------------------
 
 const notKept = () => undefined
+
+/** A reference has a value in every context; only one that was provided counts before the runtime's. */
+const nearest = <Id, A>(context: Context.Context<AgentRuntime>, tag: Context.Reference<Id, A>, ofRuntime: A): A =>
+  context.unsafeMap.has(tag.key) ? Context.get(context, tag) : ofRuntime
+
+const followed = (given: Spans.Service, services: Context.Context<DefaultServices.DefaultServices>): Spans.Service => {
+  if (given !== Spans.ofApp) return given
+  const following = new Spans.Following()
+  following.notice(services)
+  return following
+}

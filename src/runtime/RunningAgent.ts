@@ -1,10 +1,21 @@
-/** A root session and everything below it, for its driver: see `Agent`. */
+/**
+ * A root session and everything below it, for its driver: see `Agent`.
+ *
+ * ```
+ *  running ──shutdown─────────────────────────► closed to words ─► sessions closed ─► AgentCompleted ─► done
+ *     └─────drain ─► closed to words ─► tools end ─┘        (left behind after `shutdownWithin`)
+ * ```
+ */
 import * as Clock from "effect/Clock"
+import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as FiberId from "effect/FiberId"
 import * as Option from "effect/Option"
+import * as Queue from "effect/Queue"
 import type * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import { MessageId } from "../core/Id.js"
@@ -17,43 +28,54 @@ import type * as AgentEvent from "../event/AgentEvent.js"
 import * as AuditTrail from "../audit/AuditTrail.js"
 import type * as EventBus from "../event/EventBus.js"
 import type * as Input from "../inbox/Input.js"
-import type { Taken } from "../inbox/InputTaking.js"
-import type { Draft, Message, MessageBlank } from "../inbox/Message.js"
+import type { Message, MessageBlank } from "../inbox/Message.js"
+import * as InteractionRequest from "../interaction/InteractionRequest.js"
 import type * as Participants from "../broker/Participants.js"
 import type * as InteractionBroker from "../broker/InteractionBroker.js"
 import type * as Model from "../model/Model.js"
-import { OneShot } from "../internal/OneShot.js"
-import * as Interjection from "../session/Interjection.js"
+import type * as Interjection from "../session/Interjection.js"
 import * as Session from "../session/Session.js"
 import { is, neverBegun, type TurnEnd } from "../turn/Turn.js"
-import * as Limits from "../turn/Limits.js"
+import * as RunningCalls from "../turn/RunningCalls.js"
 import * as TypedOutput from "../turn/TypedOutput.js"
-import type { AgentTree } from "../subagent/AgentTree.js"
-import * as AgentTreeControl from "../subagent/AgentTreeControl.js"
-import type { AgentStopped, Intake, NotRun, NotTaken, RunId, RunOptions, SendOptions } from "./Intake.js"
+import type { AgentTree, Node } from "../subagent/AgentTree.js"
+import type { AgentStopped, MessageRouter, NotRun, NotTaken, RunId, RunOptions, SendOptions } from "./MessageRouter.js"
 import type { EventFeed } from "../journal/EventFeed.js"
 import * as AgentPermissions from "./AgentPermissions.js"
-import * as ToolsAtWork from "./ToolsAtWork.js"
+
+/**
+ * Whose turn or which call is cancelled, and why. Default: the root's turn.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface InterruptOptions {
+  /** The agent whose turn to cancel. Default: the root, and with its turn everything that works under its calls. */
+  readonly target?: string | undefined
+  /** Cancels one running call instead of a turn: of the target or, without a target, of any agent. */
+  readonly toolCallId?: string | undefined
+  /** Default: `user`. */
+  readonly reason?: CancelReason | undefined
+}
 
 /** The parts of a running agent. */
 export interface Parts {
   readonly tree: AgentTree
-  readonly session: Session.Service
+  /** The entry of the root in the tree. */
+  readonly root: Node
   readonly broker: InteractionBroker.Owned
   readonly events: EventBus.Subscription
   readonly scope: Scope.CloseableScope
   readonly trail: AuditTrail.Service
-  readonly control: AgentTreeControl.Service
-  readonly intake: Intake
+  readonly router: MessageRouter
   readonly feed: EventFeed | undefined
   readonly halting: Halting
   readonly shutdownWithin: Duration.DurationInput
 }
 
 /**
- * Ends the root's turn for an interactor that nobody is behind; what that takes is made when it is needed. The broker holds
- * one, and lives on in the old generation for a while: with the agent behind it, an agent that has ended was copied there,
- * which took a quarter of a short life.
+ * Ends the root's turn for an interactor that nobody is behind. The broker holds one, and lives on in the old generation
+ * for a while: with the agent behind it, an agent that has ended was copied there, which took a quarter of a short life.
  */
 export class Halting implements Participants.Halting {
   parts: Parts | undefined
@@ -61,101 +83,88 @@ export class Halting implements Participants.Halting {
   halt(detail: string): Effect.Effect<void> {
     const { parts } = this
     if (parts === undefined) return Effect.void
-    const agent = new RunningAgent(parts)
-    return Effect.asVoid(Effect.forkIn(Effect.zipRight(agent.awaitTools, agent.halt(detail)), parts.scope))
+    return Effect.asVoid(Effect.forkIn(Effect.zipRight(awaitTools(parts), halt(parts, detail)), parts.scope))
   }
 }
 
 export class RunningAgent {
-  /** Settled at its end; see `Agent.done`. */
-  private readonly finished = new OneShot<Option.Option<TurnEnd>>()
+  readonly id
+  readonly origin
+  readonly events
+  readonly feed
+  readonly broker
+  readonly history
+  readonly tools
+  readonly ledger
+  private readonly router
+  private readonly session
+  private readonly tree
+  /** Completed at the end; see `Agent.done`. */
+  private readonly finished = Deferred.unsafeMake<Option.Option<TurnEnd>>(FiberId.none)
   private isEnding = false
   private permissionsMemo: AgentPermissions.Permissions | undefined
 
-  constructor(private readonly parts: Parts) {}
-
-  get id() {
-    return this.origin.sessionId
+  constructor(private readonly parts: Parts) {
+    const { broker, events, feed, root, router, tree } = parts
+    const { origin, session } = root
+    this.id = origin.sessionId
+    this.origin = origin
+    this.events = events
+    this.feed = feed
+    this.broker = broker
+    this.history = session.history
+    this.tools = session.tools
+    this.ledger = tree.shared.ledger
+    this.router = router
+    this.session = session
+    this.tree = tree
   }
 
-  get origin() {
-    return this.parts.session.origin
-  }
+  // ---------------------------------------------------------------------------------------------------------------
+  // words
+  // ---------------------------------------------------------------------------------------------------------------
 
-  get events() {
-    return this.parts.events
-  }
-
-  get feed() {
-    return this.parts.feed
-  }
-
-  get broker() {
-    return this.parts.broker
-  }
-
-  get history() {
-    return this.parts.session.history
-  }
-
-  get tools() {
-    return this.parts.session.tools
-  }
-
-  todos(target?: string): Effect.Effect<ReadonlyArray<Todo>, Interjection.AgentUnknown> {
-    const { session, tree } = this.parts
-    return target === undefined
-      ? Effect.sync(() => session.todos())
-      : Effect.map(
-          Effect.suspend(() => Interjection.find(tree.nodes, target)),
-          ({ session }) => session.todos()
-        )
-  }
-
-  get ledger() {
-    return this.parts.tree.shared.ledger
-  }
-
-  send(input: Input.Input, { id, target }: SendOptions = {}) {
-    const { intake, control } = this.parts
-    return this.given(
-      input,
-      (draft) => intake.take(draft, (id) => control.send(named(draft, id), target), id),
-      () => control.modelOf(target)
+  send(
+    input: Input.Input,
+    { id, target }: SendOptions = {}
+  ): Effect.Effect<Message, NotTaken | Interjection.AgentUnknown> {
+    const { router } = this
+    return Effect.flatMap(
+      router.accept(input, () => [router.readerOf(target)]),
+      (words) => router.take(words, id, (draft) => router.send(draft, target))
     )
   }
 
-  leaveNote(text: string): Effect.Effect<void> {
-    const { intake, session } = this.parts
-    const draft = { text, source: "system" } as const
-    return Effect.ignore(intake.take(draft, () => Effect.sync(() => session.send(draft, "along"))))
-  }
-
-  broadcast(input: Input.Input, targets: ReadonlyArray<string>) {
-    const { intake, control } = this.parts
-    return this.given(
-      input,
-      (draft) => intake.take(draft, () => control.broadcast(draft, targets)),
-      ...targets.map((target) => () => control.modelOf(target))
+  broadcast(
+    input: Input.Input,
+    targets: ReadonlyArray<string>
+  ): Effect.Effect<ReadonlyArray<Message>, NotTaken | Interjection.AgentUnknown> {
+    const { router } = this
+    return Effect.flatMap(
+      router.accept(input, () => targets.map((target) => router.readerOf(target))),
+      (words) => router.take(words, undefined, (draft) => router.broadcast(draft, targets))
     )
   }
 
   enqueue(input: Input.Input, { id }: Pick<SendOptions, "id"> = {}): Effect.Effect<Message, NotTaken> {
-    const { intake, session } = this.parts
-    const queued = (draft: Taken["draft"]) =>
-      intake.take(draft, (id) => Effect.sync(() => session.send(named(draft, id), "queue")), id)
-    return this.given(input, queued, () => session.model)
+    const { router, session } = this
+    return Effect.flatMap(this.accept(input), (words) =>
+      router.take(words, id, (draft) => Either.right(session.send(draft, "queue")))
+    )
+  }
+
+  leaveNote(text: string): Effect.Effect<void> {
+    const { router, session } = this
+    const file = () => Either.right(session.send({ text, source: "system" }, "along"))
+    return Effect.ignore(router.take({ text }, undefined, file))
   }
 
   turn(text: string, options?: Session.TurnOptions): Effect.Effect<TurnEnd, AgentStopped | MessageBlank>
   turn(input: Input.Input, options?: Session.TurnOptions): Effect.Effect<TurnEnd, NotTaken>
   turn(input: Input.Input, options?: Session.TurnOptions): Effect.Effect<TurnEnd, NotTaken> {
-    const { intake, session } = this.parts
-    return this.given(
-      input,
-      (draft) =>
-        intake.admit(draft, this.unlessParked(Session.run(session, draft, { ...options, lasts: this.isKept }))),
-      () => session.model
+    const { router, session } = this
+    return Effect.flatMap(this.accept(input), (words) =>
+      router.admit(words, this.unlessParked(Session.run(session, words, { ...options, lasts: this.isKept })))
     )
   }
 
@@ -170,111 +179,162 @@ export class RunningAgent {
     input: Input.Input,
     { id, output: schema }: { readonly id?: string | undefined; readonly output?: Schema.Schema<A, I> | undefined } = {}
   ): Effect.Effect<TurnEnd | TypedOutput.TypedEnd<A>, NotRun> {
-    const { intake, session } = this.parts
-    const ended = (output?: TypedOutput.TypedOutput): Effect.Effect<TurnEnd, NotRun> =>
-      this.given<TurnEnd, NotRun>(
-        input,
-        (draft) => {
-          if (id !== undefined) {
-            const messageId = MessageId.make(id, { disableValidation: true })
-            const file = () => session.send(named(draft, messageId), "queue").id
-            const once = Effect.flatMap(loadRepeatedRun, ({ run }) =>
-              run(this.parts, draft, { id: messageId, output, file, neverBegun })
-            )
-            return intake.admit(draft, this.unlessParked(once))
-          }
-          const { kept } = intake
-          return intake.admit(
-            draft,
-            this.unlessParked(Session.run(session, draft, { kept, lasts: this.isKept, output }))
-          )
-        },
-        () => session.model
-      )
-    if (schema === undefined) return ended()
+    if (schema === undefined) return this.runOnce(input, id, undefined)
     return Effect.suspend(() => {
       const output = TypedOutput.make(schema)
-      return Effect.map(ended(output), (end) => output.endOf(end))
+      return Effect.map(this.runOnce(input, id, output), (end) => output.endOf(end))
     })
   }
 
-  get receiver() {
-    return this.parts.control.receiver
+  private runOnce(
+    input: Input.Input,
+    id: string | undefined,
+    output: TypedOutput.TypedOutput | undefined
+  ): Effect.Effect<TurnEnd, NotRun> {
+    const { feed, router, session, tree } = this
+    return Effect.flatMap(this.accept(input), (words): Effect.Effect<TurnEnd, NotRun> => {
+      if (id === undefined) {
+        const run = Session.run(session, words, { kept: router.kept, lasts: this.isKept, output })
+        return router.admit(words, this.unlessParked(run))
+      }
+      const messageId = MessageId.make(id, { disableValidation: true })
+      const { parts, text } = words
+      const file = () => session.send({ id: messageId, text, parts }, "queue").id
+      const run = Effect.flatMap(loadRepeatedRun, (RepeatedRun) =>
+        RepeatedRun.run({ feed, router, session, tree }, words, { id: messageId, output, file, neverBegun })
+      )
+      return router.admit(words, this.unlessParked(run))
+    })
   }
 
-  get selected() {
-    return this.parts.control.selected
+  private accept(input: Input.Input) {
+    return this.router.accept(input, () => [this.parts.root])
   }
 
-  select(target: string | undefined) {
-    return this.parts.control.select(target)
+  takeBack(target?: string): Effect.Effect<ReadonlyArray<Message>, Interjection.AgentUnknown> {
+    return Effect.suspend(() =>
+      Either.map(this.router.those(target), (nodes) => nodes.flatMap(({ session }) => session.takeBack()))
+    )
   }
 
-  interrupt(options?: AgentTreeControl.InterruptOptions) {
-    return this.parts.control.interrupt(options)
+  get receiver(): Effect.Effect<Interjection.Receiver> {
+    return Effect.sync(() => this.router.receiver())
   }
 
-  takeBack(target?: string) {
-    return this.parts.control.takeBack(target)
+  get selected(): Effect.Effect<Option.Option<Node>> {
+    return Effect.sync(() => Option.fromNullable(this.router.selected))
   }
 
-  cancel(reason: CancelReason = "user") {
-    return this.parts.session.stop({ cancel: reason })
+  select(target: string | undefined): Effect.Effect<void, Interjection.AgentUnknown> {
+    return Effect.suspend(() => this.router.select(target))
   }
 
-  get awaitTools() {
-    return ToolsAtWork.awaitEnd(this.parts.tree, this.parts.broker)
+  // ---------------------------------------------------------------------------------------------------------------
+  // its agents and their turns
+  // ---------------------------------------------------------------------------------------------------------------
+
+  get agents(): Effect.Effect<ReadonlyArray<Node>> {
+    return Effect.sync(() => this.tree.nodes)
   }
 
-  // A stored session is resumed in this state, with its question open and its queued words.
+  todos(target?: string): Effect.Effect<ReadonlyArray<Todo>, Interjection.AgentUnknown> {
+    return Effect.suspend(() =>
+      target === undefined
+        ? Either.right(this.session.todos())
+        : Either.map(this.router.find(target), ({ session }) => session.todos())
+    )
+  }
+
+  interrupt({ reason = "user", target, toolCallId }: InterruptOptions = {}): Effect.Effect<
+    Option.Option<TurnEnd>,
+    Interjection.AgentUnknown | RunningCalls.ToolCallNotRunning
+  > {
+    return Effect.gen(this, function* () {
+      if (toolCallId === undefined) {
+        const { session } = target === undefined ? this.parts.root : yield* this.router.find(target)
+        return yield* session.stop({ cancel: reason })
+      }
+      const nodes = yield* this.router.those(target)
+      const running = nodes.flatMap(({ session }) => session.calls.ids)
+      for (const { session } of nodes) if (yield* session.calls.cancel(toolCallId)) return Option.none()
+      return yield* new RunningCalls.ToolCallNotRunning({ toolCallId, running })
+    })
+  }
+
+  cancel(reason: CancelReason = "user"): Effect.Effect<Option.Option<TurnEnd>> {
+    return this.session.stop({ cancel: reason })
+  }
+
+  get awaitTools(): Effect.Effect<void> {
+    return awaitTools(this.parts)
+  }
+
   halt(detail: string): Effect.Effect<void> {
-    const { session, tree } = this.parts
-    if (!tree.journal.enabled) return Effect.asVoid(session.stop({ halt: detail }))
-    return Effect.zipRight(Effect.ignore(tree.journal.freeze), session.close({ halt: detail }))
+    return halt(this.parts, detail)
   }
 
-  get compact() {
-    return this.parts.session.compact
+  get compact(): Session.Service["compact"] {
+    return this.session.compact
   }
 
-  get isIdle() {
-    return Effect.sync(() => this.parts.session.isIdle())
+  get isIdle(): Effect.Effect<boolean> {
+    return Effect.sync(() => this.session.isIdle())
   }
 
-  get awaitIdle() {
-    return this.parts.session.awaitIdle
+  get awaitIdle(): Effect.Effect<Option.Option<TurnEnd>> {
+    return this.session.awaitIdle
   }
 
-  subscribe(policy?: EventBus.Policy) {
-    return this.parts.tree.shared.bus.subscribe(policy)
+  get model(): Effect.Effect<Model.Service> {
+    return this.session.model
   }
 
-  get agents() {
-    return Effect.sync(() => this.parts.tree.nodes)
-  }
-
-  get model() {
-    return this.parts.session.model
-  }
-
-  setModel(model: Model.Service) {
-    return this.parts.session.setModel(model)
+  setModel(model: Model.Service): Effect.Effect<void> {
+    return this.session.setModel(model)
   }
 
   get permissions(): AgentPermissions.Permissions {
     return (this.permissionsMemo ??= AgentPermissions.make(
-      this.parts.tree,
-      this.parts.session,
+      this.tree,
+      { id: this.id, path: this.origin.agent, tools: this.tools },
       (body) => this.publish(body),
-      () => this.parts.intake.ended
+      () => this.router.ended
     ))
+  }
+
+  subscribe(policy?: EventBus.Policy): ReturnType<EventBus.Service["subscribe"]> {
+    return this.tree.shared.bus.subscribe(policy)
   }
 
   report(message: string): Effect.Effect<void> {
     return Effect.suspend(() => {
-      const { bus, redactor } = this.parts.tree.shared
+      const { bus, redactor } = this.tree.shared
       return Effect.zipRight(this.publish({ _tag: "AgentError", message: redactor.text(message) }), bus.awaitRoom)
     })
+  }
+
+  private publish(body: AgentEvent.Body): Effect.Effect<void> {
+    return this.tree.publish(this.origin, body)
+  }
+
+  private get isKept(): boolean {
+    return this.tree.journal.enabled
+  }
+
+  /** A turn that goes on in the next process has no end here. */
+  private unlessParked<E>(end: Effect.Effect<TurnEnd, E>): Effect.Effect<TurnEnd, E> {
+    if (!this.isKept) return end
+    const isParked = (end: TurnEnd) =>
+      end._tag === "Cancelled" && end.reason === "shutdown" && this.tree.journal.isFrozen()
+    return Effect.flatMap(end, (end) => (isParked(end) ? Effect.interrupt : Effect.succeed(end)))
+  }
+
+  // ---------------------------------------------------------------------------------------------------------------
+  // the end
+  // ---------------------------------------------------------------------------------------------------------------
+
+  get done(): Effect.Effect<Option.Option<TurnEnd>> {
+    return Deferred.await(this.finished)
   }
 
   get shutdown(): Effect.Effect<void> {
@@ -282,10 +342,11 @@ export class RunningAgent {
       Effect.uninterruptible(
         Region.once(
           Effect.suspend(() => {
-            if (this.isEnding) return Effect.asVoid(this.finished)
+            if (this.isEnding) return Effect.asVoid(this.done)
             this.isEnding = true
-            this.parts.intake.close()
-            return this.isAlone && this.parts.session.end() ? this.stopAtRest : this.stop
+            this.router.close()
+            const isAlone = this.tree.size === 0 && !this.broker.isAsking()
+            return isAlone && this.session.end() ? this.stopAtRest : this.stop
           })
         )
       )
@@ -294,91 +355,74 @@ export class RunningAgent {
 
   drain(within: Duration.DurationInput): Effect.Effect<void> {
     return Effect.suspend(() => {
-      if (this.parts.intake.isClosed) return Effect.asVoid(this.finished)
-      this.parts.intake.close()
-      const { journal } = this.parts.tree
-      const ended = Effect.flatMap(Effect.forkDaemon(Effect.zipRight(journal.hold, this.awaitTools)), (tools) =>
-        Effect.zipRight(
-          GracePeriod.wait((done) => tools.addObserver(done), within),
-          Fiber.interruptFork(tools)
-        )
+      if (this.router.isClosed) return Effect.asVoid(this.done)
+      this.router.close()
+      return Effect.uninterruptible(
+        Effect.gen(this, function* () {
+          const tools = yield* Effect.forkDaemon(Effect.zipRight(this.tree.journal.hold, this.awaitTools))
+          yield* GracePeriod.wait((done) => tools.addObserver(done), within)
+          yield* Fiber.interruptFork(tools)
+          yield* this.end
+        })
       )
-      return Effect.uninterruptible(Effect.zipRight(ended, this.end))
     })
-  }
-
-  get done(): Effect.Effect<Option.Option<TurnEnd>> {
-    return this.finished
   }
 
   /** The finalizer of the scope that it was started in. */
   get end(): Effect.Effect<void> {
-    return Effect.zipRight(Effect.ignore(this.parts.tree.journal.freeze), this.shutdown)
-  }
-
-  private get isKept(): boolean {
-    return this.parts.tree.journal.enabled
-  }
-
-  /** A turn that goes on in the next process has no end here. */
-  private unlessParked<E>(end: Effect.Effect<TurnEnd, E>): Effect.Effect<TurnEnd, E> {
-    if (!this.isKept) return end
-    const isParked = (end: TurnEnd) =>
-      end._tag === "Cancelled" && end.reason === "shutdown" && this.parts.tree.journal.isFrozen()
-    return Effect.flatMap(end, (end) => (isParked(end) ? Effect.interrupt : Effect.succeed(end)))
-  }
-
-  private get isAlone(): boolean {
-    return this.parts.tree.size === 0 && !this.parts.broker.isAsking()
+    return Effect.zipRight(Effect.ignore(this.tree.journal.freeze), this.shutdown)
   }
 
   /** Nothing runs, so nothing can take long: no fiber and no timer, which were 40 of the 104 µs of a life without a turn. */
   private get stopAtRest(): Effect.Effect<void> {
-    const { session } = this.parts
-    return Effect.flatMap(this.released, () =>
-      Effect.flatMap(session.awaitIdle, (last) => this.ended(last, this.parts.shutdownWithin))
+    return Effect.flatMap(this.release, () =>
+      Effect.flatMap(this.session.awaitIdle, (last) => this.complete(last, this.parts.shutdownWithin))
     )
   }
 
   private get stop(): Effect.Effect<void> {
     return Effect.gen(this, function* () {
-      const { session, shutdownWithin, tree } = this.parts
+      const { session } = this
+      const { shutdownWithin } = this.parts
       const began = yield* Clock.currentTimeMillis
       // In a fiber of its own: uninterruptible work is abandoned, and the end is still published.
-      const closing = yield* Effect.forkDaemon(this.close)
+      const closing = yield* Effect.forkDaemon(
+        Effect.zipRight(
+          session.close({ cancel: "shutdown" }),
+          Effect.suspend(() => this.release)
+        )
+      )
       yield* GracePeriod.wait((done) => closing.addObserver(done), shutdownWithin)
       const closed = Option.fromNullable(closing.unsafePoll())
       if (Option.isNone(closed)) {
-        const message = AgentTreeControl.leftBehind(tree, this.origin.agent, shutdownWithin)
-        yield* this.publish({ _tag: "AgentError", message })
+        yield* this.publish({ _tag: "AgentError", message: leftBehind(this.parts) })
         session.abandon()
       }
       const last = Option.isSome(closed) ? yield* session.awaitIdle : Option.some(neverBegun)
       const taken = (yield* Clock.currentTimeMillis) - began
-      yield* this.ended(last, Math.max(0, Duration.toMillis(shutdownWithin) - taken))
+      yield* this.complete(last, Math.max(0, Duration.toMillis(shutdownWithin) - taken))
       yield* Option.getOrElse(closed, () => Exit.void)
     })
   }
 
-  private ended(last: Option.Option<TurnEnd>, within: Duration.DurationInput): Effect.Effect<void> {
-    const { session, tree } = this.parts
-    const completed = this.publish({
-      _tag: "AgentCompleted",
-      success: Option.exists(last, is("Completed")),
-      turnsUsed: session.turns()
+  /** The fibers that ask live in the scope: they end before the broker does. */
+  private get release(): Effect.Effect<void> {
+    return Effect.zipRight(Scope.close(this.parts.scope, Exit.void), this.broker.close)
+  }
+
+  private complete(last: Option.Option<TurnEnd>, within: Duration.DurationInput): Effect.Effect<void> {
+    return Effect.gen(this, function* () {
+      const success = Option.exists(last, is("Completed"))
+      yield* this.publish({ _tag: "AgentCompleted", success, turnsUsed: this.session.turns() })
+      yield* this.tree.shared.bus.close
+      yield* this.releaseAudit(within)
+      this.parts.halting.parts = undefined
+      Deferred.unsafeDone(this.finished, Effect.succeed(last))
     })
-    return Effect.flatMap(completed, () =>
-      Effect.flatMap(tree.shared.bus.close, () =>
-        Effect.map(this.release(within), () => {
-          this.parts.halting.parts = undefined
-          this.finished.complete(last)
-        })
-      )
-    )
   }
 
   /** A slow audit may delay the end by at most this long. */
-  private release(within: Duration.DurationInput): Effect.Effect<void> {
+  private releaseAudit(within: Duration.DurationInput): Effect.Effect<void> {
     const { trail, tree } = this.parts
     if (trail === AuditTrail.noop) return Effect.void
     const place = { session: this.id, agent: this.origin.agent }
@@ -390,55 +434,50 @@ export class RunningAgent {
       Effect.asVoid(GracePeriod.wait((done) => fiber.addObserver(done), within))
     )
   }
-
-  private get close(): Effect.Effect<void> {
-    return Effect.zipRight(
-      Effect.suspend(() => this.parts.session.close({ cancel: "shutdown" })),
-      Effect.suspend(() => this.released)
-    )
-  }
-
-  /** The fibers that ask live in the scope: they end before the broker does. */
-  private get released(): Effect.Effect<void> {
-    const { broker, scope } = this.parts
-    return Effect.zipRight(Scope.close(scope, Exit.void), broker.close)
-  }
-
-  /** Words as they are; files are looked at, by those who will read them too, and kept first. */
-  private given<A, E>(
-    input: Input.Input,
-    use: (draft: Taken["draft"]) => Effect.Effect<A, E>,
-    ...readers: ReadonlyArray<() => Effect.Effect<Model.Service>>
-  ): Effect.Effect<A, E | NotTaken> {
-    if (typeof input === "string") return use({ text: input })
-    const { intake, tree } = this.parts
-    return Effect.gen(function* () {
-      const { limits, redactor } = tree.shared
-      const InputTaking = yield* loadTaking
-      const { contents, draft } = yield* InputTaking.take(input, Limits.withDefaults(limits), redactor)
-      if (contents.length > 0) {
-        for (const reader of readers) {
-          const refusal = InputTaking.notTaken(draft, yield* reader())
-          if (refusal !== undefined) return yield* refusal
-        }
-        yield* intake.keep(contents)
-      }
-      return yield* use(draft)
-    })
-  }
-
-  private publish(body: AgentEvent.Body): Effect.Effect<void> {
-    return this.parts.tree.publish(this.origin, body)
-  }
 }
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Not a spread with the id behind it: V8 makes a shape for each of those. */
-const named = ({ parts, text }: Taken["draft"], id: MessageId | undefined): Draft => ({ id, text, parts })
-
 const loadRepeatedRun = Effect.promise(() => import("./RepeatedRun.js"))
 
-const loadTaking = Effect.promise(() => import("../inbox/InputTaking.js"))
+/** A stored session is resumed in this state, with its question open and its queued words. */
+const halt = ({ root: { session }, tree }: Parts, detail: string): Effect.Effect<void> =>
+  tree.journal.enabled
+    ? Effect.zipRight(Effect.ignore(tree.journal.freeze), session.close({ halt: detail }))
+    : Effect.asVoid(session.stop({ halt: detail }))
+
+/**
+ * Waits for the running tools of the tree. A call that asks somebody or waits for a subagent is not waited for: the answer
+ * may never come. Neither are calls that begin later, so the wait is bounded by the longest tool.
+ */
+const awaitTools = ({ broker, tree }: Pick<Parts, "broker" | "tree">): Effect.Effect<void> =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      // Subscribed before the check, so that a call that begins to ask after it is noticed.
+      const { takeAll } = yield* tree.shared.bus.subscribe()
+      const calls = tree.nodes.flatMap(({ session }) => session.calls.atWork)
+      // Each call writes once, when it ends; one unread signal says as much as many.
+      const ended = yield* Queue.sliding<void>(1)
+      for (const call of calls) call.whenOver(() => ended.unsafeOffer(undefined))
+      for (;;) {
+        const asking = (yield* broker.open).map((request) => InteractionRequest.callOf(request))
+        const delegating = tree.nodes.flatMap(({ session }) => session.delegations.running)
+        const waiting = new Set([...asking, ...delegating.map(({ toolCallId }) => toolCallId)])
+        if (calls.every(({ call, over }) => over || waiting.has(call.id))) return
+        const more = yield* Effect.raceFirst(takeAll, Effect.as(Queue.take(ended), Option.some([])))
+        if (Option.isNone(more)) return
+      }
+    })
+  )
+
+/** Sentence about a tree that did not end in time. */
+const leftBehind = ({ root, shutdownWithin, tree }: Parts): string => {
+  const running = tree.nodes.flatMap(({ origin, session }) => session.calls.ids.map((id) => `${id} of ${origin.agent}`))
+  const what =
+    running.length > 0
+      ? `Tool calls that still run: ${running.join(", ")}.`
+      : "A model or an interactor does not let itself be interrupted."
+  return `Agent ${root.origin.agent} did not stop within ${Duration.format(shutdownWithin)} and was left behind. ${what}`
+}

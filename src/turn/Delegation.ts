@@ -6,7 +6,7 @@
  * ```
  *
  * A completing child reads no more; only its own session knows that in time. Written by delegating tools, read by
- * `Interjection`.
+ * `MessageRouter`.
  */
 import type { SessionId, ToolCallId } from "../core/Id.js"
 import type * as Origin from "../core/Origin.js"

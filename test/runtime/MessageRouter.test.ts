@@ -3,11 +3,21 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Fiber from "effect/Fiber"
-import * as Intake from "../../src/runtime/Intake.js"
+import * as Origin from "../../src/core/Origin.js"
+import * as Redaction from "../../src/core/Redaction.js"
+import { MessageRouter } from "../../src/runtime/MessageRouter.js"
 import * as JournalWriter from "../../src/journal/JournalWriter.js"
 import { StoreUnwritable } from "../../src/journal/StoreError.js"
 
-/** An intake whose words are on the disk when the test says so. */
+/** A router of a tree whose agents hear nothing: the tests file words themselves. */
+const routerOf = (journal: JournalWriter.Service, before?: ReadonlySet<string>) => {
+  const origin = { ...Origin.outside, agent: "main" }
+  const root = { origin, session: undefined as never, profile: undefined }
+  const shared = { limits: undefined, redactor: Redaction.make() }
+  return new MessageRouter({ journal, nodes: [], node: () => undefined, shared }, root, before)
+}
+
+/** A router whose words are on the disk when the test says so. */
 const make = (before?: ReadonlySet<string>) =>
   Effect.gen(function* () {
     const filed: Array<string> = []
@@ -25,24 +35,19 @@ const make = (before?: ReadonlySet<string>) =>
         })
       })
     }
-    const intake = new Intake.Intake("main", journal, before)
+    const router = routerOf(journal, before)
     const say = (text: string, id?: string) =>
-      intake.take(
-        { text },
-        (id) =>
-          Effect.sync(() => {
-            filed.push(text)
-            return id
-          }),
-        id
-      )
-    return { disk, filed, intake, say }
+      router.take({ text }, id, (draft) => {
+        filed.push(text)
+        return Either.right<string | undefined>(draft.id)
+      })
+    return { disk, filed, router, say }
   })
 
 const tag = <A, E extends { readonly _tag: string }>(effect: Effect.Effect<A, E>) =>
   Effect.map(Effect.either(effect), (either) => (Either.isLeft(either) ? either.left._tag : either.right))
 
-describe("the intake of an agent", () => {
+describe("the words that an agent takes", () => {
   it.effect("files words under the id they have, once", () =>
     Effect.gen(function* () {
       const { filed, say } = yield* make()
@@ -101,25 +106,20 @@ describe("the intake of an agent", () => {
 
   it.effect("forgets the id of words that nobody was there for", () =>
     Effect.gen(function* () {
-      const { intake, say } = yield* make()
-      assert.strictEqual(yield* Effect.flip(intake.take({ text: "words" }, () => Effect.fail("nobody"), "a")), "nobody")
+      const { router, say } = yield* make()
+      const nobody = router.take({ text: "words" }, "a", () => Either.left("nobody"))
+      assert.strictEqual(yield* Effect.flip(nobody), "nobody")
       assert.strictEqual(yield* tag(say("one", "a")), "a")
-      // Neither has whoever gave up before the words were filed.
-      const waiting = yield* Effect.fork(intake.take({ text: "words" }, () => Effect.never, "b"))
-      yield* Effect.yieldNow()
-      assert.strictEqual(yield* tag(say("two", "b")), "MessageAlreadyTaken")
-      yield* Fiber.interrupt(waiting)
-      assert.strictEqual(yield* tag(say("two", "b")), "b")
     })
   )
 
   it.effect("takes no words that say nothing", () =>
     Effect.gen(function* () {
-      const { filed, intake, say } = yield* make()
+      const { filed, router, say } = yield* make()
       for (const blank of ["", " ", "\n\t\r\n", "\u00a0\u2003\u3000", "\u200b\ufeff\u2060", "\u0000\u001b"]) {
         assert.strictEqual(yield* tag(say(blank)), "MessageBlank")
         assert.strictEqual(yield* tag(say(blank, "a")), "MessageBlank")
-        assert.strictEqual(yield* tag(intake.admit({ text: blank }, Effect.succeed(1))), "MessageBlank")
+        assert.strictEqual(yield* tag(router.admit({ text: blank }, Effect.succeed(1))), "MessageBlank")
       }
       assert.deepStrictEqual(filed, [])
       // Nor is the id spent.
@@ -129,20 +129,19 @@ describe("the intake of an agent", () => {
 
   it.effect("takes nothing once it is closed, or the journal is frozen, not even in the middle of it", () =>
     Effect.gen(function* () {
-      const { disk, filed, intake, say } = yield* make()
-      const late = intake.take({ text: "words" }, () =>
-        Effect.sync(() => {
-          disk.frozen = true
-        })
-      )
+      const { disk, filed, router, say } = yield* make()
+      const late = router.take({ text: "words" }, undefined, () => {
+        disk.frozen = true
+        return Either.right(undefined)
+      })
       assert.strictEqual(yield* tag(late), "AgentStopped")
       assert.strictEqual(yield* tag(say("one", "a")), "AgentStopped")
-      assert.strictEqual(yield* tag(intake.admit({ text: "words" }, Effect.succeed(1))), "AgentStopped")
+      assert.strictEqual(yield* tag(router.admit({ text: "words" }, Effect.succeed(1))), "AgentStopped")
       disk.frozen = false
-      assert.strictEqual(yield* tag(intake.admit({ text: "words" }, Effect.succeed(1))), 1)
-      assert.isFalse(intake.isClosed)
-      intake.close()
-      assert.isTrue(intake.isClosed)
+      assert.strictEqual(yield* tag(router.admit({ text: "words" }, Effect.succeed(1))), 1)
+      assert.isFalse(router.isClosed)
+      router.close()
+      assert.isTrue(router.isClosed)
       assert.strictEqual(yield* tag(say("one", "a")), "AgentStopped")
       assert.deepStrictEqual(filed, [])
     })
@@ -150,12 +149,10 @@ describe("the intake of an agent", () => {
 
   it.effect("does without a disk where nothing is kept", () =>
     Effect.gen(function* () {
-      const intake = new Intake.Intake("main", JournalWriter.noop)
-      assert.strictEqual(yield* tag(intake.take({ text: "words" }, (id) => Effect.succeed(id), "a")), "a")
-      assert.strictEqual(
-        yield* tag(intake.take({ text: "words" }, (id) => Effect.succeed(id), "a")),
-        "MessageAlreadyTaken"
-      )
+      const router = routerOf(JournalWriter.noop)
+      const take = router.take({ text: "words" }, "a", (draft) => Either.right(draft.id))
+      assert.strictEqual<string | undefined>(yield* tag(take), "a")
+      assert.strictEqual(yield* tag(take), "MessageAlreadyTaken")
     })
   )
 })
