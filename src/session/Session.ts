@@ -350,7 +350,7 @@ class Session implements Service, Holding {
     this.lead = undefined
     this.later = undefined
     // Here, and not when the mode changes: it may change often between two turns.
-    const isPlanning = context.isPlanning()
+    const { isPlanning } = this.shared.permissions
     if (isPlanning !== context.state.isToldToPlan) {
       context.state.isToldToPlan = isPlanning
       this.inbox.file({ text: PlanMode.note(isPlanning, this.origin.depth), source: "system" }, "along")

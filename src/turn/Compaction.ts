@@ -129,7 +129,7 @@ class Compaction implements Service, Weighed {
   }
 
   window(): number {
-    return this.host.model().contextWindow ?? defaultWindow
+    return this.host.state.model.contextWindow ?? defaultWindow
   }
 
   private exceeded(config: CompactionConfig.CompactionConfig, moment: "beforeSend" | "afterTurn"): Reason | undefined {

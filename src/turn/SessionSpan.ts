@@ -77,7 +77,7 @@ export class TurnSpan implements InSpan {
       origin,
       attributes: {
         "gen_ai.operation.name": "invoke_agent",
-        "gen_ai.request.model": session.model().id,
+        "gen_ai.request.model": session.state.model.id,
         "assent.turn.input": session.spans.content(input.map(({ text }) => text).join("\n\n"))
       }
     }

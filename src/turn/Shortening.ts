@@ -12,7 +12,6 @@
  */
 import type * as Prompt from "@effect/ai/Prompt"
 import * as Cause from "effect/Cause"
-import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -21,7 +20,7 @@ import * as Option from "effect/Option"
 import type { Origin } from "../core/Origin.js"
 import * as Todo from "../core/Todo.js"
 import type { Redactor } from "../core/Redaction.js"
-import * as Spans from "../core/Spans.js"
+import type * as Spans from "../core/Spans.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
 import type * as Inbox from "../inbox/Inbox.js"
 import type * as Model from "../model/Model.js"
@@ -31,6 +30,7 @@ import * as CompactionStrategy from "../conversation/CompactionStrategy.js"
 import * as History from "../conversation/History.js"
 import * as Summarizer from "../conversation/Summarizer.js"
 import * as TokenEstimate from "../conversation/TokenEstimate.js"
+import type * as Limits from "./Limits.js"
 
 /** The reason for a compaction. */
 export type Reason =
@@ -50,21 +50,19 @@ export interface Host {
   readonly origin: Origin
   readonly history: History.History
   readonly inbox: Pick<Inbox.Service, "hasSteering">
-  readonly model: () => Model.Service
   readonly redactor: Redactor
+  /** The model that writes summaries, and the todo list, which the shorter history says once. */
+  readonly state: { readonly model: Model.Service; readonly todos: ReadonlyArray<Todo.Todo> }
+  /** How long the model may be silent. */
+  readonly limits: Pick<Limits.Limits, "modelSilence">
   readonly emit: (body: AgentEvent.Body) => void
-  /** Default: none. */
-  readonly spans?: Spans.Service | undefined
+  readonly spans: Spans.Service
   /** Sets the fiber that an interjection interrupts; undefined once it has ended. */
   readonly hold: (fiber: Fiber.RuntimeFiber<unknown, unknown> | undefined) => void
-  /** How long the model may be silent. Default: for ever. */
-  readonly silence?: Duration.DurationInput | undefined
   /** Called with the usage of a summarising call. */
-  readonly spent?: ((model: string, usage: AgentEvent.Usage) => void) | undefined
-  /** What the model has to do: the shorter history says it once. Default: nothing. */
-  readonly todos?: (() => ReadonlyArray<Todo.Todo>) | undefined
+  readonly spent: (model: string, usage: AgentEvent.Usage) => void
   /** Called after the history was replaced, in the same synchronous section. */
-  readonly replaced?: ((reason: Reason, messages: ReadonlyArray<Prompt.Message>) => void) | undefined
+  readonly replaced: (reason: Reason, messages: ReadonlyArray<Prompt.Message>) => void
 }
 
 /**
@@ -199,8 +197,9 @@ class Shortening {
   }
 
   private snapshot(options: Pick<Snapshot, "goal" | "running" | "forced" | "config" | "window">): Snapshot {
-    const { history, origin, redactor, silence } = this.host
-    const model = this.host.model()
+    const { history, limits, origin, redactor, state } = this.host
+    const { model } = state
+    const silence = limits.modelSilence
     const window = this.self.window()
     return {
       ...options,
@@ -208,7 +207,7 @@ class Shortening {
       tokens: this.meter.tokens(),
       summarise: (request) =>
         Effect.tap(Summarizer.summarise({ model, origin, redactor, window, silence }, request), ({ usage }) =>
-          Effect.sync(() => this.host.spent?.(model.id, usage))
+          Effect.sync(() => this.host.spent(model.id, usage))
         )
     }
   }
@@ -268,7 +267,7 @@ class Shortening {
     work: Effect.Effect<Shortened | undefined, CompactionFailed>
   ): Effect.Effect<Compacted | undefined, CompactionFailed> {
     const { host } = this
-    const { spans = Spans.off } = host
+    const { spans } = host
     const quiet = this.config.notifyOnGc ? {} : { quiet: true }
     const ended = (removed: number, usage?: AgentEvent.Usage) => {
       const tokens = Math.round(this.meter.tokens())
@@ -311,10 +310,10 @@ class Shortening {
   }
 
   private replace(reason: Reason, shortened: Shortened): void {
-    const { messages, tokens } = withReminder(shortened, this.host.todos?.() ?? [])
+    const { messages, tokens } = withReminder(shortened, this.host.state.todos)
     this.host.history.replace(messages)
     this.meter.reset(tokens)
-    this.host.replaced?.(reason, messages)
+    this.host.replaced(reason, messages)
   }
 }
 

@@ -280,7 +280,7 @@ export class Turn {
     for (const messageId of state.unseen)
       emit(session, { _tag: "InterjectionAcknowledged", messageId, step: this.count })
     state.unseen.length = 0
-    const model = session.model()
+    const { model } = state
     setStatus(session, "thinking")
     emit(session, { _tag: "ModelCallStarted", model: model.id, step: this.count })
     state.cut = this.cut
@@ -450,7 +450,7 @@ export class Turn {
     const failure = Option.getOrUndefined(Cause.failureOption(cause))
     const error = failure === undefined ? Defect.sentence("The model") : redactor.text(failure.message)
     const end = () => this.end(Failed({ error, steps: this.count }))
-    const place = { session: origin.sessionId, agent: origin.agent, model: this.options.session.model().id }
+    const place = { session: origin.sessionId, agent: origin.agent, model: this.options.session.state.model.id }
     const told = failure === undefined ? Defect.log("The model", cause, redactor, place) : Effect.void
     return Effect.map(told, end)
   }

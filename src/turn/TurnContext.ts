@@ -94,7 +94,6 @@ export interface TurnContext extends Agenda.Service {
   readonly history: History.History
   readonly compaction: Compaction.Service
   readonly inbox: Inbox.Service
-  readonly model: () => Model.Service
   readonly tools: ToolRegistry.Service
   readonly gate: PermissionGate.Service
   readonly interactor: Interactor.Service
@@ -112,8 +111,6 @@ export interface TurnContext extends Agenda.Service {
   readonly contextOf: (entry: ToolRegistry.Entry, outer: Context.Context<never>) => Context.Context<never>
   /** Publishes and records what the sandbox set aside after a command of this call. */
   readonly tellAside: (notices: ReadonlyArray<string>, call: ToolCallId | undefined) => Effect.Effect<void>
-  /** Whether its tree is in plan mode. */
-  readonly isPlanning: () => boolean
   /** Lets go of the world of a caller. */
   readonly forget: () => void
   readonly clock: Clock.Clock
@@ -229,7 +226,7 @@ export const flushOutput = (session: TurnContext, toolCallId: ToolCallId): void 
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-class SessionContext implements TurnContext {
+class SessionContext implements TurnContext, Compaction.Host {
   readonly origin
   readonly inbox
   readonly tools
@@ -272,7 +269,7 @@ class SessionContext implements TurnContext {
       forgetTodos(this)
     })
     this.history.setSystem(own.instructions)
-    this.compaction = Compaction.make(new CompactionHost(this), own.compaction ?? shared.compaction)
+    this.compaction = Compaction.make(this, own.compaction ?? shared.compaction)
     this.calls = new RunningCalls(this.limits.stopWithin, (message) => {
       emit(this, { _tag: "AgentError", message })
     })
@@ -289,10 +286,6 @@ class SessionContext implements TurnContext {
       journal,
       spans
     })
-  }
-
-  model() {
-    return this.state.model
   }
 
   now(): number {
@@ -329,10 +322,6 @@ class SessionContext implements TurnContext {
     )
   }
 
-  isPlanning(): boolean {
-    return this.shared.permissions.isPlanning
-  }
-
   get endPlan(): Effect.Effect<string> {
     return Effect.suspend(() => {
       const { permissions, policy } = this.shared
@@ -357,6 +346,26 @@ class SessionContext implements TurnContext {
   forget(): void {
     this.contexts?.forget()
   }
+
+  // Implements `Compaction.Host`.
+
+  emit(body: AgentEvent.Body): void {
+    emit(this, body)
+  }
+
+  hold(fiber: Fiber.RuntimeFiber<unknown, unknown> | undefined): void {
+    this.state.cut = fiber && (() => fiber.unsafeInterruptAsFork(FiberId.none))
+  }
+
+  replaced(reason: Compaction.Reason, messages: ReadonlyArray<Prompt.Message>): void {
+    // What the model was told of plan mode may be gone.
+    this.state.isToldToPlan = false
+    this.journal?.replaced(reason, messages)
+  }
+
+  spent(model: string, usage: AgentEvent.Usage): void {
+    TokenBudget.spend(this, { model, usage, kind: "summary" })
+  }
 }
 
 /** What a model does not remember it has not to do. */
@@ -364,59 +373,4 @@ const forgetTodos = (session: TurnContext): void => {
   if (session.state.todos.length === 0) return
   session.state.todos = none
   emit(session, { _tag: "TodosChanged", items: none })
-}
-
-// A class, because an object with getters takes 1.5 KB in each session; a class has its getters once.
-class CompactionHost implements Compaction.Host {
-  constructor(private readonly session: TurnContext) {}
-
-  get history() {
-    return this.session.history
-  }
-
-  get origin() {
-    return this.session.origin
-  }
-
-  get spans() {
-    return this.session.spans
-  }
-
-  get redactor() {
-    return this.session.redactor
-  }
-
-  get inbox() {
-    return this.session.inbox
-  }
-
-  get silence() {
-    return this.session.limits.modelSilence
-  }
-
-  model() {
-    return this.session.model()
-  }
-
-  emit(body: AgentEvent.Body): void {
-    emit(this.session, body)
-  }
-
-  hold(fiber: Fiber.RuntimeFiber<unknown, unknown> | undefined): void {
-    this.session.state.cut = fiber && (() => fiber.unsafeInterruptAsFork(FiberId.none))
-  }
-
-  todos(): ReadonlyArray<Todo.Todo> {
-    return this.session.state.todos
-  }
-
-  replaced(reason: Compaction.Reason, messages: ReadonlyArray<Prompt.Message>): void {
-    // What it was told may be gone.
-    this.session.state.isToldToPlan = false
-    this.session.journal?.replaced(reason, messages)
-  }
-
-  spent(model: string, usage: AgentEvent.Usage): void {
-    TokenBudget.spend(this.session, { model, usage, kind: "summary" })
-  }
 }
