@@ -37,7 +37,7 @@ import {
 interface Parts {
   readonly feed: EventFeed | undefined
   readonly router: MessageRouter
-  readonly session: Session.Service
+  readonly session: Session.Session
   readonly tree: AgentTree
 }
 

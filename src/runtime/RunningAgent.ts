@@ -34,7 +34,7 @@ import type * as Participants from "../broker/Participants.js"
 import type * as InteractionBroker from "../broker/InteractionBroker.js"
 import type * as Model from "../model/Model.js"
 import type * as Interjection from "../session/Interjection.js"
-import * as Session from "../session/Session.js"
+import type * as Session from "../session/Session.js"
 import { is, neverBegun, type TurnEnd } from "../turn/Turn.js"
 import * as RunningCalls from "../turn/RunningCalls.js"
 import * as TypedOutput from "../turn/TypedOutput.js"
@@ -164,7 +164,7 @@ export class RunningAgent {
   turn(input: Input.Input, options?: Session.TurnOptions): Effect.Effect<TurnEnd, NotTaken> {
     const { router, session } = this
     return Effect.flatMap(this.accept(input), (words) =>
-      router.admit(words, this.unlessParked(Session.run(session, words, { ...options, lasts: this.isKept })))
+      router.admit(words, this.unlessParked(session.run(words, { ...options, lasts: this.isKept })))
     )
   }
 
@@ -194,7 +194,7 @@ export class RunningAgent {
     const { feed, router, session, tree } = this
     return Effect.flatMap(this.accept(input), (words): Effect.Effect<TurnEnd, NotRun> => {
       if (id === undefined) {
-        const run = Session.run(session, words, { kept: router.kept, lasts: this.isKept, output })
+        const run = session.run(words, { kept: router.kept, lasts: this.isKept, output })
         return router.admit(words, this.unlessParked(run))
       }
       const messageId = MessageId.make(id, { disableValidation: true })
@@ -273,7 +273,7 @@ export class RunningAgent {
     return halt(this.parts, detail)
   }
 
-  get compact(): Session.Service["compact"] {
+  get compact(): Session.Session["compact"] {
     return this.session.compact
   }
 

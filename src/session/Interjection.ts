@@ -9,7 +9,7 @@ import * as Schema from "effect/Schema"
 import * as ForeignJson from "../core/ForeignJson.js"
 import type * as Origin from "../core/Origin.js"
 import type { Draft, Message } from "../inbox/Message.js"
-import type { Service as Session } from "./Session.js"
+import type { Session } from "./Session.js"
 
 /**
  * An agent that may receive words.

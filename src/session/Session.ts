@@ -48,10 +48,8 @@ import * as Spans from "../core/Spans.js"
 import type { Todo } from "../core/Todo.js"
 import * as World from "../core/World.js"
 import type { CompactionFailed } from "../conversation/CompactionFailed.js"
-import type * as History from "../conversation/History.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
 import type { TurnEnd } from "../event/TurnEnd.js"
-import type * as Inbox from "../inbox/Inbox.js"
 import { attachmentsOf, wordsOf, type Delivery, type Draft, type Message } from "../inbox/Message.js"
 import * as Interactor from "../interaction/Interactor.js"
 import * as ResumedRequests from "../interaction/ResumedRequests.js"
@@ -85,7 +83,7 @@ export interface Own extends TurnContext.Own {
   /** Called with a user's words that a turn has not read at its end. Default: they stay, and begin the next turn. */
   readonly unread: ((message: Message) => void) | undefined
   /** Further services for its tools; called once, when the first tool runs. */
-  readonly ambient: ((session: Service) => Context.Context<never>) | undefined
+  readonly ambient: ((session: Session) => Context.Context<never>) | undefined
 }
 
 /** Where a session is made. */
@@ -99,85 +97,7 @@ export interface Surroundings {
 /** Marks a user's words for a turn that works: the tool call that people see the words under, or `root`. */
 export type Interjecting = NonNullable<Message["interjection"]>
 
-export interface Service {
-  readonly origin: Origin.Origin
-  readonly history: History.History
-  readonly tools: TurnContext.Own["tools"]
-  readonly inbox: Inbox.Service
-  /** The children that work under its tool calls. */
-  readonly delegations: Delegations
-  /** Its running tool calls. */
-  readonly calls: TurnContext.TurnContext["calls"]
-  /** From now on it takes turns, in the world of this place. */
-  readonly start: (place: DetachedFiber.Place) => void
-  /** Where it was started; nothing before. */
-  readonly place: DetachedFiber.Place | undefined
-  /**
-   * Files words. Synchronous: deciding and filing are one step. A session that has ended files them too, for the process
-   * that resumes it.
-   */
-  readonly send: (draft: Draft, delivery: Delivery, interjection?: Interjecting) => Message
-  /** Whether a turn would read words that are filed now for the working one. */
-  readonly isReceiving: () => boolean
-  /**
-   * Waits for the turn that this message begins: one that was queued in the same synchronous step, or that another process
-   * filed and whose turn has not ended.
-   */
-  readonly awaitTurn: (id: MessageId, wanted?: Wanted) => RequestedTurn
-  /** The turn that this message begins or has begun, unless it is over. It may be awaited already. */
-  readonly ongoing: (id: MessageId, wanted?: Wanted) => RequestedTurn | undefined
-  /** Takes back the user's unread words, oldest first. Queued words stay. */
-  readonly takeBack: () => ReadonlyArray<Message>
-  /** The authority of the running turn: it holds also for tasks that the turn gives to children. */
-  readonly bound: () => PermissionGate.Authority | undefined
-  /**
-   * Stops the running turn, or the one about to begin, and waits for its end; none when idle. A session that halts while
-   * idle has that end, too: a question may come from a child in the background.
-   */
-  readonly stop: (reason: Turn.StopReason) => Effect.Effect<Option.Option<TurnEnd>>
-  /** Ends the session if nothing runs in it, and says whether it did. */
-  readonly end: () => boolean
-  /** Ends the session: stops the running turn for this reason, begins no other, and waits until it has ended. */
-  readonly close: (reason: Turn.StopReason) => Effect.Effect<void>
-  /** Ends the session for all that wait for it, although its turn does not end. */
-  readonly abandon: () => void
-  /** Whether it has ended, and takes no more turns. */
-  readonly isOver: () => boolean
-  /** Whether no turn runs, no words wait, and nothing retains it. */
-  readonly isIdle: () => boolean
-  /** Waits until it is idle or has ended; yields the last turn's end. */
-  readonly awaitIdle: Effect.Effect<Option.Option<TurnEnd>>
-  /** Keeps the session busy until the result is called, for work beside its turns. */
-  readonly retain: () => () => void
-  /**
-   * Makes the history as short as the configuration allows: now when idle, else before the next model call. A tool that
-   * waits for this in its own session waits for ever. An interrupt does not stop a compaction that has begun.
-   */
-  readonly compact: Effect.Effect<Compacted, CompactionFailed>
-  /** Turns begun so far. */
-  readonly turns: () => number
-  /** Whether the last of them has no end yet. */
-  readonly inTurn: () => boolean
-  /** The model of the next model call. */
-  readonly model: Effect.Effect<Model.Service>
-  readonly setModel: (model: Model.Service) => Effect.Effect<void>
-  /** The todo list as its model wrote it last. */
-  readonly todos: () => ReadonlyArray<Todo>
-}
-
-// -----------------------------------------------------------------------------------------------------------------
-// constructors
-// -----------------------------------------------------------------------------------------------------------------
-
-/** A session of a tree. It takes no turn before {@link Service.start}. */
-export const make = (shared: TurnContext.Shared, own: Own, surroundings: Surroundings): Service =>
-  new Session(shared, own, surroundings)
-
-// -----------------------------------------------------------------------------------------------------------------
-// combinators
-// -----------------------------------------------------------------------------------------------------------------
-
-/** Options of {@link run}. */
+/** Options of {@link Session.run}. */
 export interface RunOptions<E> extends Wanted {
   /** Must succeed before the end counts, such as keeping the words. A failure gives the turn up. */
   readonly kept?: Effect.Effect<void, E> | undefined
@@ -187,43 +107,24 @@ export interface RunOptions<E> extends Wanted {
   readonly requested?: ((turn: RequestedTurn) => void) | undefined
 }
 
-/**
- * Runs words as a turn of their own, and waits for its end. An interrupt withdraws the words, or cancels the turn when that
- * has begun, unless it `lasts`. The turn runs in the world of the caller: see `World`. One turn runs at a time, so a tool
- * that waits for a turn of its own session waits for ever.
- */
-export const run = <E = never>(
-  self: Pick<Service, "awaitTurn" | "send">,
-  draft: Draft,
-  { kept, lasts, requested, ...wanted }: RunOptions<E> = {}
-): Effect.Effect<TurnEnd, E> =>
-  Region.uninterruptibleMask((restore) =>
-    Effect.flatMap(Effect.getFiberRefs, (world) => {
-      const turn = self.awaitTurn(self.send(draft, "queue").id, { ...wanted, world })
-      requested?.(turn)
-      const end: Effect.Effect<TurnEnd, E> = kept === undefined ? turn.end : Effect.zipRight(kept, turn.end)
-      return Effect.tapErrorCause(restore(end), (cause) =>
-        lasts === true && Cause.isInterruptedOnly(cause) ? Effect.void : turn.giveUp
-      )
-    })
-  )
-
 // -----------------------------------------------------------------------------------------------------------------
-// internal
+// constructors
 // -----------------------------------------------------------------------------------------------------------------
 
 /** See the picture above. */
 type Phase = "idle" | "running" | "stopping" | "closed"
 
-// A class whose fields are made when they are needed: thousands of sessions may wait at once.
-class Session implements Service, Holding {
+/** A session of a tree. It takes no turn before {@link Session.start}. */
+export class Session implements Holding {
   readonly origin
   readonly history
   readonly tools
   readonly inbox
+  /** Its running tool calls. */
   readonly calls
   readonly redactor
   readonly isRestored: boolean
+  /** The children that work under its tool calls. */
   readonly delegations = new Delegations()
   private readonly context: TurnContext.TurnContext
   private readonly requests: TurnRequests
@@ -287,6 +188,7 @@ class Session implements Service, Holding {
     this.requests = new TurnRequests(this.inbox, (cancel) => this.stop({ cancel }))
   }
 
+  /** From now on it takes turns, in the world of this place. */
   start(place: DetachedFiber.Place): void {
     this.world = new TurnWorld(place, this.context)
     if (this.own.restored?.turn !== undefined) return this.fork(() => this.resumeTurn())
@@ -294,6 +196,7 @@ class Session implements Service, Holding {
     this.next()
   }
 
+  /** Where it was started; nothing before. */
   get place(): DetachedFiber.Place | undefined {
     return this.world?.place
   }
@@ -302,6 +205,10 @@ class Session implements Service, Holding {
   // words
   // ---------------------------------------------------------------------------------------------------------------
 
+  /**
+   * Files words. Synchronous: deciding and filing are one step. A session that has ended files them too, for the process
+   * that resumes it.
+   */
   send(draft: Draft, delivery: Delivery, interjection?: Interjecting): Message {
     if (delivery === "along") return this.inbox.file(draft, delivery)
     if (delivery === "queue" || !this.isReceiving())
@@ -333,10 +240,12 @@ class Session implements Service, Holding {
     return message
   }
 
+  /** Whether a turn would read words that are filed now for the working one. */
   isReceiving(): boolean {
     return this.phase === "running" && this.signal.end === undefined && (this.inTurn() || !this.inbox.isEmpty())
   }
 
+  /** Takes back the user's unread words, oldest first. Queued words stay. */
   takeBack(): ReadonlyArray<Message> {
     const { inbox } = this
     return inbox
@@ -358,6 +267,28 @@ class Session implements Service, Holding {
     return this.inbox.takeTurn(lead, later)
   }
 
+  /**
+   * Runs words as a turn of their own, and waits for its end. An interrupt withdraws the words, or cancels the turn when that
+   * has begun, unless it `lasts`. The turn runs in the world of the caller: see `World`. One turn runs at a time, so a tool
+   * that waits for a turn of its own session waits for ever.
+   */
+  run<E = never>(draft: Draft, { kept, lasts, requested, ...wanted }: RunOptions<E> = {}): Effect.Effect<TurnEnd, E> {
+    return Region.uninterruptibleMask((restore) =>
+      Effect.flatMap(Effect.getFiberRefs, (world) => {
+        const turn = this.awaitTurn(this.send(draft, "queue").id, { ...wanted, world })
+        requested?.(turn)
+        const end: Effect.Effect<TurnEnd, E> = kept === undefined ? turn.end : Effect.zipRight(kept, turn.end)
+        return Effect.tapErrorCause(restore(end), (cause) =>
+          lasts === true && Cause.isInterruptedOnly(cause) ? Effect.void : turn.giveUp
+        )
+      })
+    )
+  }
+
+  /**
+   * Waits for the turn that this message begins: one that was queued in the same synchronous step, or that another process
+   * filed and whose turn has not ended.
+   */
   awaitTurn(id: MessageId, wanted: Wanted = {}): RequestedTurn {
     const { authority, task } = wanted
     if (task !== undefined || authority !== undefined) {
@@ -366,6 +297,7 @@ class Session implements Service, Holding {
     return this.requests.add(id, wanted)
   }
 
+  /** The turn that this message begins or has begun, unless it is over. It may be awaited already. */
   ongoing(id: MessageId, wanted: Wanted = {}): RequestedTurn | undefined {
     const known = this.requests.get(id)
     if (known !== undefined) return known
@@ -471,6 +403,10 @@ class Session implements Service, Holding {
     const origin = Origin.inTurn(this.origin, correlationId)
     const turn = new Turn.Turn({
       session: context,
+      /**
+       * Stops the running turn, or the one about to begin, and waits for its end; none when idle. A session that halts while
+       * idle has that end, too: a question may come from a child in the background.
+       */
       stop: signal,
       newCallId: () => this.ids.unsafeNext("call"),
       begun,
@@ -608,7 +544,11 @@ class Session implements Service, Holding {
   // compaction between two turns
   // ---------------------------------------------------------------------------------------------------------------
 
-  get compact(): Service["compact"] {
+  /**
+   * Makes the history as short as the configuration allows: now when idle, else before the next model call. A tool that
+   * waits for this in its own session waits for ever. An interrupt does not stop a compaction that has begun.
+   */
+  get compact(): Effect.Effect<Compacted, CompactionFailed> {
     return Effect.suspend(() => {
       const compacted = this.context.compaction.request()
       if (this.phase === "idle") this.next()
@@ -672,12 +612,14 @@ class Session implements Service, Holding {
     }
   }
 
+  /** Ends the session if nothing runs in it, and says whether it did. */
   end(): boolean {
     if (this.hasFinalizers || !this.isIdle() || this.isCompacting) return false
     this.conclude()
     return true
   }
 
+  /** Ends the session: stops the running turn for this reason, begins no other, and waits until it has ended. */
   close(reason: Turn.StopReason): Effect.Effect<void> {
     return Effect.suspend(() => {
       const closing = (this.closing ??= Deferred.unsafeMake(FiberId.none))
@@ -689,6 +631,7 @@ class Session implements Service, Holding {
     })
   }
 
+  /** Ends the session for all that wait for it, although its turn does not end. */
   abandon(): void {
     this.phase = "closed"
     this.lastEnd = Option.some(Turn.neverBegun)
@@ -713,16 +656,19 @@ class Session implements Service, Holding {
     if (this.closing !== undefined) Deferred.unsafeDone(this.closing, Effect.void)
   }
 
+  /** Whether it has ended, and takes no more turns. */
   isOver(): boolean {
     return this.phase === "closed"
   }
 
+  /** Whether no turn runs, no words wait, and nothing retains it. */
   isIdle(): boolean {
     // An abandoned turn still works in a session that is closed.
     const isWorking = this.phase === "closed" ? this.running !== undefined : this.phase !== "idle"
     return !isWorking && this.retained === 0 && this.inbox.isEmpty()
   }
 
+  /** Waits until it is idle or has ended; yields the last turn's end. */
   get awaitIdle(): Effect.Effect<Option.Option<TurnEnd>> {
     return Effect.suspend(() => {
       if (this.isOver()) return Effect.succeed(this.inbox.isEmpty() ? this.lastEnd : Turn.unread(this.lastEnd))
@@ -731,6 +677,7 @@ class Session implements Service, Holding {
     })
   }
 
+  /** Keeps the session busy until the result is called, for work beside its turns. */
   retain(): () => void {
     this.retained++
     let released = false
@@ -777,22 +724,27 @@ class Session implements Service, Holding {
     return () => void this.inbox.withdraw(id)
   }
 
+  /** Turns begun so far. */
   turns(): number {
     return this.count
   }
 
+  /** Whether the last of them has no end yet. */
   inTurn(): boolean {
     return this.context.state.correlationId !== undefined
   }
 
+  /** The authority of the running turn: it holds also for tasks that the turn gives to children. */
   bound(): PermissionGate.Authority | undefined {
     return this.context.state.bound
   }
 
+  /** The todo list as its model wrote it last. */
   todos(): ReadonlyArray<Todo> {
     return this.context.state.todos
   }
 
+  /** The model of the next model call. */
   get model(): Effect.Effect<Model.Service> {
     return Effect.sync(() => this.context.state.model)
   }
@@ -803,6 +755,10 @@ class Session implements Service, Holding {
     })
   }
 }
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
 
 const stageLost: PermissionGate.Authority = () =>
   Effect.succeedSome({

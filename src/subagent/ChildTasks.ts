@@ -21,7 +21,7 @@ import type { Draft, Message } from "../inbox/Message.js"
 import * as History from "../conversation/History.js"
 import { OneShot } from "../internal/OneShot.js"
 import type * as SessionSnapshot from "../journal/SessionSnapshot.js"
-import * as Session from "../session/Session.js"
+import type * as Session from "../session/Session.js"
 import type { SessionRecorder } from "../journal/SessionRecorder.js"
 import { neverBegun, type TurnEnd } from "../event/TurnEnd.js"
 import * as TypedOutput from "../turn/TypedOutput.js"
@@ -41,9 +41,9 @@ export type Tell = (body: AgentEvent.Body) => void
 export interface Options {
   /** Id of the child. */
   readonly id: string
-  readonly parent: Session.Service
+  readonly parent: Session.Session
   readonly tree: AgentTree
-  readonly session: Session.Service
+  readonly session: Session.Session
   readonly journal: SessionRecorder | undefined
   readonly tell: Tell
   /** The form of its answers. */
@@ -82,8 +82,7 @@ export class ChildTasks {
     return Effect.flatMap(Origin.current, ({ toolCallId }) => {
       let said: Said | undefined
       const output = this.asked()
-      const end = Session.run(
-        session,
+      const end = session.run(
         { text: task, source: "parent" },
         {
           reason: "parent",
@@ -292,7 +291,7 @@ interface Left {
 class Said {
   text = ""
 
-  constructor(session: Session.Service, { end, id }: Session.RequestedTurn) {
+  constructor(session: Session.Session, { end, id }: Session.RequestedTurn) {
     end.observe(() => {
       this.text = History.saidIn(session.history, id)
     })

@@ -61,7 +61,7 @@ export class Children implements Service, TreeSession.Wiring, Subagent.Family {
     return this.confines?.authority
   }
 
-  private get session(): Session.Service {
+  private get session(): Session.Session {
     return this.options.session()
   }
 
@@ -373,7 +373,7 @@ export class Children implements Service, TreeSession.Wiring, Subagent.Family {
 /** How the questions of this session's children are answered. */
 const strategyOf = (
   { settings: { mediation }, shared: { ledger, redactor } }: AgentTree,
-  session: Session.Service
+  session: Session.Session
 ): Effect.Effect<Mediator.Strategy> => {
   if (mediation === "forward") return Effect.succeed(Mediator.forward)
   if (mediation !== "agent") return Effect.succeed(mediation)

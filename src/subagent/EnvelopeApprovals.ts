@@ -30,7 +30,7 @@ export interface Granted {
 export interface Options {
   readonly tree: AgentTree
   /** The parent. */
-  readonly session: Session.Service
+  readonly session: Session.Session
 }
 
 export class EnvelopeApprovals {

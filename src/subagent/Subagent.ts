@@ -39,7 +39,7 @@ export interface Options {
   readonly id: string
   readonly recipe: DelegationRequest.Recipe
   readonly model: Model.Service
-  readonly parent: Session.Service
+  readonly parent: Session.Session
   /** Path of the child, distinct from siblings of the same name. */
   readonly path: string
   /** The call that makes it, if any. */
@@ -69,7 +69,7 @@ export interface Family {
 export interface Subagent {
   readonly id: string
   readonly recipe: DelegationRequest.Recipe
-  readonly session: Session.Service
+  readonly session: Session.Session
   readonly tasks: ChildTasks
   /** Cancels what it does and ends it. */
   readonly close: Effect.Effect<void>
@@ -146,7 +146,7 @@ const making = (options: Options, surroundings: Surroundings): { child: Child; w
 }
 
 interface Parts {
-  readonly session: Session.Service
+  readonly session: Session.Session
   readonly journal: SessionRecorder | undefined
   readonly scope: Scope.CloseableScope
   readonly tell: Tell
@@ -187,7 +187,7 @@ class Child implements Subagent {
    * Takes tasks from now on, until its scope is closed. It stands in its parent's world, not in that of the call which
    * made it: a later task, of another caller, has nothing of the first one's.
    */
-  start(parent: Pick<Session.Service, "place">): Effect.Effect<void> {
+  start(parent: Pick<Session.Session, "place">): Effect.Effect<void> {
     return Effect.flatMap(DetachedFiber.here, (here) => {
       // The children of a restored session are there before it starts.
       this.session.start(parent.place ?? here)

@@ -34,7 +34,7 @@ export interface Wiring {
 /** The session that {@link Wiring} is made for. */
 export interface Wired {
   /** The session itself; it exists by the time this is called. */
-  readonly session: () => Session.Service
+  readonly session: () => Session.Session
   /** The session's own interactor. */
   readonly interactor: Interactor.Service
   /** The session's own scope. */
@@ -58,7 +58,7 @@ export interface Own extends Pick<
 }
 
 export interface TreeSession {
-  readonly session: Session.Service
+  readonly session: Session.Session
   readonly wiring: Wiring
   /** Where it notes what it does, when the tree is kept. */
   readonly journal: SessionRecorder | undefined
@@ -83,7 +83,7 @@ export const make = (tree: AgentTree, own: Own, surroundings: Session.Surroundin
   const made = cell()
   const wiring = own.wiring({ session: made.get, interactor, scope: surroundings.scope })
   const { ambient, authority, insteadOfAsking } = wiring
-  const session = Session.make(
+  const session = new Session.Session(
     tree.shared,
     {
       origin,
@@ -112,8 +112,8 @@ export const make = (tree: AgentTree, own: Own, surroundings: Session.Surroundin
 // -----------------------------------------------------------------------------------------------------------------
 
 // A cell, and no variable that functions share: those would hold all that is made beside the session.
-const cell = (): { readonly get: () => Session.Service; readonly set: (session: Session.Service) => void } => {
-  let value: Session.Service
+const cell = (): { readonly get: () => Session.Session; readonly set: (session: Session.Session) => void } => {
+  let value: Session.Session
   return {
     get: () => value,
     set: (session) => {

@@ -1,5 +1,5 @@
 /**
- * Shared by the parts of one session: built once by `Session.make`, read by its turn, generation and tools.
+ * Shared by the parts of one session: built once by each `Session`, read by its turn, generation and tools.
  *
  * ```
  *  Shared (the tree's) ─┐
