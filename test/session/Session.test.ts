@@ -5,10 +5,13 @@ import * as fc from "effect/FastCheck"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
+import * as SessionStore from "../../src/journal/SessionStore.js"
 import * as Model from "../../src/model/Model.js"
 import * as PermissionFile from "../../src/permission/PermissionFile.js"
+import * as Persistence from "../../src/runtime/Persistence.js"
 import type { TurnEnd } from "../../src/turn/Turn.js"
 import * as TestInteractor from "../../src/testing/TestInteractor.js"
+import * as Family from "../kit/Family.js"
 import * as Kit from "../kit/session.js"
 import { settle } from "../kit/Recorder.js"
 import * as Runs from "../kit/Runs.js"
@@ -73,6 +76,89 @@ describe("turns", () => {
         (yield* kit.of("AgentStatusChanged")).map(({ status }) => status),
         ["thinking", "streaming", "executing", "thinking", "streaming", "idle"]
       )
+    })
+  )
+})
+
+describe("words that no turn has read", () => {
+  it.scoped("join the queued turn that waits to begin, behind the words that it was queued for", () =>
+    Effect.gen(function* () {
+      const kit = yield* Kit.start({ model: [{ text: "all" }, { text: "alone" }] })
+      yield* kit.agent.enqueue("queued")
+      yield* kit.agent.enqueue("later")
+      yield* kit.agent.send("one")
+      yield* kit.agent.send("two")
+      yield* kit.agent.awaitIdle
+      assert.deepStrictEqual(
+        (yield* kit.of("TurnStarted")).map(({ input }) => input),
+        ["queued\n\none\n\ntwo", "later"]
+      )
+      assert.deepStrictEqual(yield* kit.wrong, [])
+    })
+  )
+
+  it.scoped("begin the next turn while a cancelled turn stops, and are no interjection", () =>
+    Effect.gen(function* () {
+      const gate = yield* Deferred.make<void>()
+      const kit = yield* Kit.start({
+        model: [{ tools: [work("a")] }, { text: "next" }],
+        worker: (name) => Effect.uninterruptible(Effect.as(Deferred.await(gate), name))
+      })
+      yield* kit.agent.send("one")
+      yield* settle
+      const cancelling = yield* Effect.fork(kit.agent.cancel())
+      yield* settle
+      const { delivery, interjection } = yield* kit.agent.send("two")
+      assert.deepStrictEqual({ delivery, interjection }, { delivery: "steer", interjection: undefined })
+      yield* Deferred.succeed(gate, undefined)
+      assert.strictEqual(Option.getOrThrow(yield* Fiber.join(cancelling))._tag, "Cancelled")
+      yield* kit.agent.awaitIdle
+      assert.deepStrictEqual(
+        (yield* kit.of("TurnStarted")).map(({ input }) => input),
+        ["one", "two"]
+      )
+      assert.deepStrictEqual(yield* kit.of("UserInterjected"), [])
+    })
+  )
+
+  it.scoped("begin the next turn once a turn has decided to end, and are no interjection", () =>
+    Effect.gen(function* () {
+      const decided = yield* Deferred.make<void>()
+      const gate = yield* Deferred.make<void>()
+      const open = yield* SessionStore.makeMemory
+      const store = open({ pid: 1, host: "here", isAlive: () => true })
+      const slow: SessionStore.Service = {
+        ...store,
+        lock: (id) =>
+          Effect.map(store.lock(id), (lease) => ({
+            ...lease,
+            append: (drafts) =>
+              drafts.some(({ entry }) => entry._tag === "TurnEnded")
+                ? Effect.zipRight(
+                    Effect.zipRight(Deferred.succeed(decided, undefined), Deferred.await(gate)),
+                    lease.append(drafts)
+                  )
+                : lease.append(drafts)
+          }))
+      }
+      const persistence = yield* Persistence.begin(slow)
+      const { agent, events } = yield* Family.start({
+        script: { main: [{ text: "one" }, { text: "two" }] },
+        agent: { persistence }
+      })
+      const first = yield* Effect.fork(agent.run("first"))
+      yield* Deferred.await(decided)
+      const sending = yield* Effect.fork(agent.send("second"))
+      yield* settle
+      yield* Deferred.succeed(gate, undefined)
+      assert.strictEqual(Family.textOf(yield* Fiber.join(first)), "one")
+      assert.isUndefined((yield* Fiber.join(sending)).interjection)
+      yield* agent.awaitIdle
+      assert.deepStrictEqual(
+        Family.ofTag(yield* events, "TurnStarted").map(({ input }) => input),
+        ["first", "second"]
+      )
+      assert.deepStrictEqual(Family.ofTag(yield* events, "UserInterjected"), [])
     })
   )
 })
