@@ -9,22 +9,26 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import * as Scope from "effect/Scope"
 import * as HaltChannel from "../../src/channel/HaltChannel.js"
 import * as Digest from "../../src/core/Digest.js"
 import * as Id from "../../src/core/Id.js"
 import type { AgentEvent } from "../../src/event/AgentEvent.js"
 import type * as Interaction from "../../src/interaction/Interaction.js"
 import * as Interactor from "../../src/interaction/Interactor.js"
+import * as SessionStore from "../../src/journal/SessionStore.js"
 import type * as ScriptedModel from "../../src/model/ScriptedModel.js"
 import * as PermissionFile from "../../src/permission/PermissionFile.js"
 import type * as Guard from "../../src/permission/Guard.js"
 import type * as PermissionGate from "../../src/permission/PermissionGate.js"
 import * as Agent from "../../src/runtime/Agent.js"
+import * as Persistence from "../../src/runtime/Persistence.js"
 import * as Stage from "../../src/session/Stage.js"
 import * as TestAgent from "../../src/testing/TestAgent.js"
 import * as TestInteractor from "../../src/testing/TestInteractor.js"
 import * as ToolTrait from "../../src/tool/ToolTrait.js"
 import { handlers, kit } from "../kit/agents.js"
+import * as Family from "../kit/Family.js"
 
 const add = (a: number, b: number, id?: string) => ({
   name: "add",
@@ -676,5 +680,35 @@ describe("a turn that somebody waits for", () => {
       assert.strictEqual((yield* agent.turn("one"))._tag, "Completed")
       assert.isTrue(yield* agent.isIdle)
     }).pipe(Effect.provide(world({ script: [says("1")] })))
+  )
+})
+
+describe("a stage whose process dies", () => {
+  it.scoped("has lost its authority in the next one: its turn goes on, and nobody is asked about its calls", () =>
+    Effect.gen(function* () {
+      const open = yield* SessionStore.makeMemory
+      const store = (pid: number) => open({ pid, host: "here", isAlive: () => false })
+      const script = { main: [Family.work("a"), { text: "as far as I came" }] }
+      const begun = yield* Deferred.make<void>()
+      const dying = yield* Scope.make()
+      const persistence = yield* Scope.extend(Persistence.begin(store(1)), dying)
+      const before = yield* Scope.extend(Family.start({ script, agent: { persistence } }), dying)
+      const authority = () => Effect.zipRight(Deferred.succeed(begun, undefined), Effect.never)
+      const running = yield* Effect.forkDaemon(before.agent.turn("go", { authority }))
+      yield* Deferred.await(begun)
+      yield* persistence.journal.freeze
+
+      const again = yield* Persistence.resume(store(2), persistence.rootSessionId)
+      const after = yield* Family.start({ script, person: ["y"], agent: { persistence: again } })
+      yield* after.agent.awaitIdle
+      assert.deepStrictEqual(after.worked, [])
+      assert.deepStrictEqual(yield* after.person.shown, [])
+      assert.deepStrictEqual(
+        Family.ofTag(yield* after.events, "PermissionResolved").map(({ granted, method }) => [granted, method]),
+        [[false, "stage_grant"]]
+      )
+      yield* Fiber.interrupt(running)
+      yield* Scope.close(dying, Exit.void)
+    })
   )
 })
