@@ -75,7 +75,7 @@ export interface Permissions {
 /** `publish` publishes as the agent; `ended` says why nothing is changed any more. */
 export const make = (
   tree: AgentTree,
-  session: Pick<Session.Service, "contextOf" | "origin" | "tools">,
+  session: Pick<Session.Session, "contextOf" | "origin" | "tools">,
   publish: (body: AgentEvent.Body) => Effect.Effect<void>,
   ended: () => AgentStopped | undefined
 ): Permissions => {

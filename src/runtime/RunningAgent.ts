@@ -296,7 +296,7 @@ export class RunningAgent {
   get permissions(): AgentPermissions.Permissions {
     return (this.permissionsMemo ??= AgentPermissions.make(
       this.tree,
-      { id: this.id, path: this.origin.agent, tools: this.tools },
+      this.session,
       (body) => this.publish(body),
       () => this.router.ended
     ))

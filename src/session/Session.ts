@@ -66,6 +66,7 @@ import { Delegations } from "../turn/Delegation.js"
 import * as SessionSpan from "../turn/SessionSpan.js"
 import * as TokenBudget from "../turn/TokenBudget.js"
 import * as Turn from "../turn/Turn.js"
+import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as TurnContext from "../turn/TurnContext.js"
 import { TurnFiber, type Fork, type Work } from "../turn/TurnFiber.js"
 import { Aside, Hold, type Service as Holding } from "./Hold.js"
@@ -194,6 +195,14 @@ export class Session implements Holding {
     if (this.own.restored?.turn !== undefined) return this.fork(() => this.resumeTurn())
     this.dropUnasked()
     this.next()
+  }
+
+  /** The context in which a tool of it would look at a call that is made in this context. */
+  contextOf(entry: ToolRegistry.Entry, outer: Context.Context<never>): Context.Context<never> {
+    const context = this.context.contextOf(entry, outer)
+    // Nobody made the call, so the session holds on to nothing of its caller.
+    this.context.forget()
+    return context
   }
 
   /** Where it was started; nothing before. */
