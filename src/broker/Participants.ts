@@ -251,7 +251,10 @@ export class Participants {
   ): void {
     const { requestId } = raised.request
     const { id: by } = attachment.interactor
-    if (raised.settled !== undefined) return this.host.tellLate(raised.clock, requestId, by)
+    if (raised.settled !== undefined) {
+      const decided = Exit.isSuccess(exit) && exit.value === "settled"
+      return decided ? undefined : this.host.tellLate(raised.clock, requestId, by)
+    }
     if (Exit.isSuccess(exit)) return this.leave(attachment, raised)
     const error = failureOf(raised.request, by, exit.cause)
     // Who has no say may not withdraw it for the others either.

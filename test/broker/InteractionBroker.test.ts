@@ -1053,6 +1053,124 @@ describe("the end", () => {
   )
 })
 
+describe("a reserved call", () => {
+  const reserved = (quorum: number, members: ReadonlyArray<string>) =>
+    Effect.zipRight(
+      InteractionBroker.load,
+      InteractionSample.request(
+        Interaction.approve({
+          ...approve,
+          onceOnly: true,
+          needs: { digest: "d", all: [{ quorum, roles: ["ops"], members, deny: "one", rule: "deploy" }], votes: [] }
+        })
+      )
+    )
+  /** Several people answer through it, so it tells only with the answer who gave it. */
+  const withdrawing = (by: string | undefined): Interactor.Service => ({
+    id: "shared",
+    relay: false,
+    request: ({ requestId }) => new InteractionCancelled({ requestId, by })
+  })
+
+  it.scoped("is not withdrawn by somebody who has no vote, and stays with those who have one", () =>
+    Effect.gen(function* () {
+      const { broker, about, events } = yield* setup()
+      yield* broker.attach(withdrawing("mallory"))
+      const [ada] = yield* people(broker, { id: "ada" })
+      const request = yield* reserved(1, ["ada"])
+      const asking = yield* ask(broker, request)
+      yield* Recorder.settle
+      assert.deepStrictEqual(yield* broker.open, [request])
+      assert.deepStrictEqual(ids(yield* ada.open), [request.requestId])
+      const [left] = events.flatMap((event) => (event._tag === "InteractorFailed" ? [event] : []))
+      assert.deepInclude(left, { interactor: "shared" })
+      yield* broker.answer(request.requestId, "ada", samples.Approve.encoded)
+      assert.isTrue(Exit.isSuccess(yield* Fiber.join(asking)))
+      assert.deepStrictEqual(about(request.requestId), [
+        "InteractionRequested",
+        "InteractorFailed",
+        "InteractionVoted",
+        "InteractionAnswered"
+      ])
+    })
+  )
+
+  it.scoped.each([
+    { what: "has a vote", before: [] },
+    { what: "has voted already", before: ["ada"] }
+  ])("is withdrawn for all by somebody who $what", ({ before }) =>
+    Effect.gen(function* () {
+      const { broker } = yield* setup()
+      yield* people(broker, { id: "grace" })
+      const request = yield* reserved(2, ["ada", "grace"])
+      const votes = before.map((by) => ({ by, answer: { decision: "allow", scope: "once" } as const }))
+      yield* broker.attach(withdrawing("ada"))
+      const failure = yield* Effect.flatMap(Effect.flatMap(ask(broker, request, { votes }), Fiber.join), Effect.flip)
+      assert.deepStrictEqual(failure, new InteractionCancelled({ requestId: request.requestId, by: "ada" }))
+    })
+  )
+
+  it.scoped("is decided by the last vote that it needs, which is no late answer", () =>
+    Effect.gen(function* () {
+      const { broker, about } = yield* setup()
+      yield* people(broker, { id: "ada", script: ["y"] }, { id: "grace", script: ["y"] })
+      const request = yield* reserved(2, ["ada", "grace"])
+      yield* broker.interactor.request(request)
+      yield* Recorder.settle
+      assert.deepStrictEqual(about(request.requestId), [
+        "InteractionRequested",
+        "InteractionVoted",
+        "InteractionVoted",
+        "InteractionAnswered"
+      ])
+    })
+  )
+
+  it.scoped("tells that a vote came late when others had decided in the same moment", () =>
+    Effect.gen(function* () {
+      const { broker, events } = yield* setup()
+      yield* people(
+        broker,
+        { id: "ada", script: ["y"] },
+        { id: "grace", script: ["y"] },
+        { id: "linus", script: ["n"] }
+      )
+      const answered = yield* broker.interactor.request(yield* reserved(2, ["ada", "grace", "linus"]))
+      assert.strictEqual(answered.by, "ada, grace")
+      yield* Recorder.settle
+      assert.deepStrictEqual(
+        events.flatMap((event) => (event._tag === "LateAnswer" ? [[event.by, event.winner]] : [])),
+        [["linus", "ada, grace"]]
+      )
+    })
+  )
+
+  it.scoped("stays with the others when a channel closes, which nobody has decided", () =>
+    Effect.gen(function* () {
+      const { broker } = yield* setup()
+      yield* broker.attach(withdrawing(undefined))
+      yield* people(broker, { id: "ada", script: ["y"] })
+      const answered = yield* broker.interactor.request(yield* reserved(1, ["ada"]))
+      assert.strictEqual(answered.by, "ada")
+    })
+  )
+
+  it.scoped("shows nothing to somebody who has no vote, and takes none from them", () =>
+    Effect.gen(function* () {
+      const { broker } = yield* setup()
+      const [mallory, ada] = yield* people(broker, { id: "mallory", script: ["y"] }, { id: "ada" })
+      const request = yield* reserved(1, ["ada"])
+      const asking = yield* ask(broker, request)
+      yield* Recorder.settle
+      assert.deepStrictEqual(yield* mallory.shown, [])
+      const refused = yield* Effect.flip(broker.answer(request.requestId, "mallory", samples.Approve.encoded))
+      assert.strictEqual(refused._tag, "VoteRefused")
+      assert.deepStrictEqual(ids(yield* ada.open), [request.requestId])
+      yield* Fiber.interrupt(asking)
+    })
+  )
+})
+
 describe("votes that were kept", () => {
   const allow = { decision: "allow", scope: "once" } as const
   const request = (quorum: number, members: ReadonlyArray<string>) =>
