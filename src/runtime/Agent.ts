@@ -69,6 +69,7 @@ import { AgentRuntime } from "./AgentRuntime.js"
 import {
   MessageRouter,
   type AgentStopped,
+  type InterruptOptions,
   type NotRun,
   type NotTaken,
   type RunId,
@@ -78,7 +79,7 @@ import {
 import * as OwnRules from "./OwnRules.js"
 import type * as Persistence from "./Persistence.js"
 import * as RootTree from "./RootTree.js"
-import { Halting, RunningAgent, type InterruptOptions, type Parts } from "./RunningAgent.js"
+import { Halting, RunningAgent, type Parts } from "./RunningAgent.js"
 
 export { PersistenceInUse } from "./Persistence.js"
 export type { By, Permissions } from "./AgentPermissions.js"
@@ -86,6 +87,7 @@ export {
   AgentStopped,
   MessageAlreadyTaken,
   MessageDiffers,
+  type InterruptOptions,
   type NotRun,
   type NotTaken,
   type RunId,
@@ -103,7 +105,6 @@ export { type Delivery, type Message, MessageBlank, type Part, type Source } fro
 export type { TurnOptions } from "../session/Session.js"
 export type { Compacted } from "../turn/Compaction.js"
 export type { Node } from "../subagent/AgentTree.js"
-export type { InterruptOptions } from "./RunningAgent.js"
 export { ToolCallNotRunning } from "../turn/RunningCalls.js"
 
 // -----------------------------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { MessageId, type SessionId } from "../core/Id.js"
 import { untraced } from "../core/Untraced.js"
+import type { CancelReason } from "../core/Interruption.js"
 import type { Input, InputRefused } from "../inbox/Input.js"
 import type { Taken } from "../inbox/InputTaking.js"
 import { isBlank, type Draft, type Message, MessageBlank } from "../inbox/Message.js"
@@ -73,6 +74,21 @@ export class MessageAlreadyTaken extends Schema.TaggedError<MessageAlreadyTaken>
  * @category errors
  */
 export type NotTaken = AgentStopped | MessageAlreadyTaken | MessageBlank | InputRefused | JournalWriter.JournalFailure
+
+/**
+ * Whose turn or which call is cancelled, and why. Default: the root's turn.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface InterruptOptions {
+  /** The agent whose turn to cancel. Default: the root, and with its turn everything that works under its calls. */
+  readonly target?: string | undefined
+  /** Cancels one running call instead of a turn: of the target or, without a target, of any agent. */
+  readonly toolCallId?: string | undefined
+  /** Default: `user`. */
+  readonly reason?: CancelReason | undefined
+}
 
 /**
  * Target and id of words.

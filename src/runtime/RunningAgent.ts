@@ -39,24 +39,18 @@ import { is, neverBegun, type TurnEnd } from "../turn/Turn.js"
 import * as RunningCalls from "../turn/RunningCalls.js"
 import * as TypedOutput from "../turn/TypedOutput.js"
 import type { AgentTree, Node } from "../subagent/AgentTree.js"
-import type { AgentStopped, MessageRouter, NotRun, NotTaken, RunId, RunOptions, SendOptions } from "./MessageRouter.js"
+import type {
+  AgentStopped,
+  InterruptOptions,
+  MessageRouter,
+  NotRun,
+  NotTaken,
+  RunId,
+  RunOptions,
+  SendOptions
+} from "./MessageRouter.js"
 import type { EventFeed } from "../journal/EventFeed.js"
 import * as AgentPermissions from "./AgentPermissions.js"
-
-/**
- * Whose turn or which call is cancelled, and why. Default: the root's turn.
- *
- * @since 0.1.0
- * @category models
- */
-export interface InterruptOptions {
-  /** The agent whose turn to cancel. Default: the root, and with its turn everything that works under its calls. */
-  readonly target?: string | undefined
-  /** Cancels one running call instead of a turn: of the target or, without a target, of any agent. */
-  readonly toolCallId?: string | undefined
-  /** Default: `user`. */
-  readonly reason?: CancelReason | undefined
-}
 
 /** The parts of a running agent. */
 export interface Parts {
