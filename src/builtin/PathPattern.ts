@@ -1,10 +1,11 @@
 /**
- * Patterns over paths: globs, and the rules of `.gitignore` files. Both run on {@link LinePattern}, so no pattern that a
- * model or a repository brings along can take more than linear time.
+ * Patterns over paths: globs, and the rules of `.gitignore` files.
+ *
+ * A pattern is a row of names, each of them a `core/Glob`, and `**` between them. A name without `**` before it stands at one
+ * place, and a row behind a `**` is searched once, so no pattern of a model or a repository takes more than linear time.
  */
 import * as Either from "effect/Either"
-import * as CharacterSet from "./CharacterSet.js"
-import * as LinePattern from "./LinePattern.js"
+import * as Glob from "../core/Glob.js"
 
 /** Whether a path matches. Paths use `/` and do not begin with one. */
 export type PathPattern = (path: string) => boolean
@@ -17,10 +18,16 @@ export const glob = (pattern: string): Either.Either<PathPattern, string> => {
   const wanted = pattern.replace(/^\.?\//, "")
   // `./*.md` names a place, as in a shell.
   const whole = pattern.includes("/") || wanted === "**"
-  return Either.mapBoth(matcherOf(wanted, true), {
-    onLeft: () => `The glob ${JSON.stringify(pattern)} cannot be understood.`,
-    onRight: (matches) => (whole ? matches : (path) => matches(nameOf(path)))
-  })
+  if (wanted.length > longest) {
+    return Either.left(`The glob is longer than ${longest} characters. Use a shorter one.`)
+  }
+  const every = alternatives(wanted)
+  if (every === undefined) {
+    return Either.left(`The glob ${JSON.stringify(pattern)} has more than ${mostAlternatives} alternatives. Use fewer.`)
+  }
+  const matchers = every.map((one) => matcherOf(tokens(one, true) ?? []))
+  const matches = (path: string) => matchers.some((matcher) => matcher(path))
+  return Either.right(whole ? matches : (path) => matches(nameOf(path)))
 }
 
 /** The rules of one ignore file, in order. */
@@ -69,13 +76,20 @@ const ruleOf = (line: string): ReadonlyArray<Rule> => {
   const path = directoryOnly ? body.slice(0, -1) : body
   const anchored = path.includes("/")
   const wanted = path.replace(/^\//, "")
-  const literal = /^[^*?[\\]*/.exec(wanted)?.[0] ?? ""
-  // Git compares the literal beginning by itself. Stars right behind it are a whole name then: `a**/b` crosses directories.
-  const parts = wanted.slice(literal.length).split("/")
-  return Either.match(matcherOf(literal + parts.map(withinName).join("/"), false), {
-    onLeft: () => [],
-    onRight: (matches) => [{ ignored, directoryOnly, anchored, matches }]
-  })
+  const matches = quick(wanted) ?? slow(wanted)
+  return matches === undefined ? [] : [{ ignored, directoryOnly, anchored, matches }]
+}
+
+const slow = (wanted: string): PathPattern | undefined => {
+  const found = wanted.length > longest ? undefined : tokens(wanted, false)
+  return found === undefined ? undefined : matcherOf(found)
+}
+
+/** A path, or how a name ends, is nearly all that there is in ignore files: it is compared. */
+const quick = (wanted: string): PathPattern | undefined => {
+  const [, star, plain] = /^(\*?)([^*?[\\]+)$/.exec(wanted) ?? []
+  if (plain === undefined || (star !== "" && plain.includes("/"))) return undefined
+  return star === "" ? (path) => path === plain : (path) => path.endsWith(plain) && !path.includes("/")
 }
 
 /** Without the end of the line, and without the blanks before it but for one that is escaped. */
@@ -94,83 +108,170 @@ const bytesOf = (text: string): string =>
     ? Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte)).join("")
     : text
 
-/** Stars cross directories only where they are a whole name. */
-const withinName = (part: string): string =>
-  /^\*{2,}$/.test(part) ? "**" : part.replace(/\\[^]|\*{2,}/g, (found) => (found.startsWith("*") ? "*" : found))
-
 const nameOf = (path: string): string => path.slice(path.lastIndexOf("/") + 1)
 
-/** A path, or how a name ends, is nearly all that there is in ignore files: it is compared, which takes no automaton. */
-const matcherOf = (pattern: string, isShell: boolean): Either.Either<PathPattern, string> => {
-  const [, star, plain] = /^(\*?)([^*?[\]{}\\]+)$/.exec(pattern) ?? []
-  if (plain === undefined || (star !== "" && plain.includes("/"))) {
-    const source = pattern.length > longest ? undefined : translate(pattern, isShell)
-    return source === undefined
-      ? Either.left("It is too long, or a class has no end.")
-      : Either.map(LinePattern.make(`^${source}$`, { newlines: true }), ({ test }) => test)
+/** Characters of a pattern. */
+const longest = 1_000
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal: braces
+// -----------------------------------------------------------------------------------------------------------------
+
+const mostAlternatives = 64
+
+/** What `{a,b}` comes to; nothing when there are too many. A brace that is not closed means itself. */
+const alternatives = (pattern: string): ReadonlyArray<string> | undefined => {
+  const done: Array<string> = []
+  const open = [pattern]
+  for (let one = open.pop(); one !== undefined; one = open.pop()) {
+    const brace = braceIn(one)
+    if (brace === undefined) done.push(one)
+    else for (const part of brace.parts) open.push(one.slice(0, brace.from) + part + one.slice(brace.to))
+    if (done.length + open.length > mostAlternatives) return undefined
   }
-  return Either.right(star === "" ? (path) => path === plain : (path) => path.endsWith(plain) && !path.includes("/"))
+  return done
 }
 
-/** Characters. Each `[` may be looked for its end to the end of the pattern. */
-const longest = 2_000
+/** The first brace that is closed, and its parts. As in a shell, a class does not protect one. */
+const braceIn = (pattern: string) => {
+  const open: Array<{ readonly from: number; readonly commas: Array<number> }> = []
+  let first: { readonly from: number; readonly to: number; readonly parts: ReadonlyArray<string> } | undefined
+  for (const { 0: sign, index: at } of pattern.matchAll(/\\[^]|[{,}]/g)) {
+    if (sign === "{") open.push({ from: at, commas: [] })
+    if (sign === ",") open.at(-1)?.commas.push(at)
+    const closed = sign === "}" ? open.pop() : undefined
+    if (closed === undefined || (first !== undefined && first.from < closed.from)) continue
+    const edges = [closed.from, ...closed.commas, at]
+    const parts = edges.slice(1).map((edge, i) => pattern.slice((edges[i] ?? 0) + 1, edge))
+    first = { from: closed.from, to: at + 1, parts }
+  }
+  return first
+}
 
-const token = /\*\*\/|\/\*\*$|\*+|\?|\\[^]|[{},]|[^]/y
+// -----------------------------------------------------------------------------------------------------------------
+// internal: names
+// -----------------------------------------------------------------------------------------------------------------
 
-/**
- * A glob as the source of a regular expression. Of a shell there are `{a,b}`, and a `[` without an end means itself; of
- * git there are none, and nothing matches where a `[` has no end.
- */
-const translate = (pattern: string, isShell: boolean): string | undefined => {
-  const closable = isShell ? (pattern.match(/\}/g) ?? []).length : 0
-  let source = ""
-  let open = 0
+/** `star`: of a name; `any`: any text; `deep`: any directories, none too, with the slash behind them. */
+type Token = Glob.Step | "star" | "slash" | "any" | "deep"
+
+/** The parts of a pattern; nothing where git takes a class without an end, which matches nothing. */
+const tokens = (pattern: string, isShell: boolean): ReadonlyArray<Token> | undefined => {
+  const found: Array<Token> = []
+  // Git compares the literal beginning by itself. Stars right behind it are a whole name then: `a**/b` crosses directories.
+  const literal = /^[^*?[\\]*/.exec(pattern)?.[0].length ?? 0
+  // A class without an end means itself, and so do all behind it: nothing is looked for twice.
+  let isClosed = true
   for (let at = 0; at < pattern.length;) {
-    const found = pattern[at] === "[" ? classAt(pattern, at) : undefined
-    if (found !== undefined) {
-      source += found.source
-      at = found.end
+    const sign = pattern[at]
+    const stars = /^\*+/.exec(pattern.slice(at))?.[0].length ?? 0
+    if (stars > 0) {
+      const behind = pattern[at + stars]
+      const isName = (at === literal || pattern[at - 1] === "/") && (behind === undefined || behind === "/")
+      const isAny = stars > 1 && (isShell || isName)
+      const isDeep = isAny && behind === "/" && (stars === 2 || !isShell)
+      found.push(isDeep ? "deep" : isAny ? "any" : "star")
+      at += stars + (isDeep ? 1 : 0)
       continue
     }
-    if (pattern[at] === "[" && !isShell) return undefined
-    token.lastIndex = at
-    const part = token.exec(pattern)?.[0] ?? ""
-    at += part.length
-    if (part === "{" && open < closable) {
-      open++
-      source += "(?:"
-    } else if (part === "}" && open > 0) {
-      open--
-      source += ")"
-    } else if (part === "," && open > 0) source += "|"
-    else source += translated(part)
+    const set = sign === "[" && isClosed ? classAt(pattern, at) : undefined
+    if (sign === "[" && set === undefined) {
+      if (!isShell) return undefined
+      isClosed = false
+    }
+    if (set !== undefined) found.push(set.step)
+    else if (sign === "/") found.push("slash")
+    else if (sign === "?") found.push({ _tag: "AnyOne" })
+    else {
+      if (sign === "\\" && at + 1 < pattern.length) at++
+      const code = pattern.codePointAt(at) ?? 0
+      found.push({ _tag: "One", code })
+      at += code > 0xffff ? 1 : 0
+    }
+    at = set?.end ?? at + 1
   }
-  return source + ")".repeat(open)
+  return found
 }
 
-const translated = (part: string): string => {
-  if (part === "**/") return "(?:.*/)?"
-  if (part === "/**") return "/.*"
-  if (part.startsWith("**")) return ".*"
-  if (part === "*") return "[^/]*"
-  if (part === "?") return "[^/]"
-  return LinePattern.escape(part.length === 2 ? part.slice(1) : part)
+/** A row of names behind each `**`. */
+type Rows = ReadonlyArray<ReadonlyArray<Glob.Glob>>
+
+const matcherOf = (found: ReadonlyArray<Token>): PathPattern => {
+  const every = rowsOf(found)
+  return (path) => {
+    const names = path.split("/")
+    return every.some((rows) => fits(rows, names))
+  }
 }
 
-/** The class that begins there, as a regular expression has it, and where it ends; undefined when it has no end. */
-const classAt = (pattern: string, from: number): { readonly source: string; readonly end: number } | undefined => {
+/** `**` in the middle of a name is a part of the name, or its end, directories, and the beginning of another. */
+const rowsOf = (found: ReadonlyArray<Token>): ReadonlyArray<Rows> => {
+  const drafts: Array<Draft> = [[[[]]]]
+  for (const [at, token] of found.entries()) {
+    const isBegin = at === 0 || found[at - 1] === "slash" || found[at - 1] === "deep"
+    for (const draft of [...drafts]) {
+      const row = draft.at(-1)
+      const name = row?.at(-1)
+      if (token === "slash") row?.push([])
+      else if (token !== "any" && token !== "deep") name?.push(token === "star" ? undefined : token)
+      else if (isBegin) {
+        row?.pop()
+        draft.push([token === "any" ? [undefined] : []])
+      } else {
+        if (drafts.length < mostDrafts) {
+          const crossing = draft.map((names) => names.map((parts) => [...parts]))
+          crossing.at(-1)?.at(-1)?.push(undefined)
+          drafts.push([...crossing, [token === "any" ? [undefined] : []]])
+        }
+        if (token === "any") name?.push(undefined)
+      }
+    }
+  }
+  return drafts.map((rows) => rows.map((row) => row.map((parts) => Glob.of("", parts))))
+}
+
+type Draft = Array<Array<Array<Glob.Part>>>
+
+const mostDrafts = 16
+
+/** The first row stands at the beginning, the last at the end, and each other one as soon as it can. */
+const fits = (rows: Rows, names: ReadonlyArray<string>): boolean => {
+  const stands = (row: ReadonlyArray<Glob.Glob>, at: number) =>
+    row.every((name, i) => Glob.matches(name, names[at + i] ?? ""))
+  const [first = [], ...rest] = rows
+  const last = rest.pop()
+  if (last === undefined) return names.length === first.length && stands(first, 0)
+  const end = names.length - last.length
+  if (first.length > end || !stands(first, 0)) return false
+  let at = first.length
+  for (const row of rest) {
+    while (at + row.length <= end && !stands(row, at)) at++
+    at += row.length
+    if (at > end) return false
+  }
+  return at <= end && stands(last, end)
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal: classes
+// -----------------------------------------------------------------------------------------------------------------
+
+type Range = readonly [first: number, last: number]
+
+/** The class that begins there and where it ends; undefined when it has no end. */
+const classAt = (pattern: string, from: number): { readonly step: Glob.Step; readonly end: number } | undefined => {
   const negated = /[!^]/.test(pattern.charAt(from + 1))
   const begin = from + (negated ? 2 : 1)
-  const ranges: Array<CharacterSet.Range> = []
+  const ranges: Array<Range> = []
   let at = begin
   /** What a range can begin with. */
   let before: number | undefined
   while (at === begin || pattern[at] !== "]") {
     const name = /^\[:([^\]]*):\]/.exec(pattern.slice(at, at + 16))
     if (name !== null) {
-      const members = CharacterSet.posix.get(name[1] ?? "")
+      const members = posix.get(name[1] ?? "")
       if (members === undefined) return undefined
-      ranges.push(...CharacterSet.rangesOf(members))
+      ranges.push(...members)
       before = undefined
       at += name[0].length
       continue
@@ -184,22 +285,23 @@ const classAt = (pattern: string, from: number): { readonly source: string; read
     before = first === undefined ? code : undefined
     at += String.fromCodePoint(code).length
   }
-  return { source: `[${negated ? "^\\x2f" : ""}${ranges.flatMap(withoutSlash).map(written).join("")}]`, end: at + 1 }
+  return { step: { _tag: "Class", negated, ranges }, end: at + 1 }
 }
 
-/** No class matches `/`. */
-const slash = 0x2f
-const withoutSlash = ([first, last]: CharacterSet.Range): ReadonlyArray<CharacterSet.Range> =>
-  (first <= slash && slash <= last
-    ? ([
-        [first, slash - 1],
-        [slash + 1, last]
-      ] as const)
-    : [[first, last] as const]
-  ).filter(([first, last]) => first <= last)
+const ascii = (...members: ReadonlyArray<string>): ReadonlyArray<Range> =>
+  members.map((member) => [member.charCodeAt(0), member.charCodeAt(member.length - 1)])
 
-const written = ([first, last]: CharacterSet.Range): string => {
-  const code = (point: number) =>
-    point < 0x100 ? `\\x${point.toString(16).padStart(2, "0")}` : `\\u{${point.toString(16)}}`
-  return first === last ? code(first) : `${code(first)}-${code(last)}`
-}
+const posix: ReadonlyMap<string, ReadonlyArray<Range>> = new Map([
+  ["alnum", ascii("09", "AZ", "az")],
+  ["alpha", ascii("AZ", "az")],
+  ["blank", ascii(" ", "\t")],
+  ["cntrl", ascii("\0\x1f", "\x7f")],
+  ["digit", ascii("09")],
+  ["graph", ascii("!~")],
+  ["lower", ascii("az")],
+  ["print", ascii(" ~")],
+  ["punct", ascii("!/", ":@", "[`", "{~")],
+  ["space", ascii("\t\r", " ")],
+  ["upper", ascii("AZ")],
+  ["xdigit", ascii("09", "AF", "af")]
+])

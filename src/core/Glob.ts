@@ -26,30 +26,35 @@ export interface Glob {
 /** The pattern that fits this text alone. */
 export const escape = (text: string): string => text.replace(/[*?[]/g, "[$&]")
 
-export const compile = (pattern: string): Glob => {
+export const compile = (pattern: string): Glob => of(pattern, partsOf(pattern))
+
+/**
+ * One place of a pattern: a character, any character, one of a class. A star is `undefined`.
+ *
+ * @internal
+ */
+export type Part = Step | undefined
+
+/**
+ * A pattern of another syntax, whose parts are known.
+ *
+ * @internal
+ */
+export const of = (pattern: string, parts: ReadonlyArray<Part>): Glob => {
   const pieces: Array<Piece> = []
   let steps: Array<Step> = []
   let text = ""
-  let plain = true
   let head: string | undefined
   let needle = ""
   let reach = 0
   let run = ""
   let runAt = 0
-  const close = () => {
-    pieces.push(plain ? text : steps)
-    steps = []
-    text = ""
-    plain = true
-  }
-  let at = 0
-  while (at < pattern.length) {
-    const code = pattern.codePointAt(at) ?? 0
-    const set = code === bracket ? classAt(pattern, at) : undefined
-    if (set === undefined && code !== star && code !== question) {
-      const char = String.fromCodePoint(code)
+  const close = () => pieces.push(steps.every(({ _tag }) => _tag === "One") ? text : steps)
+  for (const [at, step] of parts.entries()) {
+    if (step?._tag === "One") {
+      const char = String.fromCodePoint(step.code)
       if (run === "") runAt = steps.length
-      steps.push({ _tag: "One", code })
+      steps.push(step)
       text += char
       run += char
       if (run.length > needle.length) {
@@ -57,27 +62,24 @@ export const compile = (pattern: string): Glob => {
         // A character may take two places of a text.
         reach = pieces.length > 0 ? Number.POSITIVE_INFINITY : 2 * runAt
       }
-      at += width(code)
       continue
     }
-    head ??= pattern.slice(0, at)
+    head ??= run
     run = ""
-    if (code === star) {
+    if (step !== undefined) steps.push(step)
+    else if (at === 0 || parts[at - 1] !== undefined) {
       close()
-      while (pattern.charCodeAt(at) === star) at++
-      continue
+      steps = []
+      text = ""
     }
-    plain = false
-    steps.push(set?.step ?? anyOne)
-    at = set?.end ?? at + 1
   }
   close()
-  return { pattern, head: head ?? pattern, wild: head !== undefined, stars: pieces.length > 1, needle, reach, pieces }
+  return { pattern, head: head ?? run, wild: head !== undefined, stars: pieces.length > 1, needle, reach, pieces }
 }
 
 /** Takes time proportional to the text, and at the very worst to pattern × text. */
 export const matches = (glob: Glob, text: string): boolean => {
-  if (!glob.wild) return text === glob.pattern
+  if (!glob.wild) return text === glob.head
   const { pieces } = glob
   const first = pieces[0] ?? ""
   let at = endAt(first, text, 0)
@@ -160,7 +162,8 @@ export const isWild = (pattern: string): boolean => compile(pattern).wild
 /** A literal text, or single characters where some of them are wildcards. */
 type Piece = string | ReadonlyArray<Step>
 
-type Step =
+/** @internal */
+export type Step =
   | { readonly _tag: "AnyOne" }
   | { readonly _tag: "One"; readonly code: number }
   | { readonly _tag: "Class"; readonly negated: boolean; readonly ranges: ReadonlyArray<readonly [number, number]> }
@@ -226,6 +229,17 @@ const acceptsOther = (step: Step, codes: ReadonlyArray<number>): boolean => {
   if (step._tag === "One") return !codes.includes(step.code)
   if (step._tag === "AnyOne" || step.negated) return true
   return step.ranges.some(([low, high]) => high - low >= codes.filter((code) => low <= code && code <= high).length)
+}
+
+const partsOf = (pattern: string): ReadonlyArray<Part> => {
+  const parts: Array<Part> = []
+  for (let at = 0; at < pattern.length;) {
+    const code = pattern.codePointAt(at) ?? 0
+    const set = code === bracket ? classAt(pattern, at) : undefined
+    parts.push(set?.step ?? (code === star ? undefined : code === question ? anyOne : { _tag: "One", code }))
+    at = set?.end ?? at + width(code)
+  }
+  return parts
 }
 
 // A bracket that is never closed is a plain character; `]` right after the opening belongs to the class.

@@ -27,6 +27,14 @@ describe("PathPattern.glob", () => {
     ["*.{ts,tsx}", "a.tsx", true],
     ["*.{ts,tsx}", "a.js", false],
     ["{a,b/c}.md", "b/c.md", true],
+    ["{a,{b,c}}.md", "c.md", true],
+    ["\\{a,b}", "{a,b}", true],
+    ["src/**.ts", "src/x/y.ts", true],
+    ["src/a**b.ts", "src/a1/2/3b.ts", true],
+    ["src/a**b.ts", "src/x/ab.ts", false],
+    ["a**/b", "ax/y/b", true],
+    ["src/**", "src", false],
+    ["[[:constructor:]]", "c", false],
     ["file?.txt", "file1.txt", true],
     ["file?.txt", "file10.txt", false],
     ["[a-c]x", "bx", true],
@@ -55,6 +63,14 @@ describe("PathPattern.glob", () => {
   it("answers at once for a glob that would make others backtrack", () => {
     assert.isFalse(glob(`${"a*".repeat(40)}b`, "a".repeat(250)))
     assert.isTrue(Either.isLeft(PathPattern.glob(`${"[".repeat(200_000)}]`)))
+    assert.isTrue(Either.isLeft(PathPattern.glob("{a,b}".repeat(9))))
+    const name = "a".repeat(250)
+    for (const hostile of ["**a", "a**b", "[a]*", "[", "{[", "{a,b}**", "a**/", "[[:x:]", "?*/**/"]) {
+      const begun = performance.now()
+      const made = PathPattern.glob(hostile.repeat(1_000 / hostile.length))
+      if (Either.isRight(made)) made.right(`${`${name}/`.repeat(15)}${name}`)
+      assert.isBelow(performance.now() - begun, 1_000, hostile)
+    }
   })
 })
 
