@@ -165,7 +165,7 @@ export class Job {
         })
       const reading = yield* Effect.fork(Effect.interruptible(Effect.either(ShellProcess.read(shell, take))))
       const read = Effect.as(Fiber.await(reading), undefined)
-      const stopped = limit === undefined ? this.asked : Effect.raceFirst(this.asked, this.timeUp(limit))
+      const stopped = limit === undefined ? this.asked : Effect.raceFirst(this.asked, this.timeUp(shell, limit))
       yield* Effect.interruptible(Effect.raceFirst(read, stopped))
       // One that has ended by itself was not stopped, although somebody may ask for that now.
       const why = reading.unsafePoll() === null ? this.stopping : undefined
@@ -181,11 +181,10 @@ export class Job {
     }).pipe(Effect.ensuring(Effect.sync(() => this.over.complete())))
   }
 
-  private timeUp(limit: Duration.DurationInput): Effect.Effect<void> {
-    const over = Effect.sync(() => {
+  private timeUp(shell: ShellProcess.ShellProcess, limit: Duration.DurationInput): Effect.Effect<void> {
+    return Effect.map(ShellProcess.timeUp(shell, limit), () => {
       this.stopping ??= { reason: "timed_out", silent: false }
     })
-    return Effect.delay(over, limit)
   }
 
   private push(text: string): void {

@@ -25,6 +25,7 @@ import { IdGenerator } from "../core/Id.js"
 import type * as Sandbox from "../sandbox/Sandbox.js"
 import * as Origin from "../core/Origin.js"
 import * as Hold from "../session/Hold.js"
+import * as Askpass from "./Askpass.js"
 import * as CommandEnvironment from "./CommandEnvironment.js"
 import * as StrayProcesses from "./StrayProcesses.js"
 import { sentence, WorkspaceRoot } from "./WorkspaceRoot.js"
@@ -71,6 +72,8 @@ export interface ShellProcess {
   readonly settle: Effect.Effect<ReadonlyArray<string>>
   /** The sandbox that it runs in; nothing where it runs in none. */
   readonly confined: Confined | undefined
+  /** Its way to the person, where it has one. */
+  readonly askpass: Askpass.Opened | undefined
 }
 
 type Confined = Sandbox.State & { readonly _tag: "Confined" }
@@ -85,8 +88,13 @@ export type Start = (wanted: Wanted) => Effect.Effect<ShellProcess, string, Work
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** What starts the commands of one set of tools. */
-export const starter = (executor: CommandExecutor.CommandExecutor, options: Options, sandbox: Sandboxes): Start => {
+/** What starts the commands of one set of tools. With `port` their requests for a password reach the person. */
+export const starter = (
+  executor: CommandExecutor.CommandExecutor,
+  options: Options,
+  sandbox: Sandboxes,
+  port?: Askpass.Service
+): Start => {
   let isTold = false
   /** The sandbox state for a call. Fails when a sandbox is required and there is none. */
   const stateFor = (wanted: Wanted) =>
@@ -116,11 +124,17 @@ export const starter = (executor: CommandExecutor.CommandExecutor, options: Opti
   })
   return (wanted) =>
     Effect.gen(function* () {
-      const { fileSystem } = yield* WorkspaceRoot
+      const { fileSystem, path, roots } = yield* WorkspaceRoot
       const ids = yield* IdGenerator
       const token = ids.unsafeNext("call")
       const variables = CommandEnvironment.ofCall(yield* environment, token)
       const confined = yield* stateFor(wanted)
+      const { spillDirectory: parent } = options
+      const writable = [...roots, ...(confined?.writable ?? [])]
+      const askpass =
+        port === undefined || parent === undefined
+          ? undefined
+          : yield* Askpass.open(port, { command: wanted.command, fileSystem, parent, path, writable })
       if (confined !== undefined) {
         const aside = yield* Effect.serviceOption(Hold.Aside)
         const { toolCallId } = yield* Origin.current
@@ -132,29 +146,35 @@ export const starter = (executor: CommandExecutor.CommandExecutor, options: Opti
             command: [options.shell ?? "/bin/sh", "-c", wanted.command],
             directory: wanted.directory,
             environment: variables,
-            network: confined.network
+            network: confined.network,
+            shared: askpass
           }),
           (running): ShellProcess => ({
             ...running,
             stop: running.stop ?? stop(running.process, fileSystem),
             settle: Effect.tap(running.settle, tell),
-            confined
+            confined,
+            askpass
           })
         )
         // It is stopped before the executor's own finalizer runs, as that waits without limit.
-        return yield* Effect.acquireRelease(started, ({ settle, stop }) => Effect.zipRight(stop, settle))
+        const running = yield* Effect.acquireRelease(started, ({ settle, stop }) => Effect.zipRight(stop, settle))
+        yield* askpass?.serve ?? Effect.void
+        return running
       }
-      const begun = Effect.mapError(executor.start(commandOf(wanted, variables, token, options)), (error) =>
+      const all = askpass === undefined ? variables : { ...askpass.variables(askpass.directory), ...variables }
+      const begun = Effect.mapError(executor.start(commandOf(wanted, all, token, options)), (error) =>
         sentence(error, "The command")
       )
       const running = yield* Effect.acquireRelease(
-        Effect.map(begun, unconfined(fileSystem, wanted)),
+        Effect.map(begun, unconfined(fileSystem, wanted, askpass)),
         ({ process: { pid }, stop }) =>
           Effect.zipRight(stop, StrayProcesses.sweep({ token, after: pid, executor, fileSystem }))
       )
       const { process: child } = running
       if (wanted.leashed !== true)
         yield* Effect.forkScoped(Effect.delay(watching(executor, child.pid, token), watchedAfter))
+      yield* askpass?.serve ?? Effect.void
       return running
     })
 }
@@ -192,6 +212,18 @@ export const read = <R>(
     })
   )
 
+/** Ends when the command has run for so long. The time of questions to the person does not count. */
+export const timeUp = ({ askpass }: ShellProcess, limit: Duration.DurationInput): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    const waited = askpass?.waited ?? (() => 0)
+    let counted = waited()
+    yield* Effect.sleep(limit)
+    for (let more = waited() - counted; more > 0; more = waited() - counted) {
+      counted += more
+      yield* Effect.sleep(Math.max(more, shortestWait))
+    }
+  })
+
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
@@ -199,6 +231,8 @@ export const read = <R>(
 /** Milliseconds from SIGTERM to SIGKILL. */
 const patience = 2_000
 const pollEvery = 20
+/** Milliseconds: while a question is open, the end of the time moves on. */
+const shortestWait = 200
 /**
  * How long, and for how many characters, to read on after the shell has ended: a background child may print for ever.
  */
@@ -260,13 +294,14 @@ const commandOf = (
   ).pipe(Command.workingDirectory(directory), Command.env(environment, { extendEnv: false }))
 
 const unconfined =
-  (fileSystem: FileSystem.FileSystem, { leashed }: Wanted) =>
+  (fileSystem: FileSystem.FileSystem, { leashed }: Wanted, askpass: Askpass.Opened | undefined) =>
   (child: CommandExecutor.Process): ShellProcess => ({
     process: child,
     ended: Effect.map(Effect.exit(child.exitCode), ended),
     stop: leashed === true ? Effect.zipRight(unleash(child), stop(child, fileSystem)) : stop(child, fileSystem),
     settle: Effect.succeed([]),
-    confined: undefined
+    confined: undefined,
+    askpass
   })
 
 const over = new TextEncoder().encode("over\n")

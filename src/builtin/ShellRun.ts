@@ -92,7 +92,10 @@ export const run =
         const { command, sandbox } = params
         const child = yield* start({ command, directory: directory.absolute, sandbox })
         const collecting = yield* Effect.forkScoped(collect(child, printed))
-        const inTime = yield* Effect.timeoutOption(Fiber.join(collecting), limit)
+        const inTime = yield* Effect.raceFirst(
+          Effect.asSome(Fiber.join(collecting)),
+          Effect.as(ShellProcess.timeUp(child, limit), Option.none<Sandbox.Ended>())
+        )
         if (Option.isNone(inTime)) {
           yield* child.stop
           // The last output is already in the pipe. The wait is bounded, as a consumer of live output may never return.
@@ -109,6 +112,8 @@ export const run =
             `The command was stopped: it ran for more than ${Duration.format(limit)}. ${details}`
           )
         }
+        if (child.askpass !== undefined && inTime.value.exitCode !== 0 && wantsAskpass.test(text))
+          notices.push(wayToAsk)
         if (child.confined !== undefined && inTime.value.exitCode !== 0) notices.push(Sandbox.explain(child.confined))
         const durationMs = (yield* Clock.currentTimeMillis) - startedAt
         const output = file === undefined ? { output: text } : { output: text, outputFile: file }
@@ -124,6 +129,10 @@ export const run =
 const defaultTimeout = "120 seconds"
 const maxTimeout = 86_400
 const lastWords = "500 millis"
+
+/** What sudo says where it cannot ask. It takes the program that asks with `-A` only. */
+const wantsAskpass = /^sudo: .*\baskpass\b/m
+const wayToAsk = "[Call sudo with -A: then the person is asked for the password.]"
 
 const collect = (child: ShellProcess.ShellProcess, printed: PrintedOutput.PrintedOutput) =>
   // Reading has a scope of its own, which ends before the last row is written.

@@ -25,6 +25,7 @@ import type * as FileSystem from "@effect/platform/FileSystem"
 import type * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as LateModule from "../core/LateModule.js"
 import type * as HostSandbox from "../sandbox/HostSandbox.js"
@@ -386,37 +387,43 @@ export const layer = (
   FileSystem.FileSystem | Path.Path | CommandExecutor.CommandExecutor
 > =>
   Layer.unwrapEffect(
-    Effect.map(work(), ({ CommandExecutor, HostSandbox, ShellProcess, ShellRun, WorkspaceFile, WorkspaceSearch }) =>
-      Layer.provideMerge(
-        toolkit.toLayer(
-          Effect.map(Effect.all([CommandExecutor, Sandbox.Sandbox, Jobs.Jobs]), ([executor, sandbox, jobs]) => {
-            const start = ShellProcess.starter(executor, options, sandbox)
-            const run = ShellRun.run(start, options)
-            return toolkit.of({
-              run_command: (params) => (params.background === true ? jobs.begin(start, params) : run(params)),
-              job_output: ({ job_id }) => Effect.mapError(jobs.look(job_id), ({ message }) => message),
-              job_stop: ({ job_id }) => Effect.mapError(jobs.end(job_id), ({ message }) => message),
-              read_file: WorkspaceFile.read,
-              list_files: WorkspaceSearch.list,
-              search_files: WorkspaceSearch.search,
-              write_file: WorkspaceFile.write,
-              edit_file: WorkspaceFile.edit
-            })
-          })
-        ),
-        Layer.mergeAll(
-          WorkspaceRoot.layer(options),
-          Jobs.layer,
-          options.sandbox === undefined
-            ? Sandbox.layerNone
-            : HostSandbox.layer({
-                hidden: options.protectedPaths,
-                ...options.sandbox,
-                root: options.root,
-                writable: [...(options.sandbox.writable ?? []), ...(options.added ?? [])]
+    Effect.map(
+      work(),
+      ({ Askpass, CommandExecutor, HostSandbox, ShellProcess, ShellRun, WorkspaceFile, WorkspaceSearch }) =>
+        Layer.provideMerge(
+          toolkit.toLayer(
+            Effect.gen(function* () {
+              const executor = yield* CommandExecutor
+              const sandbox = yield* Sandbox.Sandbox
+              const jobs = yield* Jobs.Jobs
+              const askpass = Option.getOrUndefined(yield* Effect.serviceOption(Askpass.Askpass))
+              const start = ShellProcess.starter(executor, options, sandbox, askpass)
+              const run = ShellRun.run(start, options)
+              return toolkit.of({
+                run_command: (params) => (params.background === true ? jobs.begin(start, params) : run(params)),
+                job_output: ({ job_id }) => Effect.mapError(jobs.look(job_id), ({ message }) => message),
+                job_stop: ({ job_id }) => Effect.mapError(jobs.end(job_id), ({ message }) => message),
+                read_file: WorkspaceFile.read,
+                list_files: WorkspaceSearch.list,
+                search_files: WorkspaceSearch.search,
+                write_file: WorkspaceFile.write,
+                edit_file: WorkspaceFile.edit
               })
+            })
+          ),
+          Layer.mergeAll(
+            WorkspaceRoot.layer(options),
+            Jobs.layer,
+            options.sandbox === undefined
+              ? Sandbox.layerNone
+              : HostSandbox.layer({
+                  hidden: options.protectedPaths,
+                  ...options.sandbox,
+                  root: options.root,
+                  writable: [...(options.sandbox.writable ?? []), ...(options.added ?? [])]
+                })
+          )
         )
-      )
     )
   )
 

@@ -194,7 +194,7 @@ export interface Started {
 export const start = (
   settings: Settings.Settings,
   { all, chosen }: Profiles,
-  { attended, interactors, directories }: Pick<Channels.Opened, "attended" | "interactors" | "directories">,
+  { attended, directories, halts, interactors }: Omit<Channels.Opened, "halted">,
   { checkpoints, outputStreamed, ...options }: Options
 ): Effect.Effect<Started, ConfigurationInvalid.ConfigurationInvalid, Platform | Scope.Scope> =>
   Effect.gen(function* () {
@@ -257,7 +257,8 @@ export const start = (
               withheldVariables: Settings.secretNames()
             },
             settings.proxy,
-            checkpoints
+            checkpoints,
+            halts ? nobodyForPasswords : undefined
           ),
           Model.layer(model)
         )
@@ -463,6 +464,10 @@ const readScript = (ref: string) =>
 
 /** Bytes. A script that was made from a recorded session may be long. */
 const maxScript = 50_000_000
+
+/** A command goes on without a password; a run does not halt for it. */
+const nobodyForPasswords =
+  "Nobody is there to be asked for a password. Use a key or a token that needs no question, or let the person run Assent at a terminal."
 
 const role =
   "You are an agent that works in a directory of the person you help. Use the tools to look before you act, make small " +

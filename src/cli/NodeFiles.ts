@@ -1,10 +1,11 @@
-/** Node's synchronous file calls, for searches over very many files. */
+/** Node's synchronous file calls: for searches over very many files, and for files that a command can change. */
 import * as FileSystem from "@effect/platform/FileSystem"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { isUtf8 } from "node:buffer"
 import * as fs from "node:fs"
 import * as ResolvedPath from "../core/ResolvedPath.js"
+import * as Askpass from "../builtin/Askpass.js"
 import * as DirectFiles from "../builtin/DirectFiles.js"
 import * as DirectLinks from "../internal/DirectLinks.js"
 
@@ -69,6 +70,35 @@ export const layer: Layer.Layer<DirectFiles.DirectFiles> = Layer.sync(DirectFile
   }
 })
 
+/** For commands that ask for a password. `nobody` says why nobody can be asked. */
+export const askpass = (nobody?: string): Layer.Layer<Askpass.Askpass> =>
+  Layer.succeed(Askpass.Askpass, {
+    nobody,
+    text: (path, most) =>
+      opened(path, fs.constants.O_RDONLY, (file) => {
+        const found = fs.fstatSync(file)
+        if (!found.isFile() || found.size > most) return undefined
+        const bytes = Buffer.alloc(most)
+        return bytes.toString("utf8", 0, fs.readSync(file, bytes, 0, most, 0))
+      }),
+    write: (path, text) =>
+      opened(path, fs.constants.O_WRONLY, (file) => {
+        if (!fs.fstatSync(file).isFIFO()) return false
+        const bytes = Buffer.from(text)
+        return bytes.length === 0 || fs.writeSync(file, bytes) === bytes.length
+      }) ?? false,
+    watch: (directory, changed) => {
+      try {
+        const watcher = fs.watch(directory, { persistent: false }, changed)
+        // The directory is looked at from time to time, too.
+        watcher.on("error", () => watcher.close())
+        return () => watcher.close()
+      } catch {
+        return () => undefined
+      }
+    }
+  })
+
 /** Lets Node's own file system, and nothing that wraps it, tell at once what is at a path. */
 export const directLinks: Effect.Effect<void, never, FileSystem.FileSystem> = Effect.map(
   FileSystem.FileSystem,
@@ -81,6 +111,19 @@ export const directLinks: Effect.Effect<void, never, FileSystem.FileSystem> = Ef
 
 /** The system names open files by `/proc/self/fd`. */
 const isLinux = process.platform === "linux"
+
+/** Opens without waiting, and no link. Undefined if that fails. */
+const opened = <A>(path: string, flags: number, use: (file: number) => A): A | undefined => {
+  let file: number | undefined
+  try {
+    file = fs.openSync(path, flags | fs.constants.O_NOFOLLOW | fs.constants.O_NONBLOCK)
+    return use(file)
+  } catch {
+    return undefined
+  } finally {
+    if (file !== undefined) fs.closeSync(file)
+  }
+}
 
 /** Such a file is read in pieces, as one in Latin-1 is. */
 const hasUtf16Mark = ([one, two]: Buffer): boolean => (one === 0xff && two === 0xfe) || (one === 0xfe && two === 0xff)

@@ -15,10 +15,23 @@ export interface Options {
   /** Added to the view's environment. */
   readonly environment: Readonly<Record<string, string>>
   readonly command: ReadonlyArray<string>
+  /** A directory outside that is at {@link sharedPlace} inside. */
+  readonly shared?: string | undefined
 }
 
+/** Where a command finds the directory that it shares with us. */
+export const sharedPlace = "/assent"
+
 /** All arguments behind the name of the program. */
-export const args = ({ command, directory, environment, filter, tempSize, view }: Options): ReadonlyArray<string> => [
+export const args = ({
+  command,
+  directory,
+  environment,
+  filter,
+  shared,
+  tempSize,
+  view
+}: Options): ReadonlyArray<string> => [
   // New namespaces of every kind; the command has no capability in them, also when we are root.
   ...["--unshare-all", "--unshare-user", "--cap-drop", "ALL"],
   ...(view.network ? ["--share-net"] : []),
@@ -36,6 +49,7 @@ export const args = ({ command, directory, environment, filter, tempSize, view }
   ...(view.homeFrom === undefined ? ["--size", `${tempSize}`, "--tmpfs", view.home] : []),
   ...view.mounts.flatMap(mounted),
   ...(view.homeFrom === undefined ? [] : ["--bind", view.homeFrom, view.home]),
+  ...(shared === undefined ? [] : ["--bind", shared, sharedPlace]),
   // The tree that holds the mounts is read-only.
   ...["--remount-ro", "/"],
   "--clearenv",

@@ -128,7 +128,8 @@ export const start = (
       ...constant,
       view,
       directory: job.directory,
-      environment: inside(view, job.environment),
+      environment: { ...job.shared?.variables(Bubblewrap.sharedPlace), ...inside(view, job.environment) },
+      shared: job.shared?.directory,
       command: ["/bin/sh", "-c", Bubblewrap.supervisor(limits), "sh", ...job.command]
     })
     const child = yield* executor.start(commandOf(options.program, options.filter, args, options.closing))

@@ -283,9 +283,11 @@ const startSeatbelt =
         readOnly,
         network: job.network ?? options.network,
         home,
-        temp
+        temp,
+        shared: job.shared?.directory
       })
-      const environment = { ...job.environment, HOME: home, TMPDIR: temp }
+      const named = job.shared?.variables(job.shared.directory)
+      const environment = { ...named, ...job.environment, HOME: home, TMPDIR: temp }
       const redirected = 'exec "$@" 2>&1 </dev/null'
       const child = yield* executor.start(
         Command.make(seatbeltProgram, "-p", profile, "/bin/sh", "-c", redirected, "sh", ...job.command).pipe(

@@ -69,6 +69,21 @@ export interface Job {
   readonly environment: Readonly<Record<string, string>>
   /** It reaches the network and the services of this machine, and is reached. Default: as the sandbox is set. */
   readonly network?: boolean | undefined
+  /** A directory outside that the command may change too, and the variables that name it by its place inside. */
+  readonly shared?: Shared | undefined
+}
+
+/**
+ * A directory that one command shares with the program that started it.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Shared {
+  /** Absolute, without links. No other command can write where it lies. */
+  readonly directory: string
+  /** Added to the environment, for the place of the directory inside. The environment counts before it. */
+  readonly variables: (place: string) => Readonly<Record<string, string>>
 }
 
 /**

@@ -16,9 +16,11 @@ export interface Options {
   readonly hidden: ReadonlyArray<string>
   readonly readOnly: ReadonlyArray<string>
   readonly network: boolean
+  /** A directory that this command alone may change too, also in a hidden one. */
+  readonly shared?: string | undefined
 }
 
-export const make = ({ hidden, home, network, readable, readOnly, roots, temp }: Options): string =>
+export const make = ({ hidden, home, network, readable, readOnly, roots, shared, temp }: Options): string =>
   [
     "(version 1)",
     "(deny default)",
@@ -40,6 +42,7 @@ export const make = ({ hidden, home, network, readable, readOnly, roots, temp }:
     ...roots.flatMap((root) => acting.map((name) => `(deny file-write* (regex #"^${quoted(root)}(/.*)?/${name}"))`)),
     ...readOnly.map((file) => `(deny file-write* ${subpath(file)})`),
     ...hidden.map((file) => `(deny file-read* file-write* ${subpath(file)})`),
+    ...(shared === undefined ? [] : [`(allow file-read* file-write* ${subpath(shared)})`]),
     ...(network
       ? ["(allow network*)", '(allow mach-lookup (global-name "com.apple.trustd"))']
       : ['(allow network* (local ip "localhost:*"))', '(allow network-outbound (remote ip "localhost:*"))'])

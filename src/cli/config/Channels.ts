@@ -161,6 +161,8 @@ export interface Opened {
   readonly directories: ReadonlyArray<string>
   /** Whether a person at a terminal is among them. */
   readonly attended: boolean
+  /** Whether nobody is there, and a question halts the agent. */
+  readonly halts: boolean
 }
 
 /** Opens the planned channels. `console` is run only when a console is among them. */
@@ -208,7 +210,13 @@ export const open = <R>(
       const { make } = yield* Effect.promise(() => import("../../people/Escalation.js"))
       interactors.splice(0, interactors.length, make({ to: [...interactors], after: escalation.after }))
     }
-    return { interactors, halted, directories, attended: plans.some(({ _tag }) => _tag === "Console") }
+    return {
+      interactors,
+      halted,
+      directories,
+      attended: plans.some(({ _tag }) => _tag === "Console"),
+      halts: plans.some(({ _tag }) => _tag === "Halt")
+    }
   })
 
 // -----------------------------------------------------------------------------------------------------------------

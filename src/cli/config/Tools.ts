@@ -23,13 +23,22 @@ export const toolkit = Toolkit.merge(
   SubagentControl.toolkit
 )
 
-/** Their handlers. What files were before is kept in `checkpoints`, where that is given. */
-export const layer = (workspace: Workspace.Options, proxy?: HttpProxy.HttpProxy, checkpoints?: Checkpoints.Service) =>
+/**
+ * Their handlers. What files were before is kept in `checkpoints`, where that is given. `nobody` says why nobody can be asked
+ * for a password.
+ */
+export const layer = (
+  workspace: Workspace.Options,
+  proxy?: HttpProxy.HttpProxy,
+  checkpoints?: Checkpoints.Service,
+  nobody?: string
+) =>
   Layer.mergeAll(
     Layer.provide(
       Workspace.layer(workspace),
-      Layer.merge(
+      Layer.mergeAll(
         NodeFiles.layer,
+        NodeFiles.askpass(nobody),
         checkpoints === undefined ? Layer.empty : Layer.succeed(Checkpoints.Checkpoints, checkpoints)
       )
     ),
