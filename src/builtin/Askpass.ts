@@ -75,12 +75,15 @@ export interface Question {
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Nothing if no safe directory can be made: then the command runs without. */
+/** Nothing if there is no interactor, or no safe directory can be made: then the command runs without. */
 export const open = (
   port: Service,
   { command, fileSystem, parent, path, writable }: Options
 ): Effect.Effect<Opened | undefined, never, Scope.Scope> =>
   Effect.gen(function* () {
+    const found = yield* Effect.serviceOption(Interactor.Interactor)
+    if (Option.isNone(found)) return undefined
+    const { value: interactor } = found
     const place = yield* fileSystem.realPath(parent)
     if (writable.some((root) => isWithin(root, place))) return undefined
     const directory = yield* Effect.acquireRelease(
@@ -117,7 +120,12 @@ export const open = (
           { until: (gone) => gone }
         )
         const reply = yield* asking(
-          Effect.raceFirst(replyTo(questionOf(request), command, port.nobody), Effect.as(isGone, undefined))
+          Effect.raceFirst(
+            port.nobody === undefined
+              ? Effect.provideService(replyTo(questionOf(request), command), Interactor.Interactor, interactor)
+              : Effect.succeed(`-${port.nobody}`),
+            Effect.as(isGone, undefined)
+          )
         )
         if (reply !== undefined) port.write(pipe, `${reply}\n`)
       })
@@ -229,14 +237,12 @@ esac
 `
 
 /** A line for the helper: `+` and the answer, or `-` and why there is none. */
-const replyTo = (question: Question, command: string, nobody: string | undefined): Effect.Effect<string> =>
+const replyTo = (question: Question, command: string): Effect.Effect<string, never, Interactor.Interactor> =>
   Effect.gen(function* () {
-    if (nobody !== undefined) return `-${nobody}`
-    const interactor = yield* Effect.serviceOption(Interactor.Interactor)
-    if (Option.isNone(interactor)) return `-${nobodyThere}`
     const hold = Option.getOrUndefined(yield* Effect.serviceOption(Hold.Hold))
-    const asked = Effect.provideService(ask(question, command, hold), Interactor.Interactor, interactor.value)
-    const answer = yield* Effect.catchAll(asked, (error) => Effect.succeed({ refused: refusal(error) }))
+    const answer = yield* Effect.catchAll(ask(question, command, hold), (error) =>
+      Effect.succeed({ refused: refusal(error) })
+    )
     if (typeof answer !== "string") return `-${answer.refused}`
     return /[\n\0]/.test(answer) || answer.length > longestAnswer
       ? "-The answer is too long, or has more than one line. Ask the person how to go on."

@@ -19,8 +19,8 @@ export interface Options {
   readonly shared?: string | undefined
 }
 
-/** Where a command finds the directory that it shares with us. */
-export const sharedPlace = "/assent"
+/** Where a command finds the directory that it shares with us: a name that no workspace has. */
+export const sharedPlace = "/.assent-shared"
 
 /** All arguments behind the name of the program. */
 export const args = ({

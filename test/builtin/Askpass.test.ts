@@ -275,33 +275,25 @@ describe("a command that asks", () => {
     )
   )
 
-  it.scopedLive("has no variables where the system offers no pipes, and keeps those that it was given", () =>
+  it.scopedLive("has no variables where nothing leads to a person, and keeps those that it was given", () =>
     Effect.gen(function* () {
+      const { interactor } = yield* TestInteractor.make()
       const show = 'echo "${SUDO_ASKPASS-none}|${SSH_ASKPASS-none}|${GIT_ASKPASS-none}"'
-      const printed = (options: object, expected: string) =>
+      const printed = (expected: string, options: Parameters<typeof inWorkspace>[1]) =>
         inWorkspace(
           ({ run }) => Effect.map(run({ command: show }), ({ output }) => assert.strictEqual(output.trim(), expected)),
           options
         )()
-      yield* printed({}, "none|none|none")
-      const given = { environment: { SUDO_ASKPASS: "/own", SSH_ASKPASS: "/own", GIT_ASKPASS: "/own" } }
-      yield* Effect.provide(
-        inWorkspace(
-          ({ run }) =>
-            Effect.map(run({ command: show }), ({ output }) => assert.strictEqual(output.trim(), "/own|/own|/own")),
-          ({ outside }) => ({ ...given, spillDirectory: outside })
-        )(),
-        NodeFiles.askpass()
-      )
+      const asked = Interactor.withInteractor(interactor)
+      const withPipes = Effect.provide(NodeFiles.askpass())
+      const outside: Parameters<typeof inWorkspace>[1] = ({ outside }) => ({ spillDirectory: outside })
+      yield* asked(printed("none|none|none", outside))
+      yield* withPipes(printed("none|none|none", outside))
+      yield* withPipes(asked(printed("none|none|none", {})))
       // There a command could replace the directory.
-      yield* Effect.provide(
-        inWorkspace(
-          ({ run }) =>
-            Effect.map(run({ command: show }), ({ output }) => assert.strictEqual(output.trim(), "none|none|none")),
-          ({ root }) => ({ spillDirectory: root })
-        )(),
-        NodeFiles.askpass()
-      )
+      yield* withPipes(asked(printed("none|none|none", ({ root }) => ({ spillDirectory: root }))))
+      const environment = { SUDO_ASKPASS: "/own", SSH_ASKPASS: "/own", GIT_ASKPASS: "/own" }
+      yield* withPipes(asked(printed("/own|/own|/own", ({ outside }) => ({ environment, spillDirectory: outside }))))
     })
   )
 
@@ -345,6 +337,34 @@ describe("a command that asks", () => {
         )
         const { notice } = yield* run({ command: `sh ${root}/fake.sh` })
         assert.strictEqual(notice, "[Call sudo with -A: then the person is asked for the password.]")
+      })
+    )
+  )
+
+  it.scopedLive(
+    "gets the answer as it was typed, and none that is longer than a line or a pipe",
+    asking([`  a\\b $c'"\té%s `, "x".repeat(1_000), "x".repeat(1_001)], ({ line }) =>
+      Effect.gen(function* () {
+        const ask = `"$SUDO_ASKPASS" "Password: "`
+        const [typed] = yield* line(`${ask} | tr ' ' _`)
+        assert.strictEqual(typed, `__a\\b_$c'"\té%s_`)
+        assert.deepStrictEqual(yield* line(`${ask} | wc -c; ${ask}`), [
+          "1001\nassent: The answer is too long, or has more than one line. Ask the person how to go on.",
+          1
+        ])
+      })
+    )
+  )
+
+  it.scopedLive.skipIf(!fs.existsSync("/usr/bin/ssh-keygen"))(
+    "leads ssh to the person",
+    asking([secret], ({ line, person }) =>
+      Effect.gen(function* () {
+        const [output, code] = yield* line(
+          `ssh-keygen -q -t ed25519 -N ${secret} -f key && ssh-keygen -y -f key | cut -d' ' -f1`
+        )
+        assert.deepStrictEqual([output, code], ["ssh-ed25519", 0])
+        assert.include(JSON.stringify(yield* person.shown), "Enter passphrase")
       })
     )
   )

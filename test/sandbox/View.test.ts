@@ -142,6 +142,15 @@ describe("SeatbeltProfile", () => {
       network
     })
 
+  it("lets one command change the directory that it shares, also where others see nothing", () => {
+    const options = { roots: ["/w"], home: "/state/home", temp: "/t", readable: [], readOnly: [], network: false }
+    const rules = SeatbeltProfile.make({ ...options, hidden: ["/state"], shared: "/state/askpass" }).split("\n")
+    const at = (rule: string) => rules.findIndex((one) => one === rule)
+    const hidden = at('(deny file-read* file-write* (subpath "/state"))')
+    assert.isAtLeast(hidden, 0)
+    assert.isAbove(at('(allow file-read* file-write* (subpath "/state/askpass"))'), hidden)
+  })
+
   it("denies by default, and says in order what is allowed and what is not", () => {
     assert.strictEqual(
       profile(false).replace(/^\(allow file-read\* \(subpath "\/usr".*$/m, "(system)"),
