@@ -37,8 +37,9 @@ describe("the one way out", () => {
       ),
       []
     )
-    // It reads what a shell hands in by such a name.
+    // One asks at the terminal while standard input is a pipe. The other reads what a shell hands in by such a name.
     assert.deepStrictEqual(using(/\/dev\/(?:tty|stdout|stderr|fd)|\bwriteSync\(\s*[12]\b|\bfd:\s*[12]\b/), [
+      "cli/terminal/Tty.ts",
       "local/OwnFile.ts"
     ])
     assert.deepStrictEqual(using(/\bnode:tty\b/), ["cli/terminal/Tty.ts"])
