@@ -162,7 +162,7 @@ export const isWild = (pattern: string): boolean => compile(pattern).wild
 /** A literal text, or single characters where some of them are wildcards. */
 type Piece = string | ReadonlyArray<Step>
 
-/** @internal */
+/** A place of a pattern that takes one character. */
 export type Step =
   | { readonly _tag: "AnyOne" }
   | { readonly _tag: "One"; readonly code: number }
