@@ -277,7 +277,10 @@ describe("read_file", () => {
         )
         // One that is too long to be read at once.
         yield* put("long", Buffer.from(`\ufeff${"ß\n".repeat(600_000)}`, "utf16le"))
-        assert.strictEqual(yield* call("read_file", { path: "long", offset: 600_000 }), "600000\tß\n[Line 600,000 of 600,000.]")
+        assert.strictEqual(
+          yield* call("read_file", { path: "long", offset: 600_000 }),
+          "600000\tß\n[Line 600,000 of 600,000.]"
+        )
       })
     )
   )
