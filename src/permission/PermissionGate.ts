@@ -25,6 +25,7 @@ import type { RequestId } from "../core/Id.js"
 import type { Restore } from "../core/Interruption.js"
 import * as LateModule from "../core/LateModule.js"
 import type { Origin } from "../core/Origin.js"
+import * as Region from "../core/Region.js"
 import * as ResolvedPath from "../core/ResolvedPath.js"
 import * as Spans from "../core/Spans.js"
 import { isImmediate } from "../internal/Immediate.js"
@@ -254,7 +255,7 @@ class Check implements OpenCheck {
   }
 
   private denyOnFailure<R>(steps: (restore: Restore) => Steps<Verdict, R>): Effect.Effect<Verdict, never, R> {
-    return Effect.uninterruptibleMask((restore) => {
+    return Region.uninterruptibleMask((restore) => {
       // Most calls wait for nothing: a region around a known value would cost more than the rest of their way.
       const wait: Restore = (effect) => (isImmediate(effect) ? effect : restore(effect))
       return Effect.catchAllCause(
@@ -267,7 +268,18 @@ class Check implements OpenCheck {
   /** Examines and decides until an answer wants no other arguments. */
   private *run(restore: Restore): Steps<Verdict> {
     const { options, proposal, record } = this
-    let call: Candidate = { ...proposal, origin: record.origin, warnings: [], edited: false, votes: [] }
+    // Members are named one by one: a spread costs as much as the rest of the way of a call that a rule allows.
+    let call: Candidate = {
+      call: proposal.call,
+      entry: proposal.entry,
+      params: proposal.params,
+      context: proposal.context,
+      company: proposal.company,
+      origin: record.origin,
+      warnings: none,
+      edited: false,
+      votes: none
+    }
     /** The form that an answer wanted to change, until its arguments turn out to fit. */
     let shown: { readonly call: Candidate; readonly edit: PermissionRecord.Edit } | undefined
     for (let edits = 0; ;) {
@@ -284,7 +296,7 @@ class Check implements OpenCheck {
       }
       if (examined._tag === "Refused")
         return yield* this.deny(call, { granted: false, method: examined.method, reason: examined.reason })
-      const outcome: Verdict | Edited = yield* this.judge({ ...call, ...examined }, restore)
+      const outcome: Verdict | Edited = yield* this.judge(examinedOf(call, examined), restore)
       if (outcome._tag !== "Edited") return outcome
       // Edited arguments start from the top. Arguments that do not fit are no answer: the call is shown again.
       edits++
@@ -397,7 +409,7 @@ class Check implements OpenCheck {
         const { own, subject } = examined
         const decision = Ruling.decide(options, candidate, subject, own)
         return decision.decision === "ask"
-          ? Option.some(yield* formOf(options, { ...candidate, ...examined }, decision))
+          ? Option.some(yield* formOf(options, examinedOf(candidate, examined), decision))
           : Option.none()
       })
     return Effect.flatMap(
@@ -631,6 +643,27 @@ class Check implements OpenCheck {
       : yield* this.deny(again, { granted: false, method: "guard", reason: elsewhere, voters })
   }
 }
+
+const none: ReadonlyArray<never> = []
+
+const examinedOf = (
+  { call, company, context, edited, entry, origin, params, votes, warnings }: Candidate,
+  { _tag, own, reserved, subject }: Ruling.Passed
+): Examined => ({
+  call,
+  entry,
+  params,
+  context,
+  company,
+  origin,
+  warnings,
+  edited,
+  votes,
+  _tag,
+  subject,
+  own,
+  reserved
+})
 
 /** An interruption that arrived while something failed ends the check here. */
 const pendingInterruption = Effect.suspend(() => Effect.void)

@@ -204,20 +204,22 @@ export class PermissionRecord {
     this.resolved = resolution
     this.options.decided?.(call, resolution, edited ? call.params : undefined)
     const { by, granted, how, method, requestId, sandbox, votes } = resolution
-    this.publishEvent({
+    // Members are added one by one: behind spreads, each event has a shape of its own.
+    const event: Resolved = {
       _tag: "PermissionResolved",
       toolCallId: call.id,
       tool: call.name,
       granted,
       method,
-      reason: this.options.redactor.text(resolution.reason),
-      ...(requestId !== undefined && { requestId }),
-      ...(by !== undefined && { by }),
-      ...(how !== undefined && how !== "answered" && { how }),
-      ...(votes !== undefined && { votes }),
-      ...(edited && { edited }),
-      ...(sandbox !== undefined && { sandbox })
-    })
+      reason: this.options.redactor.text(resolution.reason)
+    }
+    if (requestId !== undefined) event.requestId = requestId
+    if (by !== undefined) event.by = by
+    if (how !== undefined && how !== "answered") event.how = how
+    if (votes !== undefined) event.votes = votes
+    if (edited) event.edited = edited
+    if (sandbox !== undefined) event.sandbox = sandbox
+    this.publishEvent(event)
     return resolution
   }
 }
@@ -228,6 +230,9 @@ export const cancelled: Resolution = { granted: false, method: "cancelled", reas
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+type Event = Extract<AgentEvent.Body, { readonly _tag: "PermissionResolved" }>
+type Resolved = { -readonly [K in keyof Event]: Event[K] }
 
 interface Change {
   /** Undefined once it is in the audit. */

@@ -184,15 +184,19 @@ export const allowed = (
   },
   places: ResolvedPaths | undefined,
   pending?: Pending
-): Allowed => ({
-  _tag: "Allowed",
-  params: call.params,
-  encoded: call.call.params,
-  edited: call.edited,
-  ...(call.own !== undefined && { answered: call.own }),
-  ...(places !== undefined && { paths: places }),
-  ...(pending !== undefined && { pending })
-})
+): Allowed => {
+  // Members are added one by one: behind a spread, each verdict has a shape of its own.
+  const verdict: { -readonly [K in keyof Allowed]: Allowed[K] } = {
+    _tag: "Allowed",
+    params: call.params,
+    encoded: call.call.params,
+    edited: call.edited
+  }
+  if (call.own !== undefined) verdict.answered = call.own
+  if (places !== undefined) verdict.paths = places
+  if (pending !== undefined) verdict.pending = pending
+  return verdict
+}
 
 /** The sentence for the model about a denial. */
 export const denied = (resolution: Resolution): Denied => {
