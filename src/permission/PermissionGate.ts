@@ -28,6 +28,7 @@ import type { Origin } from "../core/Origin.js"
 import * as Region from "../core/Region.js"
 import * as ResolvedPath from "../core/ResolvedPath.js"
 import * as Spans from "../core/Spans.js"
+import * as Immediate from "../internal/Immediate.js"
 import { isImmediate } from "../internal/Immediate.js"
 import * as Asking from "../interaction/Asking.js"
 import * as Ballot from "../interaction/Ballot.js"
@@ -230,7 +231,8 @@ class Check implements OpenCheck {
   get verdict(): Effect.Effect<Verdict, never, Interactor.Interactor> {
     const { options, proposal, record } = this
     const checked = this.denyOnFailure((restore) => this.run(restore))
-    return (options.spans ?? Spans.off).within(
+    if (options.spans === undefined || Spans.areOff(options.spans)) return checked
+    return options.spans.within(
       () => ({
         name: "assent.permission",
         attributes: { "gen_ai.tool.name": proposal.call.name },
@@ -254,14 +256,15 @@ class Check implements OpenCheck {
     return Effect.provideService(looked, Interactor.Interactor, Interactor.of(this.fiber))
   }
 
+  /** Runs the steps at once as far as nothing has to be waited for: most calls are decided by a rule. */
   private denyOnFailure<R>(steps: (restore: Restore) => Steps<Verdict, R>): Effect.Effect<Verdict, never, R> {
+    let around: Restore = (effect) => effect
+    const wait: Restore = (effect) => (isImmediate(effect) ? effect : Effect.suspend(() => around(effect)))
+    const checked = Immediate.gen(steps(wait))
+    if (isImmediate(checked)) return checked
     return Region.uninterruptibleMask((restore) => {
-      // Most calls wait for nothing: a region around a known value would cost more than the rest of their way.
-      const wait: Restore = (effect) => (isImmediate(effect) ? effect : restore(effect))
-      return Effect.catchAllCause(
-        Effect.gen(() => steps(wait)),
-        (cause) => this.record.fail(cause)
-      )
+      around = restore
+      return Effect.catchAllCause(checked, (cause) => this.record.fail(cause))
     })
   }
 
@@ -575,7 +578,7 @@ class Check implements OpenCheck {
     }
     const { record } = this
     return allowed(call, call.subject.call.places, {
-      settle: this.denyOnFailure((restore) => this.grant(call, resolution, by, restore)),
+      settle: Effect.suspend(() => this.denyOnFailure((restore) => this.grant(call, resolution, by, restore))),
       breakOff: Effect.suspend(() =>
         record.resolved === undefined ? Effect.asVoid(record.breakOff(PermissionRecord.cancelled)) : Effect.void
       ),

@@ -87,7 +87,7 @@ export class PermissionRecord {
     const { audit } = this.options
     const resolution =
       this.asked === undefined || decided.requestId !== undefined ? decided : { ...decided, ...this.asked }
-    if (audit === undefined) return Effect.sync(() => this.publish(subject, resolution))
+    if (audit === undefined) return Effect.succeed(this.publish(subject, resolution))
     return Effect.uninterruptible(
       Effect.suspend(() => {
         if (this.resolved !== undefined) return Effect.succeed(this.resolved)

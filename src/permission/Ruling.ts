@@ -11,6 +11,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type { Origin } from "../core/Origin.js"
 import * as Redaction from "../core/Redaction.js"
+import * as Immediate from "../internal/Immediate.js"
 import type * as Interaction from "../interaction/Interaction.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as ApprovalForm from "./ApprovalForm.js"
@@ -69,20 +70,8 @@ export interface Passed {
 // examining
 // -----------------------------------------------------------------------------------------------------------------
 
-export const examine = (rules: Rules, called: Called): Effect.Effect<Examined> =>
-  Effect.gen(function* () {
-    const { policy, state } = rules
-    const { call, entry } = called
-    const reason = PermissionRule.tooLong(entry.shellCommand, call.params) ?? (yield* validate(called))
-    if (reason !== undefined) return { _tag: "Invalid", reason }
-    const subject = yield* resolveLinks(rules, entry, call.params)
-    const beyond = PlanMode.beyond(state, called, subject)
-    if (beyond !== undefined) return { _tag: "Refused", method: "mode", reason: beyond }
-    const found = yield* askGuards(rules, entry, call.params, subject)
-    if (typeof found === "string") return { _tag: "Refused", method: "guard", reason: found }
-    const reserved = policy.approvals && Approvals.needsOf(policy.approvals, subject)
-    return { _tag: "Passed", subject, own: PlanMode.questionOf(entry, found), reserved }
-  })
+/** To be run at once. An exit when no tool and no guard has to be waited for. */
+export const examine = (rules: Rules, called: Called): Effect.Effect<Examined> => Immediate.gen(steps(rules, called))
 
 /** The call as rules see it, at the places to which its paths lead now. */
 export const resolveLinks = (
@@ -130,6 +119,20 @@ export const decide = (
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+function* steps(rules: Rules, called: Called): Effect.fn.Return<Examined> {
+  const { policy, state } = rules
+  const { call, entry } = called
+  const reason = PermissionRule.tooLong(entry.shellCommand, call.params) ?? (yield* validate(called))
+  if (reason !== undefined) return { _tag: "Invalid", reason }
+  const subject = yield* resolveLinks(rules, entry, call.params)
+  const beyond = PlanMode.beyond(state, called, subject)
+  if (beyond !== undefined) return { _tag: "Refused", method: "mode", reason: beyond }
+  const found = yield* askGuards(rules, entry, call.params, subject)
+  if (typeof found === "string") return { _tag: "Refused", method: "guard", reason: found }
+  const reserved = policy.approvals && Approvals.needsOf(policy.approvals, subject)
+  return { _tag: "Passed", subject, own: PlanMode.questionOf(entry, found), reserved }
+}
 
 /** Why the tool's own check refuses the arguments. */
 const validate = ({ context, entry, params }: Called): Effect.Effect<string | undefined> =>

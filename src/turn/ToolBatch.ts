@@ -17,6 +17,7 @@ import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import * as Region from "../core/Region.js"
+import { isImmediate } from "../internal/Immediate.js"
 import type * as Spans from "../core/Spans.js"
 import * as Defect from "../core/Defect.js"
 import type { Interactor } from "../interaction/Interactor.js"
@@ -252,6 +253,7 @@ export class ToolBatch implements ToolRun.Host {
     yield* Effect.uninterruptible(Region.once(this.cleanup.done()))
     if (calls.length > parallelTools)
       this.held ??= new QueuedCalls(parallelTools, (pending) => this.cleanup.leftBehind(pending))
+    let place: CallFiber.Place | undefined
     while (this.next < calls.length) {
       const index = this.next++
       const call = calls[index]
@@ -262,7 +264,9 @@ export class ToolBatch implements ToolRun.Host {
         this.crashed(index, call, cause)
         return nothing
       })
-      if (run !== undefined && !this.isStopped) this.start(index, call, run, yield* CallFiber.here)
+      if (run === undefined || this.isStopped) continue
+      place ??= yield* CallFiber.here
+      this.start(index, call, run, place)
     }
     yield* this.cleanup.back()
     yield* this.allOver
@@ -390,15 +394,17 @@ export class ToolBatch implements ToolRun.Host {
     const context = looks ? session.contextOf(entry, fiber.currentContext) : undefined
     const proposal = { call, entry, params: decoded.right, context, company: this.company }
     const check = session.gate.open(proposal, { authority: session.state.authority, held: this.held !== undefined })
+    const { verdict } = check
+    if (isImmediate(verdict)) return this.prepared(index, call, entry, verdict.value)
     // Slow work and code of the tool run with the call's FiberRefs.
     const enter = Effect.updateFiberRefs((id, refs) => this.cleanup.entered(call, id, refs, undefined))
     const running = session.calls.begin(call, this.turnFiber, doNothing)
     this.asking = { index, call, check, entry: running }
     return Effect.flatMap(enter, () =>
-      Effect.flatMap(check.verdict, (verdict) => {
+      Effect.flatMap(verdict, (verdict) => {
         this.asking = undefined
         session.calls.release(running)
-        return this.prepared(index, call, entry, verdict)
+        return Effect.zipRight(this.cleanup.back(), this.prepared(index, call, entry, verdict))
       })
     )
   }
