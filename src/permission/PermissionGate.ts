@@ -384,7 +384,7 @@ class Check implements OpenCheck {
     const unrecorded = yield* this.recordEdit(request.requestId, restore)
     if (unrecorded !== undefined) return yield* this.deny(call, unrecorded)
     const reply = yield* Effect.either(
-      restore(Asking.ask(Interactor.of(fiber), request, upcoming ? { recheck, upcoming } : { recheck }))
+      Asking.askMasked(Interactor.of(fiber), request, upcoming ? { recheck, upcoming } : { recheck }, restore)
     )
     if (Either.isLeft(reply)) {
       yield* restore(pendingInterruption)
@@ -454,7 +454,7 @@ class Check implements OpenCheck {
     const unrecorded = yield* this.recordEdit(request.requestId, restore)
     if (unrecorded !== undefined) return yield* this.deny(call, unrecorded)
     const reply = yield* Effect.either(
-      restore(Asking.ask(Interactor.of(fiber), request, { recheck, votes: call.votes }))
+      Asking.askMasked(Interactor.of(fiber), request, { recheck, votes: call.votes }, restore)
     )
     if (Either.isLeft(reply)) {
       yield* restore(pendingInterruption)
