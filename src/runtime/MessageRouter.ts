@@ -101,7 +101,7 @@ export interface SendOptions {
   readonly target?: string | undefined
   /**
    * Becomes the message's id. Only the first words under an id are taken, also across a resume; others fail as
-   * `MessageAlreadyTaken`. It is told and written as it is: no secret belongs into it.
+   * `MessageAlreadyTaken`. Events and the journal hold the id as it is: put no secret into it.
    */
   readonly id?: string | undefined
 }

@@ -86,7 +86,7 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
     const session = store === undefined || id === undefined ? undefined : yield* named(store, id)
     if (session === undefined && id !== undefined && isOfWorkspaces) {
       const elsewhere = yield* SessionTransfer.find(settings, id)
-      // Whoever has the id of a session answers it and reads it from anywhere.
+      // A person who has the id of a session may answer and read it from anywhere.
       if (elsewhere !== undefined && verb === "answer")
         return yield* answerIn(elsewhere, settings, flags, requestId, typed)
       if (elsewhere !== undefined && isReading(verb)) {
