@@ -77,10 +77,16 @@ const readers = new Set(["ls", "cat", "grep", "head", "wc", "echo"])
 const runners = new Set(["env", "xargs", "timeout", "nohup", "nice", "setsid", "time", "sh", "bash"])
 const gitReaders = new Set(["status", "log", "diff", "show", "stash", "branch", "grep"])
 
-/** The rules above once more, as plainly as can be. */
-export const isMeant = ({ cwd, program, words }: Ran): boolean => {
+/**
+ * The rules above once more, as plainly as can be. A line that begins in the workspace may go into `sub` by a plain `cd`:
+ * what people wrote counts there, and what was remembered for the workspace does not.
+ */
+export const isMeant = ({ cwd, program, words }: Ran, line: Line): boolean => {
   const [first = ""] = words
   const dashed = words.filter((word) => word.startsWith("-"))
+  if (cwd === "sub" && line.cwd !== "sub" && entersSub.test(line.text)) {
+    return words.join(" ") !== "all" && isMeant({ program, words, cwd: "" }, line)
+  }
   if (cwd === "sub") return ["wc", "make"].includes(program) && (program === "wc" || words.join(" ") === "sub")
   if (cwd !== "") return false
   if (readers.has(program) || runners.has(program)) return true
@@ -115,6 +121,8 @@ export const isMeant = ({ cwd, program, words }: Ran): boolean => {
       return false
   }
 }
+
+const entersSub = /(?:^|[\s;&|(])cd\s+(?:\.\/)?sub(?=$|[\s;&|)#])/
 
 /** What `find` reads itself; what it runs writes down its own words. */
 const withoutRuns = (words: ReadonlyArray<string>): ReadonlyArray<string> =>
@@ -254,7 +262,7 @@ export const machine = (): Machine => {
         if (program === "" || line === undefined) continue
         outcome.ran++
         const ran = { program, cwd: seenFrom(at("workspace"), cwd), words }
-        if (!isMeant(ran)) outcome.unasked.push({ ...ran, shell, line })
+        if (!isMeant(ran, line)) outcome.unasked.push({ ...ran, shell, line })
       }
     }
     return outcome
