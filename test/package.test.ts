@@ -29,6 +29,7 @@ import { pathToFileURL } from "node:url"
 import { rolldown } from "rolldown"
 import { afterAll } from "vitest"
 import * as DocExamples from "./kit/DocExamples.js"
+import * as Documents from "./kit/Documents.js"
 
 /** Where a module is: its types, its form for Node and the one for browsers and bundlers. */
 interface Target {
@@ -48,7 +49,6 @@ interface Manifest {
 }
 
 const manifest = JSON.parse(readFileSync("package.json", "utf8")) as Manifest
-const readme = readFileSync("README.md", "utf8")
 const isOptional = (name: string): boolean => manifest.peerDependenciesMeta[name]?.optional === true
 const mandatory = Object.keys(manifest.peerDependencies).filter((name) => !isOptional(name))
 const optional = Object.keys(manifest.peerDependencies).filter(isOptional)
@@ -232,6 +232,14 @@ describe("the package", () => {
     for (const file of ["README.md", "LICENSE", "CHANGELOG.md", manifest.bin["assent"]?.slice(2) ?? ""]) {
       assert.include(packed, file)
     }
+  })
+
+  it("has the guide, for people and for coding agents, and each of its links leads to a file of the package", () => {
+    const docs = join(full, "node_modules/assent/docs")
+    assert.sameMembers(readdirSync(docs), readdirSync(".github/guide"))
+    const pages = Documents.below(docs)
+    assert.include(pages.map(({ path }) => path).join(" "), "AGENTS.md")
+    assert.deepStrictEqual(pages.flatMap(Documents.deadLinks), [])
   })
 
   it("brings the terms of every package that is in it", () => {
@@ -470,15 +478,16 @@ describe("the package", () => {
     assert.strictEqual(stdout.trim(), "function object function", all)
   })
 
-  it("has at its place every module that the README names", async () => {
-    const named = new Set(Array.from(readme.matchAll(/(?<![./\w])assent\/[a-z]+(?:\/[A-Z]\w+)?/g), ([name]) => name))
+  it("has at its place every module that README and guide name", async () => {
+    const text = Documents.forUsers.map((document) => document.text).join("\n")
+    const named = new Set(Array.from(text.matchAll(/(?<![./\w])assent\/[a-z]+(?:\/[A-Z]\w+)?/g), ([name]) => name))
     assert.isAtLeast(named.size, 4)
     const code = `for (const name of ${JSON.stringify([...named])}) await import(name)`
     assert.strictEqual((await node(full, code)).all, "")
   })
 
   it(
-    "runs the programs of the README and of the examples, and they compile against its types, as those in doc comments do",
+    "runs the programs of README, guide and examples, and they compile against its types, as those in doc comments do",
     { timeout: 300_000 },
     async () => {
       cpSync("test/examples", join(full, "examples"), { recursive: true })
@@ -574,7 +583,7 @@ describe("the package", () => {
     assert.isAtMost(ours / alone, 1.8, `${ours} types beside ${alone}`)
   })
 
-  it("runs the commands of the README", { timeout: 120_000 }, async () => {
+  it("runs the commands of README and guide", { timeout: 120_000 }, async () => {
     const workspace = join(root, "workspace")
     mkdirSync(join(workspace, "src"), { recursive: true })
     writeFileSync(join(workspace, "README.md"), "# Something\n")
@@ -585,7 +594,7 @@ describe("the package", () => {
     assert.strictEqual(halted.status, 3, halted.all)
     const [, session = ""] = /"sessionId":"([^"]+)"/.exec(halted.stdout) ?? []
     const [, request = ""] = /"requestId":"([^"]+)"/.exec(halted.stdout) ?? []
-    /** What commands of the README name: a session that waits for an answer, and what it asks. */
+    /** What commands in documents name: a session that waits for an answer, and what it asks. */
     const places = new Map([
       ["SESSION", session],
       ["req_1", request]
@@ -612,13 +621,11 @@ describe("the package", () => {
         cpSync(join(root, "kept", name), join(root, name), { recursive: true })
       }
     }
-    const commands = Array.from(readme.matchAll(/```sh\n([^]*?)```/g), ([, text = ""]) => text)
-      .flatMap((text) => text.split("\n"))
-      .map((line) => line.replace(/#.*/, "").trim())
+    const commands = Documents.commands
       .filter((line) => line.startsWith("assent "))
       // One needs a server, one has no end of its own, and one needs a key.
       .filter((line) => !/webhook:|^assent answer|--reviewer/.test(line))
-    assert.isAtLeast(commands.length, 6)
+    assert.isAtLeast(commands.length, 40)
     for (const command of commands) {
       const words = Array.from(command.matchAll(/"([^"]*)"|(\S+)/g), ([, quoted, bare]) => quoted ?? bare ?? "")
       if (words.includes("SESSION")) again()

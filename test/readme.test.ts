@@ -10,21 +10,9 @@ import * as ScriptFile from "../src/model/ScriptFile.js"
 import * as PermissionFile from "../src/permission/PermissionFile.js"
 import * as CompactionConfig from "../src/conversation/CompactionConfig.js"
 import * as SubagentProfile from "../src/subagent/SubagentProfile.js"
+import * as Documents from "./kit/Documents.js"
 
-interface Block {
-  readonly language: string
-  readonly text: string
-  /** The file it is taken from, for code. */
-  readonly file: string | undefined
-}
-
-const readme = readFileSync("README.md", "utf8")
-const blocks: ReadonlyArray<Block> = Array.from(
-  readme.matchAll(/(?:<!-- (\S+) -->\n\n)?```(\w+)\n([^]*?)```/g),
-  ([, file, language = "", text = ""]) => ({ language, text, file })
-)
-
-/** Lines without indentation or blank ones: the README shows parts of programs at their own depth. */
+/** Lines without indentation or blank ones: documents show parts of programs at their own depth. */
 const lines = (text: string) =>
   text
     .split("\n")
@@ -39,10 +27,10 @@ const manifest = JSON.parse(readFileSync("package.json", "utf8")) as {
   readonly peerDependenciesMeta: Record<string, { readonly optional?: boolean }>
 }
 
-describe("the README", () => {
+describe("README and guide", () => {
   it("shows code that the tests run", () => {
-    const code = blocks.filter((block) => block.language === "ts")
-    assert.isAtLeast(code.length, 4)
+    const code = Documents.blocks.filter((block) => block.language === "ts")
+    assert.isAtLeast(code.length, 17)
     for (const { file, text } of code) {
       assert(file !== undefined, `no file is named for:\n${text}`)
       assert.include(lines(readFileSync(file, "utf8")), lines(text), file)
@@ -67,32 +55,54 @@ describe("the README", () => {
       }
     }
     for (const [language, formats] of Object.entries(readers)) {
-      const found = blocks
+      const found = Documents.blocks
         .filter((block) => block.language === language)
         .map(({ text }) => Object.entries(formats).flatMap(([format, accepts]) => (accepts(text) ? [format] : [])))
-      assert.deepStrictEqual(found.map((formats) => formats.join(" and ")).sort(), Object.keys(formats).sort())
+      const names = found.map((formats) => formats.join(" and "))
+      assert.deepStrictEqual([...new Set(names)].sort(), Object.keys(formats).sort())
     }
   })
 
   it("names every field of the files it explains", () => {
+    const text = Documents.forUsers.map((document) => document.text).join("\n")
     const files = { ConfigFile: ConfigFile.ConfigFile, CompactionFile: CompactionConfig.CompactionFile }
     for (const [name, { ast }] of Object.entries(files)) {
       assert.isAtLeast(SchemaAST.getPropertySignatures(ast).length, 8)
       for (const { name: field } of SchemaAST.getPropertySignatures(ast))
-        assert.match(readme, new RegExp(`\\| [^|]*\`(?:\\w+\\.)?${String(field)}[.\`]`), `${name}.${String(field)}`)
+        assert.match(text, new RegExp(`\\| [^|]*\`(?:\\w+\\.)?${String(field)}[.\`]`), `${name}.${String(field)}`)
     }
   })
 
-  it("tells things in one order", () => {
+  it("keeps the README short and in one order", () => {
+    assert.isAtMost(Documents.readme.text.trimEnd().split("\n").length, 250)
     assert.deepStrictEqual(
-      Array.from(readme.matchAll(/^## (.*)$/gm), ([, title]) => title),
-      ["At a terminal", "As a library", "Tests", "Recipes", "Concepts", "Operations", "Working on it"]
+      Array.from(Documents.readme.text.matchAll(/^## (.*)$/gm), ([, title]) => title),
+      ["At a terminal", "As a library", "Beside others", "Where to read on"]
     )
+  })
+
+  it("names every page of the guide in the README and in the index", () => {
+    const index = readFileSync(".github/guide/README.md", "utf8")
+    const pages = Documents.guide
+      .map(({ path }) => path.replace(".github/guide/", ""))
+      .filter((name) => name !== "README.md")
+    assert.isAtLeast(pages.length, 12)
+    for (const name of pages) {
+      assert.include(index, `](${name})`)
+      assert.include(Documents.readme.text, name === "AGENTS.md" ? name : `](.github/guide/${name})`)
+    }
+  })
+
+  it("has no link that leads nowhere", () => {
+    const all = [Documents.readme, ...[".github", "src", "test"].flatMap(Documents.below)]
+    assert.deepStrictEqual(all.flatMap(Documents.deadLinks), [])
   })
 
   it("names the versions that the tests run with, and every peer that must be there", () => {
     const named = new Map(
-      Array.from(readme.matchAll(/ (@?[\w/-]+)@(\d[\d.]*\d)/g), ([, name = "", version]) => [name, version])
+      Documents.forUsers.flatMap(({ text }) =>
+        Array.from(text.matchAll(/ (@?[\w/-]+)@(\d[\d.]*\d)/g), ([, name = "", version]) => [name, version] as const)
+      )
     )
     const { devDependencies, peerDependencies, peerDependenciesMeta } = manifest
     const peers = Object.keys(peerDependencies).filter((name) => peerDependenciesMeta[name]?.optional !== true)
@@ -101,14 +111,10 @@ describe("the README", () => {
   })
 
   it("shows commands and flags that exist", () => {
-    const commands = blocks
-      .filter((block) => block.language === "sh")
-      .flatMap((block) => block.text.trim().split("\n"))
-      .map((line) => line.replace(/#.*/, "").trim())
-    for (const command of commands) {
+    for (const command of Documents.commands) {
       const script = /npm run (\S+)/.exec(command)?.[1]
       if (script !== undefined) assert.property(manifest.scripts, script)
-      const words = /^(?:assent|.*npm start --) ?(.*)$/.exec(command)?.[1]
+      const words = /^(?:\w+=\S+ )?(?:assent|.*npm start --) ?(.*)$/.exec(command)?.[1]
       if (words === undefined) continue
       const argv = Array.from(words.matchAll(/"([^"]*)"|(\S+)/g), ([, quoted, bare]) => quoted ?? bare ?? "")
       assert.isTrue(Either.isRight(Arguments.parse(argv)), command)

@@ -1,0 +1,27 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Documents from "./kit/Documents.js"
+import * as Prose from "./kit/Prose.js"
+
+const faults = (text: string): ReadonlyArray<string> =>
+  Prose.sentences(text).flatMap((sentence) => Prose.fault(sentence) ?? [])
+
+describe("plain English", () => {
+  it("finds long sentences and riddles", () => {
+    const long = Array.from({ length: 21 }, () => "word").join(" ")
+    assert.deepStrictEqual(faults(`Short.\n\n- ${long}`), [`21 words: ${long}`])
+    assert.deepStrictEqual(faults(`| ${long} | a |`).length, 1)
+    assert.deepStrictEqual(faults(`${"`a b` ".repeat(20)}\n\n\`\`\`sh\n${long}\n\`\`\``), [])
+    for (const riddle of [
+      "Whoever asks waits.",
+      "What is not known is left out.",
+      "Where it ends, it ends.",
+      "So is that."
+    ])
+      assert.deepStrictEqual(faults(riddle), [`begins without its subject: ${riddle}`])
+    assert.deepStrictEqual(faults("What you see\n\nIf a call fails, the turn continues."), [])
+  })
+
+  it.each(Documents.forUsers)("is in $path", ({ text }) => {
+    assert.deepStrictEqual(faults(text), [])
+  })
+})
