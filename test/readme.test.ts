@@ -5,6 +5,7 @@ import { readFileSync } from "node:fs"
 import * as Yaml from "yaml"
 import * as Arguments from "../src/cli/config/Arguments.js"
 import * as ConfigFile from "../src/local/ConfigFile.js"
+import * as Help from "../src/cli/config/Help.js"
 import * as JsonCommand from "../src/cli/executor/JsonCommand.js"
 import * as ScriptFile from "../src/model/ScriptFile.js"
 import * as PermissionFile from "../src/permission/PermissionFile.js"
@@ -63,14 +64,18 @@ describe("README and guide", () => {
     }
   })
 
-  it("names every field of the files it explains", () => {
-    const text = Documents.forUsers.map((document) => document.text).join("\n")
-    const files = { ConfigFile: ConfigFile.ConfigFile, CompactionFile: CompactionConfig.CompactionFile }
-    for (const [name, { ast }] of Object.entries(files)) {
-      assert.isAtLeast(SchemaAST.getPropertySignatures(ast).length, 8)
-      for (const { name: field } of SchemaAST.getPropertySignatures(ast))
-        assert.match(text, new RegExp(`\\| [^|]*\`(?:\\w+\\.)?${String(field)}[.\`]`), `${name}.${String(field)}`)
-    }
+  it("holds the list of settings that `assent help settings` prints, with every field", () => {
+    const rows = ConfigFile.described()
+    assert.isAtLeast(rows.length, 25)
+    assert.include(readFileSync(".github/guide/settings.md", "utf8"), `\`\`\`text\n${Help.settings(rows)}\n\`\`\``)
+    for (const { name } of SchemaAST.getPropertySignatures(ConfigFile.ConfigFile.ast))
+      assert.isTrue(
+        rows.some(([path, meaning]) => path.split(".")[0] === name && meaning !== ""),
+        String(name)
+      )
+    const sessions = readFileSync(".github/guide/sessions.md", "utf8")
+    for (const { name } of SchemaAST.getPropertySignatures(CompactionConfig.CompactionFile.ast))
+      assert.match(sessions, new RegExp(`\\| [^|]*\`${String(name)}\``), String(name))
   })
 
   it("keeps the README short and in one order", () => {

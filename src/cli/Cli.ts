@@ -122,9 +122,16 @@ const dispatch = (invocation: Arguments.Invocation) =>
           return yield* Output.write("stdout", Completion.script(shell)).pipe(Effect.as(ExitCode.completed))
         return yield* new Arguments.UsageError({ message: `assent completion takes ${Completion.shells.join(", ")}.` })
       }
-      // Help that there is was told before: see Told.
-      case "help":
+      // `Told` has printed other help before.
+      case "help": {
+        if (invocation.words[0] === "settings") {
+          const ConfigFile = yield* Effect.promise(() => import("../local/ConfigFile.js"))
+          return yield* Output.say("stdout", `${Help.settings(ConfigFile.described())}\n`).pipe(
+            Effect.as(ExitCode.completed)
+          )
+        }
         return yield* new Arguments.UsageError({ message: Help.unknown(invocation.words[0] ?? "") })
+      }
     }
   })
 

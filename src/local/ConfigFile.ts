@@ -15,8 +15,10 @@
  * ```
  */
 import * as Either from "effect/Either"
+import * as Option from "effect/Option"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
+import * as SchemaAST from "effect/SchemaAST"
 import * as CompactionConfig from "../conversation/CompactionConfig.js"
 import * as Lazy from "../core/Lazy.js"
 import { modes } from "../permission/PermissionState.js"
@@ -81,67 +83,80 @@ const Escalation = Schema.Struct({
   to: optional(Schema.Array(Schema.NonEmptyTrimmedString))
 }).annotations({ identifier: "a time such as 10m, or { after, to?: [channels] }" })
 
+const oneOf = <const L extends readonly [string, ...ReadonlyArray<string>]>(...literals: L) =>
+  Schema.Literal(...literals).annotations({
+    message: (issue) => ({
+      message: `one of ${literals.join(", ")} is expected, not ${JSON.stringify(issue.actual)}`,
+      override: true
+    })
+  })
+
+/** An optional field. `assent help settings` prints the description. */
+const field = <A, I>(description: string, schema: Schema.Schema<A, I>) => optional(schema).annotations({ description })
+
 /** The content of the file. Every field is optional; an unknown field is a problem. */
 export const ConfigFile = Schema.Struct({
-  model: optional(Schema.String),
-  /** A file, `postgres://…` or `:memory:`; only in the user's own file. */
-  store: optional(Schema.NonEmptyString),
-  base_urls: optional(Schema.Record({ key: Schema.String, value: Schema.String })),
+  model: field("the model: PROVIDER/MODEL, script:FILE or offline; ASSENT_MODEL", Schema.String),
+  store: field("a file, postgres://… or :memory:; only in your own config.json; ASSENT_STORE", Schema.NonEmptyString),
+  base_urls: field(
+    "addresses by provider, without credentials; ANTHROPIC_BASE_URL and so on",
+    Schema.Record({ key: Schema.String, value: Schema.String })
+  ),
   limits: optional(
     Schema.Struct({
-      max_steps: optional(Count),
-      parallel_tools: optional(Count),
-      calls_per_step: optional(Count),
-      identical_errors: optional(Count),
-      /** Seconds; zero is for ever. */
-      model_silence: optional(Amount),
-      /** Seconds. */
-      retry_within: optional(Amount),
-      max_depth: optional(Count),
-      max_children: optional(Count),
-      max_tokens: optional(Count),
-      max_tree_tokens: optional(Count),
-      /** In the currency of the prices: of a run, of a session with those below it, of a workspace on a day. */
-      max_cost: optional(
+      max_steps: field("model calls in one turn", Count),
+      parallel_tools: field("calls that run at once; 8", Count),
+      calls_per_step: field("calls of one step that are read; 128", Count),
+      identical_errors: field("errors of the same call in a row that end the turn; 5", Count),
+      model_silence: field("seconds without a word after which a model call is retried; 300, 0 is for ever", Amount),
+      retry_within: field("seconds that a provider may make a call wait; 120", Amount),
+      max_depth: field("how deep subagents nest", Count),
+      max_children: field("how many subagents one tree has", Count),
+      max_tokens: field("tokens of one session", Count),
+      max_tree_tokens: field("tokens of a session and all below it", Count),
+      max_cost: field(
+        "money of a run, a session or a day, in currency: { run, session, day }",
         Schema.Struct({ run: optional(Money), session: optional(Money), day: optional(Money) }).annotations({
           identifier: "{ run?, session?, day? }"
         })
       )
     })
   ),
-  mode: optional(
-    Schema.Literal(...modes).annotations({
-      message: (issue) => ({
-        message: `one of ${modes.join(", ")} is expected, not ${JSON.stringify(issue.actual)}`,
-        override: true
-      })
-    })
+  mode: field("how calls are decided: ask, plan, deny or allow; ASSENT_MODE", oneOf(...modes)),
+  mediator: field(
+    "who answers a subagent first: forward (you) or agent (its parent's model); ASSENT_MEDIATOR",
+    oneOf(...mediators)
   ),
-  mediator: optional(
-    Schema.Literal(...mediators).annotations({
-      message: (issue) => ({
-        message: `one of ${mediators.join(", ")} is expected, not ${JSON.stringify(issue.actual)}`,
-        override: true
-      })
-    })
+  price_table: field(
+    "the price of a million tokens, by model: { input, output, cached, written }",
+    Schema.Record({ key: Schema.NonEmptyString, value: Price })
   ),
-  price_table: optional(Schema.Record({ key: Schema.NonEmptyString, value: Price })),
-  /** By reference. */
-  models: optional(Schema.Record({ key: Schema.NonEmptyString, value: ModelSettings })),
-  /** Whether a conversation is made shorter by itself; and when and how, as in profiles. */
-  compaction: optional(Schema.Boolean),
-  gc: optional(CompactionConfig.CompactionFile),
-  /** A line with the model, the context and the money below the prompt. */
-  status_line: optional(Schema.Boolean),
-  currency: optional(Schema.NonEmptyTrimmedString),
-  reviewer: optional(Schema.Union(Schema.NonEmptyTrimmedString, Reviewer)),
-  escalate: optional(Schema.Union(Schema.NonEmptyTrimmedString, Escalation)),
-  allow_inline: optional(Schema.Boolean),
-  /** Names of further variables that commands get. */
-  command_environment: optional(Schema.Array(Schema.NonEmptyTrimmedString)),
-  inline_allowed_plugins: optional(Schema.Array(Schema.NonEmptyString)),
-  /** How commands are confined: the mode alone, or with what they may reach beside the workspace. */
-  sandbox: optional(Schema.Union(SandboxMode, SandboxSettings))
+  models: field(
+    "facts by model: { context_window, max_output_tokens, thinking }",
+    Schema.Record({ key: Schema.NonEmptyString, value: ModelSettings })
+  ),
+  compaction: field("false: never shorten a conversation without /compact", Schema.Boolean),
+  gc: field("when and how to shorten a conversation; see the guide about sessions", CompactionConfig.CompactionFile),
+  status_line: field("false: no line below the prompt; ASSENT_STATUS_LINE", Schema.Boolean),
+  currency: field("the currency of price_table and max_cost; USD", Schema.NonEmptyTrimmedString),
+  reviewer: field(
+    "a model that decides delegated calls, or { model, budget: { calls, tokens }, timeout, instructions }",
+    Schema.Union(Schema.NonEmptyTrimmedString, Reviewer)
+  ),
+  escalate: field(
+    "the time after which the next channel is asked, or { after, to: [channels] }",
+    Schema.Union(Schema.NonEmptyTrimmedString, Escalation)
+  ),
+  allow_inline: field("true: a model may describe a subagent without a profile", Schema.Boolean),
+  inline_allowed_plugins: field("the tools that such a subagent may get", Schema.Array(Schema.NonEmptyString)),
+  command_environment: field(
+    "further environment variables that commands get",
+    Schema.Array(Schema.NonEmptyTrimmedString)
+  ),
+  sandbox: field(
+    "auto, require, off, or { mode, network, readable, writable }; ASSENT_SANDBOX",
+    Schema.Union(SandboxMode, SandboxSettings)
+  )
 })
 export type ConfigFile = typeof ConfigFile.Type
 
@@ -159,6 +174,23 @@ export const decode = (text: string, file: string): Either.Either<ConfigFile, Co
             ({ path, message }) => `  ${path.join(".") || "(file)"}: ${message}`
           )
     return invalid([`${file} cannot be used:`, ...problems].join("\n"))
+  })
+
+// -----------------------------------------------------------------------------------------------------------------
+// getters
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Each setting by its path, such as `limits.max_steps`, with what it means. */
+export const described = (
+  { ast }: Schema.Schema.AnyNoContext = ConfigFile,
+  within = ""
+): ReadonlyArray<readonly [path: string, meaning: string]> =>
+  SchemaAST.getPropertySignatures(ast).flatMap((property) => {
+    const path = `${within}${String(property.name)}`
+    return Option.match(SchemaAST.getDescriptionAnnotation(property), {
+      onNone: () => described(Schema.make(property.type), `${path}.`),
+      onSome: (meaning) => [[path, meaning] as const]
+    })
   })
 
 // -----------------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
+import * as Flags from "../../src/cli/config/Flags.js"
 import * as ModelServer from "../kit/ModelServer.js"
 import * as Program from "../kit/Program.js"
 import { chat } from "../kit/Wire.js"
@@ -24,6 +25,13 @@ describe("help", () => {
           assert.include(one.stdout, "For example:")
         }
         assert.notInclude((yield* place.call(["help", "run"])).stdout, "--speed")
+        // The help about everything has the common flags only; each command has its own.
+        const flags = Array.from(all.stdout.matchAll(/^ +(?:-\w, )?--(\S+)/gm), ([, name]) => name)
+        assert.sameMembers(flags, [...Flags.common])
+        assert.isAtMost(flags.length, 12)
+        const settings = yield* place.call(["help", "settings"])
+        assert.deepStrictEqual([settings.code, settings.stderr], [0, ""])
+        assert.match(settings.stdout, /^ {2}limits\.max_cost +\S/m)
         // The list of a command's flags says by itself that it takes them.
         const owned = new RegExp(`^ +(?:-\\w, )?--\\S+.*  (?:${commands.join("|")})[,:]`, "m")
         for (const command of commands) assert.notMatch((yield* place.call(["help", command])).stdout, owned)

@@ -55,13 +55,13 @@ const judged = [
 export const commands: { readonly [Name in Flags.CommandName]: Command } = {
   chat: {
     usage: "",
-    what: "a person at a terminal; the default",
+    what: "chat at a terminal; the default",
     flags: [...session, ...authority, "image", "file"],
     examples: ["assent", "assent chat --model anthropic/claude-sonnet-4-5", "assent chat --continue", "assent --resume"]
   },
   run: {
     usage: "[TASK]",
-    what: "one task, from the words or from standard input, or with it; the answer on standard output",
+    what: "do one task from words and standard input; print the answer",
     flags: [...session, ...authority, "image", "file", "timeout", "json", "jsonl"],
     examples: [
       'assent run "say what this project is"',
@@ -73,75 +73,75 @@ export const commands: { readonly [Name in Flags.CommandName]: Command } = {
   },
   permissions: {
     usage: "[COMMAND]",
-    what: "what the policy says",
+    what: "show and check permissions",
     verbs: [
-      ["show", "the rules in force, and where each comes from", judged],
-      ["status", "the mode and what is suspended", judged],
-      ["check TOOL [ARGUMENTS]", "how a call would be decided; all words behind TOOL belong to the call", judged],
-      ["why TOOL [ARGUMENTS]", "the same in words for a person", judged],
-      ["remove RULE", "take back a rule that was kept for this project at a prompt"]
+      ["show", "the rules in force, and their files", judged],
+      ["status", "the mode and suspensions", judged],
+      ["check TOOL [ARGUMENTS]", "how Assent would decide a call; all words behind TOOL belong to it", judged],
+      ["why TOOL [ARGUMENTS]", "the same as a sentence", judged],
+      ["remove RULE", "remove a rule that a p at a question added"]
     ],
     flags: ["workspace", "trust", "key"],
     examples: ["assent permissions", "assent permissions check run_command git push"]
   },
   profiles: {
     usage: "[COMMAND]",
-    what: "the recipes of subagents",
+    what: "list and check the recipes of subagents",
     verbs: [
-      ["list", "all there are"],
-      ["show NAME", "one of them, with what it comes to"],
-      ["check [FILE…]", "what is wrong with files"]
+      ["list", "all profiles"],
+      ["show NAME", "one profile, as Assent understands it"],
+      ["check [FILE…]", "the problems of files"]
     ],
     flags: ["model", "workspace", "trust", "key"],
     examples: ["assent profiles", "assent profiles show explore"]
   },
   sessions: {
     usage: "[COMMAND]",
-    what: "what was said and done here",
+    what: "list, resume, answer, fork and delete sessions",
     verbs: [
-      ["list", "the last ones first", ["limit", "after", "all", "json"]],
-      ["waiting", "those that wait for an answer", ["json"]],
-      ["show SESSION", "what was said"],
-      ["answer SESSION [REQUEST [ANSWER]]", "answer what it waits for", ["json"]],
-      ["replay SESSION", "show it again as it happened", ["speed", "pause", "json"]],
-      ["turns SESSION", "its turns, to go back to one of them", ["json"]],
-      ["fork SESSION", "a new session that goes on from it, or from the end of a turn (--at)", ["at", "json"]],
+      ["list", "the last sessions first", ["limit", "after", "all", "json"]],
+      ["waiting", "open questions of all workspaces", ["json"]],
+      ["show SESSION", "the conversation"],
+      ["answer SESSION [REQUEST [ANSWER]]", "answer its open questions", ["json"]],
+      ["replay SESSION", "play it again as you saw it", ["speed", "pause", "json"]],
+      ["turns SESSION", "its turns by number, for --at", ["json"]],
+      ["fork SESSION", "a new session from its end, or from the end of a turn (--at)", ["at", "json"]],
       ["script SESSION", "a script that plays it without a model"],
-      ["export SESSION", "all of it as JSON"],
-      ["delete SESSION", "forget it; its audit stays"],
-      ["prune", "delete what was not used for long (--unused), or all but the last (--keep)", ["unused", "keep"]],
-      ["adopt WORKSPACE|SESSION", "take over the sessions of a workspace that moved"],
-      ["import FILE", "take over those of another store", ["model"]]
+      ["export SESSION", "everything as JSON"],
+      ["delete SESSION", "delete it; its audit stays"],
+      ["prune", "delete unused sessions (--unused), or all but the last (--keep)", ["unused", "keep"]],
+      ["adopt WORKSPACE|SESSION", "take over the sessions of a moved workspace"],
+      ["import FILE", "import sessions of another store or an export", ["model"]]
     ],
     flags: ["workspace", "store", "trust", "key"],
     examples: ["assent sessions", "assent sessions replay SESSION --speed 4", "assent sessions fork SESSION --at 3"]
   },
   audit: {
     usage: "[COMMAND]",
-    what: "what was decided here",
+    what: "show and verify the decisions",
     verbs: [
-      ["list", "the sessions that have a trail"],
-      ["show [SESSION]", "its decisions", ["key"]],
-      ["verify [SESSION]", "whether a trail was changed", ["key"]]
+      ["list", "the sessions with a trail"],
+      ["show [SESSION]", "the decisions of a session", ["key"]],
+      ["verify [SESSION]", "find changes of a trail", ["key"]]
     ],
     flags: ["workspace"],
     examples: ["assent audit", "assent audit verify"]
   },
   answer: {
     usage: "DIR",
-    what: "answer by hand what a file channel asks",
+    what: "answer the questions of a file channel",
     flags: [],
     examples: ["assent answer /tmp/questions"]
   },
   doctor: {
     usage: "",
-    what: "what works here: models, keys, sandbox, terminal, store",
+    what: "check models, keys, sandbox, terminal and store",
     flags: ["model", "base-url", "workspace", "add-dir", "store", "sandbox", "allow-home", "policy", "trust"],
     examples: ["assent doctor"]
   },
   completion: {
     usage: "SHELL",
-    what: "a script that lets your shell complete these words",
+    what: "print the completion script of a shell",
     verbs: [
       ["bash", 'eval "$(assent completion bash)" in ~/.bashrc'],
       ["zsh", 'eval "$(assent completion zsh)" in ~/.zshrc, behind compinit'],
@@ -151,10 +151,10 @@ export const commands: { readonly [Name in Flags.CommandName]: Command } = {
     examples: ['eval "$(assent completion bash)"']
   },
   help: {
-    usage: "[COMMAND]",
-    what: "this, or more about one command",
+    usage: "[COMMAND|settings]",
+    what: "help, about a command, or about the settings",
     flags: [],
-    examples: ["assent help run"]
+    examples: ["assent help run", "assent help settings"]
   }
 }
 

@@ -101,7 +101,10 @@ export const commands: ReadonlyArray<Command> = Flags.commands.map((name) => {
       : [],
     verbs:
       name === "help"
-        ? Flags.commands.map((command) => [command, CommandTable.commands[command].what] as const)
+        ? [
+            ...Flags.commands.map((command) => [command, CommandTable.commands[command].what] as const),
+            ["settings", "the settings of config.json"] as const
+          ]
         : verbs.map((verb) => [CommandTable.nameOf(verb), verb[1]] as const),
     first: name === "answer" ? from("directories") : undefined,
     behind: verbs.flatMap((verb) => {

@@ -74,93 +74,93 @@ export const table: { readonly [Name in keyof Required<Flags>]: FlagRow } = {
   "base-url": {
     type: "string",
     value: "URL",
-    help: "the provider's address, for a proxy or an OpenAI-compatible server"
+    help: "the provider's address, for an OpenAI-compatible server"
   },
-  profile: { type: "string", value: "NAME", help: "the agent's own profile, or none; assent profiles lists them" },
+  profile: { type: "string", value: "NAME", help: "the agent's profile, or none; assent profiles lists them" },
   mode: {
     type: "string",
     value: "MODE",
-    help: "how calls are decided: ask (the default), plan (it only reads until you approve a plan), deny, allow"
+    help: "ask (the default), plan (only read until you approve a plan), deny or allow"
   },
   mediator: {
     type: "string",
     value: "WHO",
-    help: "who is asked first when a subagent asks: forward (you, the default) or agent (its parent)"
+    help: "who answers a subagent first: forward (you, the default) or agent (its parent)"
   },
   channel: {
     type: "string",
     multiple: true,
     value: "CHANNEL",
-    help: "who is asked: console, auto, halt, file:DIR, webhook:URL; several race, the first answer wins"
+    help: "who is asked: console, auto, halt, file:DIR or webhook:URL; repeat it, and the first answer wins"
   },
   "piped-answers": {
     type: "boolean",
-    help: "lines of a pipe on standard input answer questions, as a script does; else only the terminal answers"
+    help: "piped lines on standard input answer questions"
   },
-  policy: { type: "string", value: "FILE", help: "this permissions file instead of the user's and the workspace's" },
+  policy: { type: "string", value: "FILE", help: "use this permissions file instead of yours and the workspace's" },
   store: {
     type: "string",
     value: "FILE",
-    help: "where sessions are kept: with the person's own state by default; postgres://…; :memory: keeps none"
+    help: "where sessions are stored: a file, postgres://… or :memory: (nowhere)"
   },
   resume: {
     type: "string",
     value: "SESSION",
-    help: "go on with this session, named by id or its beginning; without a name, pick one from a list"
+    help: "resume this session, by id or its beginning; without a name, pick one from a list"
   },
-  continue: { type: "boolean", help: "go on with the session that was used last" },
+  continue: { type: "boolean", help: "resume the last session" },
   image: {
     type: "string",
     multiple: true,
     short: "i",
     value: "FILE",
-    help: "an image (PNG, JPEG, GIF, WebP) that goes with the task or the first words; may be given again"
+    help: "send an image (PNG, JPEG, GIF, WebP) with the first words; repeatable"
   },
   file: {
     type: "string",
     multiple: true,
     value: "FILE",
-    help: "a PDF, a text or another file that goes with them; may be given again"
+    help: "send a PDF, a text or another file with the first words; repeatable"
   },
   workspace: { type: "string", value: "DIR", help: "where the agent works; the current directory by default" },
   sandbox: {
     type: "string",
     value: "MODE",
-    help: "how commands are confined: auto (where it can be, the default), require, off"
+    help: "confine commands: auto (if possible, the default), require or off"
   },
   "allow-home": {
     type: "boolean",
-    help: "let confined commands work in your home: keys are hidden, start files are not written"
+    help: "let confined commands work in your home; keys are hidden, start files protected"
   },
   "add-dir": {
     type: "string",
     multiple: true,
     value: "DIR",
-    help: "the agent works in this directory as well: its file tools, and commands"
+    help: "let the agent work in this directory, too; repeatable"
   },
   trust: {
     type: "boolean",
-    help: "let this workspace's own files allow things, from now on; doctor shows what that would be"
+    help: "trust this workspace's files from now on; doctor shows what they allow"
   },
   yolo: { type: "boolean", help: "ask nobody and say yes; guards still deny" },
   vouch: {
     type: "string",
     multiple: true,
     value: "CHANNEL",
-    help: "the program behind file, webhook or json vouches for the names in its answers"
+    help: "trust the names in answers through file, webhook or json"
   },
   reviewer: {
     type: "string",
     value: "MODEL",
-    help: "a model decides about calls that the policy delegates, before anybody is asked; none for no model"
+    help: "a model that decides delegated calls before you are asked; none turns it off"
   },
   escalate: {
     type: "string",
     value: "DURATION",
-    help: "ask one channel after the other, the next one after this long: the terminal, then those of --channel"
+    help: "ask the channels in a row, the next one after this time: the terminal, then each --channel"
   },
   timeout: { type: "string", value: "DURATION", help: "cancel the work after this long, such as 90s or 5m" },
-  plain: { type: "boolean", help: "lines without a screen, marks and colours, as for a screen reader" },
+  plain: { type: "boolean", help: "plain lines without marks and colours, for a screen reader" },
   "log-level": {
     type: "string",
     value: "LEVEL",
@@ -170,28 +170,43 @@ export const table: { readonly [Name in keyof Required<Flags>]: FlagRow } = {
   unused: {
     type: "string",
     value: "DURATION",
-    help: "sessions prune: those that were not used for so long, such as 30d"
+    help: "sessions prune: delete sessions that were unused for this time, such as 30d"
   },
-  keep: { type: "string", value: "NUMBER", help: "sessions prune: all but so many that were used last" },
+  keep: { type: "string", value: "NUMBER", help: "sessions prune: keep this number of last used sessions" },
   limit: {
     type: "string",
     value: "NUMBER",
-    help: "sessions list: so many; 100 by default, and with --json all"
+    help: "sessions list: this number of sessions; default 100, with --json all"
   },
-  after: { type: "string", value: "SESSION", help: "sessions list: those that were used before this one" },
-  all: { type: "boolean", help: "sessions list: those of all workspaces" },
-  json: { type: "boolean", help: "JSON lines on standard output: the events of a run, what sessions tells" },
-  jsonl: { type: "boolean", help: "as --json, and commands as JSON lines on standard input" },
+  after: { type: "string", value: "SESSION", help: "sessions list: sessions that were used before this one" },
+  all: { type: "boolean", help: "sessions list: sessions of all workspaces" },
+  json: { type: "boolean", help: "JSON lines on standard output" },
+  jsonl: { type: "boolean", help: "like --json, and JSON commands on standard input" },
   key: { type: "string", value: "FILE", help: "write and verify the audit with the key in this file" },
   speed: {
     type: "string",
     value: "SPEED",
-    help: "sessions replay: so many times as fast, or max; 1 at a terminal, else max"
+    help: "sessions replay: times as fast, or max; default 1 at a terminal, else max"
   },
-  pause: { type: "string", value: "DURATION", help: "sessions replay: no pause is longer; 2s by default" },
+  pause: { type: "string", value: "DURATION", help: "sessions replay: the longest pause; default 2s" },
   help: { type: "boolean", short: "h", help: "this text" },
   version: { type: "boolean", short: "v", help: "the version" }
 }
+
+/** The flags of the help about the whole program. Each command lists all of its own. */
+export const common: ReadonlyArray<keyof Flags> = [
+  "model",
+  "mode",
+  "resume",
+  "continue",
+  "image",
+  "workspace",
+  "add-dir",
+  "yolo",
+  "json",
+  "help",
+  "version"
+]
 
 // The keys of a record lose their names.
 export const names = Object.keys(table) as ReadonlyArray<keyof Flags>

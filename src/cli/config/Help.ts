@@ -1,9 +1,9 @@
-/** What the commands are for, as `assent help` tells it. */
+/** The texts of `assent help`. */
 import * as Nearest from "../../core/Nearest.js"
 import * as CommandTable from "./CommandTable.js"
 import * as Flags from "./Flags.js"
 
-/** All commands and all flags. */
+/** All commands, and the flags that are used most. */
 export const all = (): string => {
   const rows = Flags.commands.map((name): readonly [string, string] => {
     const { usage, verbs = [], what } = CommandTable.commands[name]
@@ -15,10 +15,10 @@ export const all = (): string => {
     "",
     ...rows.map(([usage, what]) => `  ${usage.padEnd(30)} ${what}`),
     "",
-    "Flags, before or after the command:",
-    ...Flags.flagLines(),
+    "Common flags, before or after the command:",
+    ...Flags.flagLines(Flags.common),
     "",
-    "assent help COMMAND says more about one of them.",
+    "assent help COMMAND lists all flags of a command. assent help settings lists the settings.",
     "Exit: 0 completed, 1 failed, 2 usage or configuration, 3 halted for an answer, 130 cancelled."
   ].join("\n")
 }
@@ -37,6 +37,18 @@ export const of = (name: Flags.CommandName): string => {
     "",
     "For example:",
     ...examples.map((example) => `  ${example}`)
+  ].join("\n")
+}
+
+/** The settings of `config.json`, one a line. */
+export const settings = (rows: ReadonlyArray<readonly [path: string, meaning: string]>): string => {
+  const width = Math.max(...rows.map(([path]) => path.length)) + 2
+  return [
+    "Settings of config.json, in your configuration directory or in .assent of a trusted workspace:",
+    "",
+    ...rows.map(([path, meaning]) => `  ${path.padEnd(width)}${meaning}`),
+    "",
+    "A variable such as ASSENT_MODEL replaces the file. A flag replaces the variable."
   ].join("\n")
 }
 
