@@ -93,8 +93,10 @@ export class RunningAgent {
   private readonly router
   private readonly session
   private readonly tree
-  /** Completed at the end; see `Agent.done`. */
-  private readonly finished = Deferred.unsafeMake<Option.Option<TurnEnd>>(FiberId.none)
+  /** How the last turn ended, once the agent has ended; see `Agent.done`. */
+  private last: Option.Option<TurnEnd> | undefined
+  /** Made by the first fiber that waits for the end: thousands of agents may wait for an answer. */
+  private finished: Deferred.Deferred<Option.Option<TurnEnd>> | undefined
   private isEnding = false
   private permissionsMemo: AgentPermissions.Permissions | undefined
 
@@ -328,7 +330,11 @@ export class RunningAgent {
   // ---------------------------------------------------------------------------------------------------------------
 
   get done(): Effect.Effect<Option.Option<TurnEnd>> {
-    return Deferred.await(this.finished)
+    return Effect.suspend(() =>
+      this.last === undefined
+        ? Deferred.await((this.finished ??= Deferred.unsafeMake(FiberId.none)))
+        : Effect.succeed(this.last)
+    )
   }
 
   get shutdown(): Effect.Effect<void> {
@@ -411,7 +417,8 @@ export class RunningAgent {
       yield* this.tree.shared.bus.close
       yield* this.releaseAudit(within)
       this.parts.halting.parts = undefined
-      Deferred.unsafeDone(this.finished, Effect.succeed(last))
+      this.last = last
+      if (this.finished !== undefined) Deferred.unsafeDone(this.finished, Effect.succeed(last))
     })
   }
 
