@@ -421,8 +421,8 @@ class Count {
 
   private named(model: string): void {
     const names = this.unpriced ?? []
-    // A new array, as a pushed one reserves room for sixteen more.
-    if (!names.includes(model)) this.unpriced = [...names, model]
+    // Its exact length: an array that is pushed to or spread into reserves room for sixteen more.
+    if (!names.includes(model)) this.unpriced = names.concat(model)
   }
 }
 
