@@ -153,17 +153,7 @@ export interface OpenCheck {
  * @since 0.1.0
  * @category constructors
  */
-export const make = (options: Options): Service => ({
-  check: (proposal, authority = options.authority) =>
-    Effect.suspend(() => new Check(options, proposal, authority, false).verdict),
-  open: (proposal, { authority = options.authority, held }) => new Check(options, proposal, authority, held),
-  lookAgain: (proposal, past, authority = options.authority) =>
-    Effect.suspend(() => new Check(options, { ...proposal, params: past.params }, authority, false).resume(past)),
-  guard: (entry, encoded, answered) =>
-    Effect.flatMap(Ruling.resolveLinks(options, entry, encoded), (subject) =>
-      Effect.map(Ruling.askGuards(options, entry, encoded, subject), (found) => refusalOf(options, found, answered))
-    )
-})
+export const make = (options: Options): Service => new Gate(options)
 
 /**
  * Loads the rules about reserved calls, if the policy reserves any: later no call waits for that.
@@ -213,10 +203,44 @@ type AllowedBy = "rule" | "answer" | "authority"
 
 type Steps<A, R = Interactor.Interactor> = Effect.fn.Return<A, never, R>
 
-/** One call on its way through the gate. All its steps are uninterruptible; only what `restore` is put around can be cut. */
+/** A class: a session has one, and thousands of sessions may wait for an answer. */
+class Gate implements Service {
+  constructor(private readonly options: Options) {}
+
+  check(proposal: Proposal, authority = this.options.authority): Effect.Effect<Verdict, never, Interactor.Interactor> {
+    return Effect.suspend(() => new Check(this.options, proposal, authority, false).verdict)
+  }
+
+  open(
+    proposal: Proposal,
+    { authority = this.options.authority, held }: { readonly authority: Authority | undefined; readonly held: boolean }
+  ): OpenCheck {
+    return new Check(this.options, proposal, authority, held)
+  }
+
+  lookAgain(
+    proposal: Pick<Proposal, "call" | "entry">,
+    past: Past,
+    authority = this.options.authority
+  ): Effect.Effect<Verdict> {
+    const again = { ...proposal, params: past.params }
+    return Effect.suspend(() => new Check(this.options, again, authority, false).resume(past))
+  }
+
+  guard(entry: ToolRegistry.Entry, encoded: unknown, answered?: Guard.Ask): Effect.Effect<string | undefined> {
+    const { options } = this
+    return Effect.flatMap(Ruling.resolveLinks(options, entry, encoded), (subject) =>
+      Effect.map(Ruling.askGuards(options, entry, encoded, subject), (found) => refusalOf(options, found, answered))
+    )
+  }
+}
+
+/** One call on its way through the gate. All its steps are uninterruptible; only what `wait` is put around can be cut. */
 class Check implements OpenCheck {
   private readonly record: PermissionRecord.PermissionRecord
   private readonly fiber: Fiber.RuntimeFiber<unknown, unknown>
+  /** Restores the caller's interruptibility. Known once something has to be waited for. */
+  private restore: Restore = asItIs
 
   constructor(
     private readonly options: Options,
@@ -230,7 +254,7 @@ class Check implements OpenCheck {
 
   get verdict(): Effect.Effect<Verdict, never, Interactor.Interactor> {
     const { options, proposal, record } = this
-    const checked = this.denyOnFailure((restore) => this.run(restore))
+    const checked = this.denyOnFailure(this.run())
     if (options.spans === undefined || Spans.areOff(options.spans)) return checked
     return options.spans.within(
       () => ({
@@ -252,24 +276,27 @@ class Check implements OpenCheck {
 
   /** The last look at a call that another process allowed. */
   resume(past: Past): Effect.Effect<Verdict> {
-    const looked = this.denyOnFailure((restore) => this.lookAgain(past, restore))
+    const looked = this.denyOnFailure(this.lookAgain(past))
     return Effect.provideService(looked, Interactor.Interactor, Interactor.of(this.fiber))
   }
 
   /** Runs the steps at once as far as nothing has to be waited for: most calls are decided by a rule. */
-  private denyOnFailure<R>(steps: (restore: Restore) => Steps<Verdict, R>): Effect.Effect<Verdict, never, R> {
-    let around: Restore = (effect) => effect
-    const wait: Restore = (effect) => (isImmediate(effect) ? effect : Effect.suspend(() => around(effect)))
-    const checked = Immediate.gen(steps(wait))
+  private denyOnFailure<R>(steps: Steps<Verdict, R>): Effect.Effect<Verdict, never, R> {
+    const checked = Immediate.gen(steps)
     if (isImmediate(checked)) return checked
     return Region.uninterruptibleMask((restore) => {
-      around = restore
+      this.restore = restore
       return Effect.catchAllCause(checked, (cause) => this.record.fail(cause))
     })
   }
 
+  /** Waits as interruptibly as the caller of the check. */
+  private wait<A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+    return isImmediate(effect) ? effect : Effect.suspend(() => this.restore(effect))
+  }
+
   /** Examines and decides until an answer wants no other arguments. */
-  private *run(restore: Restore): Steps<Verdict> {
+  private *run(): Steps<Verdict> {
     const { options, proposal, record } = this
     // Members are named one by one: a spread costs as much as the rest of the way of a call that a rule allows.
     let call: Candidate = {
@@ -286,9 +313,9 @@ class Check implements OpenCheck {
     /** The form that an answer wanted to change, until its arguments turn out to fit. */
     let shown: { readonly call: Candidate; readonly edit: PermissionRecord.Edit } | undefined
     for (let edits = 0; ;) {
-      const examined = yield* restore(Ruling.examine(options, call))
+      const examined = yield* this.wait(Ruling.examine(options, call))
       if (examined._tag === "Invalid") {
-        yield* restore(pendingInterruption)
+        yield* this.wait(pendingInterruption)
         if (shown === undefined) {
           yield* record.settle(call, { granted: false, method: "pre_validation", reason: examined.reason })
           return { _tag: "Denied", outcome: "invalid", text: examined.reason }
@@ -299,7 +326,7 @@ class Check implements OpenCheck {
       }
       if (examined._tag === "Refused")
         return yield* this.deny(call, { granted: false, method: examined.method, reason: examined.reason })
-      const outcome: Verdict | Edited = yield* this.judge(examinedOf(call, examined), restore)
+      const outcome: Verdict | Edited = yield* this.judge(examinedOf(call, examined))
       if (outcome._tag !== "Edited") return outcome
       // Edited arguments start from the top. Arguments that do not fit are no answer: the call is shown again.
       edits++
@@ -339,31 +366,31 @@ class Check implements OpenCheck {
     return { ...call, votes: [], warnings: [reason] }
   }
 
-  private *judge(call: Examined, restore: Restore): Steps<Verdict | Edited> {
+  private *judge(call: Examined): Steps<Verdict | Edited> {
     const { authority, options } = this
-    if (call.reserved !== undefined) return yield* this.askReserved(call, call.reserved, restore)
+    if (call.reserved !== undefined) return yield* this.askReserved(call, call.reserved)
     if (authority !== undefined) {
-      const known = yield* restore(authority(call, options))
-      if (ends(call, known)) return yield* this.applyAuthority(call, known.value, "authority", restore)
+      const known = yield* this.wait(authority(call, options))
+      if (ends(call, known)) return yield* this.applyAuthority(call, known.value, "authority")
     }
     const decision = Ruling.decide(options, call, call.subject, call.own)
-    if (decision.decision !== "ask") return yield* this.applyRule(call, decision, restore)
+    if (decision.decision !== "ask") return yield* this.applyRule(call, decision)
     const { insteadOfAsking, state } = options
     if (insteadOfAsking !== undefined && !state.asksNobody) {
-      const known = yield* restore(insteadOfAsking(call, options))
-      if (ends(call, known)) return yield* this.applyAuthority(call, known.value, "answer", restore)
+      const known = yield* this.wait(insteadOfAsking(call, options))
+      if (ends(call, known)) return yield* this.applyAuthority(call, known.value, "answer")
     }
-    return yield* this.ask(call, decision, restore)
+    return yield* this.ask(call, decision)
   }
 
   // -- asking -------------------------------------------------------------------------------------------------------
 
   /** `why`: the doubt or the part of a command for which somebody is asked. With nobody there, a doubt is the reason to deny. */
-  private *ask(call: Examined, why: Why, restore: Restore): Steps<Verdict | Edited> {
+  private *ask(call: Examined, why: Why): Steps<Verdict | Edited> {
     const { fiber, options, record } = this
     const { subject } = call
     if (PlanMode.isSilent(options.state, call.entry)) return yield* this.deny(call, PlanMode.unasked)
-    const form = yield* restore(formOf(options, call, why))
+    const form = yield* this.wait(formOf(options, call, why))
     const single = InteractionRequest.unsafeMake(form, fiber, record.origin)
     const place = call.company?.placeOf(call.call, single.requestId)
     const request = place === undefined ? single : InteractionRequest.inBatch(single, place)
@@ -381,13 +408,11 @@ class Check implements OpenCheck {
       known = found
       return Option.some({ decision: found.decision, scope: "once" })
     })
-    const unrecorded = yield* this.recordEdit(request.requestId, restore)
+    const unrecorded = yield* this.recordEdit(request.requestId)
     if (unrecorded !== undefined) return yield* this.deny(call, unrecorded)
-    const reply = yield* Effect.either(
-      Asking.askMasked(Interactor.of(fiber), request, upcoming ? { recheck, upcoming } : { recheck }, restore)
-    )
+    const reply = yield* Effect.either(this.put(request, upcoming ? { recheck, upcoming } : { recheck }))
     if (Either.isLeft(reply)) {
-      yield* restore(pendingInterruption)
+      yield* this.wait(pendingInterruption)
       const reason = options.redactor.text(why.doubt ?? reply.left.message)
       return yield* this.deny(call, { ...asked, ...unansweredBy(reply.left), reason })
     }
@@ -395,11 +420,17 @@ class Check implements OpenCheck {
     if (how === "recheck") {
       // An earlier answer to another request decided it: this request was never shown.
       record.asked = before
-      return yield* this.applyRule(call, known ?? Ruling.decide(options, call, subject, call.own), restore)
+      return yield* this.applyRule(call, known ?? Ruling.decide(options, call, subject, call.own))
     }
-    record.asked = { ...asked, answeredAt: at, by, how }
+    const given = { requestId: request.requestId, askedAt: request.issuedAt, answeredAt: at, by, how }
+    record.asked = given
     const answer = form.onceOnly === true ? PermissionOption.once(reply.right.answer) : reply.right.answer
-    return yield* this.applyAnswer(call, answer, { ...asked, answeredAt: at, by, how }, restore)
+    return yield* this.applyAnswer(call, answer, given)
+  }
+
+  /** Asks the current interactor. */
+  private put(request: InteractionRequest.InteractionRequest<Approve>, options: Interactor.Options<Approve>) {
+    return Asking.askMasked(Interactor.of(this.fiber), request, options, (effect) => this.restore(effect))
   }
 
   /** The questions about the other calls of its batch, for a channel that shows them together. */
@@ -422,28 +453,24 @@ class Check implements OpenCheck {
   }
 
   /** A call that several people, a role or a person decide. */
-  private *askReserved(
-    call: Examined,
-    all: NonNullable<Examined["reserved"]>,
-    restore: Restore
-  ): Steps<Verdict | Edited> {
+  private *askReserved(call: Examined, all: NonNullable<Examined["reserved"]>): Steps<Verdict | Edited> {
     const { fiber, options, record } = this
     const { subject } = call
     const { policy, redactor, state } = options
     const denial = state.denial(policy, subject)
-    if (denial !== undefined) return yield* this.applyRule(call, denial, restore)
+    if (denial !== undefined) return yield* this.applyRule(call, denial)
     const ReservedCall = yield* reservedCall()
     if (PlanMode.isSilent(state, call.entry)) {
       const reason = `${ReservedCall.describe(all)}; the mode is deny`
       return yield* this.deny(call, { granted: false, method: "mode", reason })
     }
     const needs = ReservedCall.needsOf(call.call, all)
-    const form = yield* restore(ApprovalForm.make({ ...call, needs }, PermissionRule.rememberKey(subject), redactor))
+    const form = yield* this.wait(ApprovalForm.make({ ...call, needs }, PermissionRule.rememberKey(subject), redactor))
     const reserved = { ...form, needs }
     // The people who wanted exactly these arguments have voted on them already.
     const before = ReservedCall.count(reserved, call.votes)
     if (before._tag !== "Undecided" && record.asked !== undefined)
-      return yield* this.applyVotes(call, before, record.asked, restore)
+      return yield* this.applyVotes(call, before, record.asked)
     const request = InteractionRequest.unsafeMake(form, fiber, record.origin)
     const asked = { requestId: request.requestId, askedAt: request.issuedAt }
     record.asked = asked
@@ -451,13 +478,11 @@ class Check implements OpenCheck {
     const recheck = Recheck.make((): Option.Option<ApproveAnswer> =>
       state.denial(policy, subject) === undefined ? Option.none() : Option.some({ decision: "deny", scope: "once" })
     )
-    const unrecorded = yield* this.recordEdit(request.requestId, restore)
+    const unrecorded = yield* this.recordEdit(request.requestId)
     if (unrecorded !== undefined) return yield* this.deny(call, unrecorded)
-    const reply = yield* Effect.either(
-      Asking.askMasked(Interactor.of(fiber), request, { recheck, votes: call.votes }, restore)
-    )
+    const reply = yield* Effect.either(this.put(request, { recheck, votes: call.votes }))
     if (Either.isLeft(reply)) {
-      yield* restore(pendingInterruption)
+      yield* this.wait(pendingInterruption)
       const error = reply.left
       const why = error._tag === "InteractorUnavailable" ? error.reason : error.message
       const reason = redactor.text(`${ReservedCall.describe(all)}: ${why}`)
@@ -466,16 +491,16 @@ class Check implements OpenCheck {
     const votes = ReservedCall.votesIn(reply.right)
     const outcome = ReservedCall.count(reserved, votes)
     if (outcome._tag !== "Undecided")
-      return yield* this.applyVotes(call, outcome, { ...asked, answeredAt: reply.right.at }, restore)
+      return yield* this.applyVotes(call, outcome, { ...asked, answeredAt: reply.right.at })
     const denialNow = reply.right.how === "recheck" ? state.denial(policy, subject) : undefined
-    if (denialNow !== undefined) return yield* this.applyRule(call, denialNow, restore)
+    if (denialNow !== undefined) return yield* this.applyRule(call, denialNow)
     const reason = ReservedCall.missing(all, votes, reply.right)
     return yield* this.deny(call, { granted: false, method: "unavailable", reason, ...asked })
   }
 
   /** Why nobody can be asked: the edit that led to this request cannot be recorded. */
-  private *recordEdit(leadsTo: RequestId, restore: Restore): Steps<Resolution | undefined> {
-    const recorded = yield* Effect.either(restore(this.record.recordEdit(leadsTo)))
+  private *recordEdit(leadsTo: RequestId): Steps<Resolution | undefined> {
+    const recorded = yield* Effect.either(this.wait(this.record.recordEdit(leadsTo)))
     return Either.isRight(recorded)
       ? undefined
       : { granted: false, method: "check_failed", reason: recorded.left.message }
@@ -483,9 +508,9 @@ class Check implements OpenCheck {
 
   // -- applying -----------------------------------------------------------------------------------------------------
 
-  private *applyRule(call: Examined, { decision, method, rule }: Decision, restore: Restore): Steps<Verdict> {
+  private *applyRule(call: Examined, { decision, method, rule }: Decision): Steps<Verdict> {
     return decision === "allow"
-      ? yield* this.allow(call, { granted: true, method, reason: rule }, "rule", restore)
+      ? yield* this.allow(call, { granted: true, method, reason: rule }, "rule")
       : yield* this.deny(call, { granted: false, method, reason: PlanMode.blockedBy(method, rule) })
   }
 
@@ -493,22 +518,15 @@ class Check implements OpenCheck {
    * An authority that allows all calls of a tool has not seen this one: if it cannot be told what the command runs,
    * that does not suffice. A person who was asked has seen the call.
    */
-  private *applyAuthority(call: Examined, known: Resolution, by: AllowedBy, restore: Restore): Steps<Verdict | Edited> {
+  private *applyAuthority(call: Examined, known: Resolution, by: AllowedBy): Steps<Verdict | Edited> {
     const { granted, method, requestId } = known
     if (!granted) return yield* this.deny(call, known)
     const isSeen = requestId !== undefined || method === "stage_grant"
     const doubt = isSeen ? undefined : this.options.state.doubt(this.options.policy, call.subject)
-    return doubt === undefined
-      ? yield* this.allow(call, known, by, restore)
-      : yield* this.ask(call, { doubt: doubt.reason }, restore)
+    return doubt === undefined ? yield* this.allow(call, known, by) : yield* this.ask(call, { doubt: doubt.reason })
   }
 
-  private *applyAnswer(
-    call: Examined,
-    answer: ApproveAnswer,
-    asked: Required<Asked>,
-    restore: Restore
-  ): Steps<Verdict | Edited> {
+  private *applyAnswer(call: Examined, answer: ApproveAnswer, asked: Required<Asked>): Steps<Verdict | Edited> {
     if (answer.decision === "edit") return { _tag: "Edited", changes: answer.editedArguments, asked, votes: [] }
     const { policy, state } = this.options
     // A rule that allows everything has not looked at the call.
@@ -519,18 +537,18 @@ class Check implements OpenCheck {
     if (PlanMode.isUnheard(call.entry, asked.how, answer))
       return yield* this.deny(call, { ...PlanMode.unheard, ...asked })
     if (answer.scope !== "once") this.remember(answer, call)
-    const resolution = { ...answered(answer, asked.by, asked.how), ...asked }
-    return resolution.granted
-      ? yield* this.allow(call, resolution, "answer", restore)
-      : yield* this.deny(call, resolution)
+    const { answeredAt, askedAt, by, how, requestId } = asked
+    const { granted, method, reason } = answered(answer, by, how)
+    // Members are named one by one: a spread would give every resolution a shape of its own.
+    const resolution = { granted, method, reason, requestId, askedAt, answeredAt, by, how }
+    return resolution.granted ? yield* this.allow(call, resolution, "answer") : yield* this.deny(call, resolution)
   }
 
   /** A stage and an envelope bound what an agent may do at all: they may still deny what people voted for. */
   private *applyVotes(
     call: Examined,
     outcome: Exclude<ReservedOutcome, { readonly _tag: "Undecided" }>,
-    { answeredAt, askedAt, requestId }: Asked,
-    restore: Restore
+    { answeredAt, askedAt, requestId }: Asked
   ): Steps<Verdict | Edited> {
     const { authority, options } = this
     const asked = {
@@ -548,16 +566,11 @@ class Check implements OpenCheck {
     }
     for (const bound of [authority, options.insteadOfAsking]) {
       if (bound === undefined) continue
-      const known = yield* restore(bound(call, options))
+      const known = yield* this.wait(bound(call, options))
       if (Option.isSome(known) && !known.value.granted) return yield* this.deny(call, known.value)
     }
     const reason = `allowed (once) by ${asked.by}`
-    return yield* this.allow(
-      call,
-      { granted: true, method: "user_approved", reason, ...asked, voters },
-      "answer",
-      restore
-    )
+    return yield* this.allow(call, { granted: true, method: "user_approved", reason, ...asked, voters }, "answer")
   }
 
   private remember(answer: ApproveAnswer, { subject }: Examined): void {
@@ -570,15 +583,15 @@ class Check implements OpenCheck {
   }
 
   /** A call that has to wait is settled when there is room: until then a person may take back the reason that allowed it. */
-  private *allow(call: Examined, resolution: Resolution, by: AllowedBy, restore: Restore): Steps<Verdict> {
+  private *allow(call: Examined, resolution: Resolution, by: AllowedBy): Steps<Verdict> {
     if (!this.held) {
       // A dialog may have been open for long. A rule was asked just now.
       const isOld = by === "answer" || resolution.requestId !== undefined
-      return yield* this.grant(call, resolution, isOld ? by : undefined, restore)
+      return yield* this.grant(call, resolution, isOld ? by : undefined)
     }
     const { record } = this
     return allowed(call, call.subject.call.places, {
-      settle: Effect.suspend(() => this.denyOnFailure((restore) => this.grant(call, resolution, by, restore))),
+      settle: Effect.suspend(() => this.denyOnFailure(this.grant(call, resolution, by))),
       breakOff: Effect.suspend(() =>
         record.resolved === undefined ? Effect.asVoid(record.breakOff(PermissionRecord.cancelled)) : Effect.void
       ),
@@ -591,21 +604,16 @@ class Check implements OpenCheck {
    * The last look, after any delay: guards see the arguments that will run, and the call runs at the places that this look
    * saw. If `by` is given, the reason that allowed the call has to hold still.
    */
-  private *grant(
-    call: Examined,
-    given: Resolution,
-    by: AllowedBy | undefined,
-    restore: Restore
-  ): Steps<Verdict, never> {
+  private *grant(call: Examined, given: Resolution, by: AllowedBy | undefined): Steps<Verdict, never> {
     const { options, record } = this
     const { entry, own } = call
     const { params } = call.call
-    const subject = yield* restore(Ruling.resolveLinks(options, entry, params))
+    const subject = yield* this.wait(Ruling.resolveLinks(options, entry, params))
     const { places } = subject.call
     const isSame = ResolvedPath.areSamePlaces(call.subject.call.places, places)
-    if (by !== undefined && !holds(options, { ...call, isSame }, subject, by, given.voters))
+    if (by !== undefined && !holds(options, call, subject, { by, isSame, voters: given.voters }))
       return yield* this.deny(call, { ...given, granted: false, method: "guard", reason: elsewhere })
-    const reason = refusalOf(options, yield* restore(Ruling.askGuards(options, entry, params, subject)), own)
+    const reason = refusalOf(options, yield* this.wait(Ruling.askGuards(options, entry, params, subject)), own)
     if (reason !== undefined) return yield* this.deny(call, { ...given, granted: false, method: "guard", reason })
     if (by === undefined && !isSame)
       return yield* this.deny(call, { ...given, granted: false, method: "guard", reason: elsewhere })
@@ -619,17 +627,17 @@ class Check implements OpenCheck {
   }
 
   /** The world may be another by now: the mode, the rules, the stage that the call belonged to. */
-  private *lookAgain({ decided, ...past }: Past, restore: Restore): Steps<Verdict> {
+  private *lookAgain({ decided, ...past }: Past): Steps<Verdict> {
     const { authority, options, proposal, record } = this
     const { entry } = proposal
     const again = { ...proposal, call: { ...proposal.call, params: past.encoded }, edited: past.edited }
-    const subject = yield* restore(Ruling.resolveLinks(options, entry, past.encoded))
-    const reason = refusalOf(options, yield* restore(Ruling.askGuards(options, entry, past.encoded, subject)))
+    const subject = yield* this.wait(Ruling.resolveLinks(options, entry, past.encoded))
+    const reason = refusalOf(options, yield* this.wait(Ruling.askGuards(options, entry, past.encoded, subject)))
     if (reason !== undefined) return yield* this.deny(again, { granted: false, method: "guard", reason })
     const { places } = subject.call
     const runs: Allowed = places === undefined ? past : { ...past, paths: places }
     if (decided === undefined) return runs
-    const known = authority === undefined ? Option.none() : yield* restore(authority(again, options))
+    const known = authority === undefined ? Option.none() : yield* this.wait(authority(again, options))
     if (Option.isSome(known) && !known.value.granted) return yield* this.deny(again, known.value)
     const isByPerson = isAnswered(decided)
     const by =
@@ -640,14 +648,16 @@ class Check implements OpenCheck {
           : "rule"
     // A yes without votes is that of one person, whom the journal does not name here.
     const voters = decided.voters ?? (isByPerson ? [{ by: "" }] : [])
-    const call = { entry, origin: record.origin, own: undefined, warnings: [], isSame: true }
-    return holds(options, call, subject, by, voters)
+    const call = { entry, origin: record.origin, own: undefined, warnings: [] }
+    return holds(options, call, subject, { by, isSame: true, voters })
       ? runs
       : yield* this.deny(again, { granted: false, method: "guard", reason: elsewhere, voters })
   }
 }
 
 const none: ReadonlyArray<never> = []
+
+const asItIs: Restore = (effect) => effect
 
 const examinedOf = (
   { call, company, context, edited, entry, origin, params, votes, warnings }: Candidate,
@@ -682,11 +692,13 @@ const formOf = (
   call: Examined,
   { doubt, part }: Why
 ): Effect.Effect<Approve> => {
-  const { own, subject } = call
+  const { context, entry, own, params, subject } = call
   const delegated = own === undefined && doubt === undefined && state.delegation(policy, subject) !== undefined
   const why = doubt ?? part
   const warnings = why === undefined ? call.warnings : [...call.warnings, why]
-  return ApprovalForm.make({ ...call, warnings, delegated }, PermissionRule.rememberKey(subject), redactor)
+  // Members are named one by one: a spread of the call costs as much as its form.
+  const about = { call: call.call, entry, params, context, own, warnings, delegated }
+  return ApprovalForm.make(about, PermissionRule.rememberKey(subject), redactor)
 }
 
 /** Whether the resolution of an authority ends the call's way through the gate. */
@@ -704,16 +716,22 @@ const refusalOf = (
   return isSettled ? undefined : `${found.reason} Nobody was asked about that; propose the call again.`
 }
 
+/** Why a call was allowed, and whether its paths still lead to the places that were looked at. */
+interface Reason {
+  readonly by: AllowedBy
+  readonly isSame: boolean
+  readonly voters: ReadonlyArray<Ballot.Voter> | undefined
+}
+
 /** Whether the reason that allowed a call holds at the places where it would run now. */
 const holds = (
   { policy, state }: Ruling.Rules,
-  call: Pick<Examined, "entry" | "origin" | "own" | "warnings"> & { readonly isSame: boolean },
+  call: Pick<Examined, "entry" | "origin" | "own" | "warnings">,
   subject: PermissionRule.Subject,
-  by: AllowedBy,
-  voters: ReadonlyArray<Ballot.Voter> = []
+  { by, isSame, voters = [] }: Reason
 ): boolean => {
   // A person answered for the places that were shown. A rule or an authority answers for the places of this look.
-  if (by === "answer" && !call.isSame) return false
+  if (by === "answer" && !isSame) return false
   const needs = policy.approvals && Approvals.needsOf(policy.approvals, subject)
   if (needs !== undefined && !Ballot.suffices(needs, voters)) return false
   if (by === "authority") return true
