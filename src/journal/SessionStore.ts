@@ -6,13 +6,28 @@
  *
  * @since 0.1.0
  */
+import * as Chunk from "effect/Chunk"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Encoding from "effect/Encoding"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
 import { IdGenerator, type RequestId, type SessionId } from "../core/Id.js"
+import {
+  Cursor,
+  cursorOf,
+  Hints,
+  knownRequest,
+  limitOfAll,
+  numbersIn,
+  type Appended,
+  type Behind,
+  type BehindAll,
+  type KnownRequest
+} from "./AppendLog.js"
 import * as JournalEntry from "./JournalEntry.js"
 import * as SessionLease from "./SessionLease.js"
 import { paged, type Page, type Place, type Query } from "./SessionPage.js"
@@ -28,6 +43,8 @@ import {
   type WaitingRequest
 } from "./WaitingRequest.js"
 
+export { Cursor, cursorOf, Hints, knownRequest, limitOfAll, numbersIn }
+export type { Appended, Behind, BehindAll, KnownRequest }
 export { paged, type Page, type Place, type Query }
 export { accepts, answeredAlready, byAge, notOpen, waitingIn, type StoredAnswer, type WaitingRequest }
 
@@ -116,6 +133,32 @@ export interface Service {
   readonly load: (
     rootSessionId: SessionId
   ) => Effect.Effect<Loaded, StoreError.SessionUnknown | StoreError.JournalUnreadable | StoreError.StoreUnusable>
+  /** The entries of a tree behind a `seq`, for readers that know what came before. */
+  readonly read: (
+    rootSessionId: SessionId,
+    behind?: Behind
+  ) => Effect.Effect<
+    ReadonlyArray<JournalEntry.Written>,
+    StoreError.SessionUnknown | StoreError.JournalUnreadable | StoreError.StoreUnusable
+  >
+  /**
+   * The entries of all sessions behind a place, those of a session in their order. No entry is ever added before a place
+   * that was read, also when several processes append at once. Entries of deleted sessions are left out.
+   */
+  readonly readAll: (
+    behind?: BehindAll
+  ) => Effect.Effect<ReadonlyArray<Appended>, StoreError.CursorUnknown | StoreError.StoreUnusable>
+  /** The place behind all that can be read now. */
+  readonly end: Effect.Effect<Cursor, StoreError.StoreUnusable>
+  /**
+   * Subscribes to hints: the sessions to which any process appends from now on. A hint comes soon after the append, at
+   * times twice, and once for several appends. {@link follow} reads with it.
+   */
+  readonly appends: Effect.Effect<Stream.Stream<SessionId>, never, Scope.Scope>
+  /** A request, open or settled, and how it ended; undefined when no session made it. */
+  readonly findRequest: (
+    requestId: RequestId
+  ) => Effect.Effect<KnownRequest | undefined, StoreError.JournalUnreadable | StoreError.StoreUnusable>
   /** All sessions, last used first. What shows or looks for some of them reads a page. */
   readonly list: Effect.Effect<ReadonlyArray<SessionSummary.Listed>, StoreError.StoreUnusable>
   /** A part of that list. {@link paged} makes it of a whole one. */
@@ -184,7 +227,9 @@ export class SessionStore extends Context.Tag("assent/journal/SessionStore")<Ses
 export const makeMemory: Effect.Effect<(process: SessionLease.Process) => Service> = Effect.map(IdGenerator, (ids) => {
   const trees = new Map<SessionId, Tree>()
   const contents = new Map<string, Uint8Array>()
-  return (locker) => memoryOf(trees, contents, locker, () => ids.unsafeNext("ses"))
+  // Unlike that of any other process: a cursor must not be taken for a place in the store that follows this one.
+  const log: Log = { mark: ids.unsafeNext("ses"), appends: [], end: 0, hints: new Hints() }
+  return (locker) => memoryOf(trees, contents, log, locker, () => ids.unsafeNext("ses"))
 })
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -205,6 +250,38 @@ export const layerMemory: Layer.Layer<SessionStore> = Layer.effect(
 // -----------------------------------------------------------------------------------------------------------------
 // combinators
 // -----------------------------------------------------------------------------------------------------------------
+
+/**
+ * All entries behind a place, and those to come: every entry once, those of a session in their order.
+ *
+ * An append whose acknowledgement was lost is written again, so its entries may come twice, under the same `seq`.
+ *
+ * @since 0.1.0
+ * @category combinators
+ */
+export const follow = (
+  store: Pick<Service, "appends" | "readAll">,
+  after?: Cursor
+): Stream.Stream<Appended, StoreError.CursorUnknown | StoreError.StoreUnusable> =>
+  Stream.unwrapScoped(
+    Effect.gen(function* () {
+      // Before the first read: an append in between is hinted at.
+      const hint = yield* Stream.toPull(yield* store.appends)
+      let place = after
+      const next: Effect.Effect<
+        Chunk.Chunk<Appended>,
+        Option.Option<StoreError.CursorUnknown | StoreError.StoreUnusable>
+      > = Effect.suspend(() =>
+        Effect.flatMap(Effect.mapError(store.readAll({ after: place }), Option.some), (found) => {
+          const last = found.at(-1)
+          if (last === undefined) return Effect.zipRight(hint, next)
+          place = last.cursor
+          return Effect.succeed(Chunk.unsafeFromArray(found))
+        })
+      )
+      return Stream.repeatEffectChunkOption(next)
+    })
+  )
 
 /**
  * A stored tree as JSON-like data, for export, with the content that it refers to: `SessionArchive.load` reads both. A
@@ -273,10 +350,29 @@ interface Tree {
   held: Set<string>
 }
 
+/** What was appended, to all trees. */
+interface Log {
+  readonly mark: string
+  /** Those of trees that were not deleted, in their order. */
+  appends: Array<Append>
+  /** Number of the last entry that was appended. */
+  end: number
+  readonly hints: Hints
+}
+
+/** Entries that were appended together. Their numbers are consecutive, and so are their `seq`. */
+interface Append {
+  readonly tree: Tree
+  /** Number of its last entry. */
+  readonly last: number
+  readonly written: ReadonlyArray<JournalEntry.Written>
+}
+
 /** All of it runs in synchronous sections, so nothing comes between check and write. */
 const memoryOf = (
   trees: Map<SessionId, Tree>,
   contents: Map<string, Uint8Array>,
+  log: Log,
   locker: SessionLease.Process,
   newToken: () => string
 ): Service => {
@@ -362,6 +458,11 @@ const memoryOf = (
         tree.summary = SessionSummary.after(tree.summary, written)
         for (const { entry } of written) if (entry._tag === "InteractionSettled") tree.answers.delete(entry.requestId)
         for (const entry of written) tree.entries.push(entry)
+        if (written.length > 0) {
+          log.end += written.length
+          log.appends.push({ tree, last: log.end, written })
+          log.hints.tell(rootSessionId)
+        }
         return Either.void
       })
     prompt.add(append)
@@ -422,6 +523,41 @@ const memoryOf = (
           answers: [...answers.values()]
         }))
       ),
+    read: (rootSessionId, { after = 0, limit = Infinity } = {}) =>
+      Effect.suspend(() =>
+        Either.map(known(rootSessionId), ({ entries }) => entries.slice(after, Math.max(after, after + limit)))
+      ),
+    readAll: (behind = {}) =>
+      Effect.suspend(() => {
+        const [place = 0n] = behind.after === undefined ? [] : (numbersIn(behind.after, log.mark, 1) ?? [-1n])
+        if (behind.after !== undefined && (place < 0n || place > BigInt(log.end)))
+          return new StoreError.CursorUnknown({ cursor: behind.after })
+        const after = Number(place)
+        const limit = limitOfAll(behind)
+        const found: Array<Appended> = []
+        for (let at = firstBehind(log.appends, after); found.length < limit; at++) {
+          const append = log.appends[at]
+          if (append === undefined) break
+          const { last, tree, written } = append
+          const first = last - written.length + 1
+          for (const [index, entry] of written.entries()) {
+            if (first + index <= after || found.length >= limit) continue
+            const { rootSessionId } = tree.summary
+            found.push({ rootSessionId, cursor: cursorOf(log.mark, first + index), written: Either.right(entry) })
+          }
+        }
+        return Effect.succeed(found)
+      }),
+    end: Effect.sync(() => cursorOf(log.mark, log.end)),
+    appends: log.hints.appends,
+    findRequest: (requestId) =>
+      Effect.sync(() => {
+        for (const [rootSessionId, { entries }] of trees) {
+          const found = knownRequest(rootSessionId, requestId, entries)
+          if (found !== undefined) return found
+        }
+        return undefined
+      }),
     list: Effect.map(page({ limit: Infinity }), ({ sessions }) => sessions),
     page,
     openRequests: (rootSessionId) =>
@@ -447,6 +583,7 @@ const memoryOf = (
           // A suspended holder must not write to a deleted tree.
           tree.lock = undefined
           trees.delete(rootSessionId)
+          log.appends = log.appends.filter((append) => append.tree !== tree)
           sweep(now)
         })
       ),
@@ -476,4 +613,15 @@ const memoryOf = (
         })
       )
   }
+}
+
+/** Index of the first append with an entry behind this number. */
+const firstBehind = (appends: ReadonlyArray<Append>, after: number): number => {
+  let [low, high] = [0, appends.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((appends[middle]?.last ?? 0) <= after) low = middle + 1
+    else high = middle
+  }
+  return low
 }

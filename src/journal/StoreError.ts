@@ -183,6 +183,20 @@ export class PositionUnknown extends Schema.TaggedError<PositionUnknown>("assent
 }
 
 /**
+ * The store has no such place: the cursor is of another store, or of one that was put back since.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class CursorUnknown extends Schema.TaggedError<CursorUnknown>("assent/journal/CursorUnknown")("CursorUnknown", {
+  cursor: Schema.String
+}) {
+  override get message(): string {
+    return `This store has no place ${JSON.stringify(this.cursor)}. Look at its sessions anew, and read on from its end.`
+  }
+}
+
+/**
  * An entry of a journal cannot be read: damaged, or written by a newer version.
  *
  * @since 0.1.0

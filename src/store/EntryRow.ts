@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type { SessionId } from "../core/Id.js"
 import * as JournalEntry from "../journal/JournalEntry.js"
+import type * as SessionStore from "../journal/SessionStore.js"
 import * as StoreError from "../journal/StoreError.js"
 import type * as Dialect from "./Dialect.js"
 
@@ -47,19 +48,21 @@ export const pages = (rows: ReadonlyArray<EntryRow>): ReadonlyArray<ReadonlyArra
   Array.from({ length: Math.ceil(rows.length / page) }, (_, index) => rows.slice(index * page, (index + 1) * page))
 
 /**
- * All rows of a journal, in their order.
+ * The rows of a journal behind a `seq`, in their order.
  *
  * SQLite gives them in few texts: its client makes an object of every row, which takes twice as long as all the rest.
  */
 export const ofJournal = (
   sql: SqlClient.SqlClient,
   dialect: Dialect.Dialect,
-  root: SessionId
-): Effect.Effect<ReadonlyArray<Stored>, SqlError> =>
-  dialect === "sqlite"
+  root: SessionId,
+  { after = 0, limit = Infinity }: SessionStore.Behind = {}
+): Effect.Effect<ReadonlyArray<Stored>, SqlError> => {
+  const wanted = sql`root = ${root} AND seq > ${after} AND seq <= ${Math.min(after + limit, Number.MAX_SAFE_INTEGER)}`
+  return dialect === "sqlite"
     ? Effect.map(
         sql<{ readonly rows: string }>`SELECT json_group_array(json_array(seq, session, at, body)) AS rows
-          FROM assent_entry WHERE root = ${root} GROUP BY seq / ${sql.literal(String(inText))}`,
+          FROM assent_entry WHERE ${wanted} GROUP BY seq / ${sql.literal(String(inText))}`,
         (texts) =>
           texts
             .flatMap(({ rows }) => {
@@ -70,42 +73,46 @@ export const ofJournal = (
             // A group has no order.
             .sort((a, b) => a.seq - b.seq)
       )
-    : sql<Stored>`SELECT seq, session, at, body FROM assent_entry WHERE root = ${root} ORDER BY seq`
+    : sql<Stored>`SELECT seq, session, at, body FROM assent_entry WHERE ${wanted} ORDER BY seq`
+}
 
-/** Decodes a whole journal; a gap is an error. */
+/** Decodes what follows `after`; a gap is an error. */
 export const decodeAll = (
   root: SessionId,
-  rows: ReadonlyArray<Stored>
+  rows: ReadonlyArray<Stored>,
+  after = 0
 ): Effect.Effect<ReadonlyArray<JournalEntry.Written>, StoreError.JournalUnreadable> => {
-  const gap = rows.findIndex(({ seq }, index) => Number(seq) !== index + 1)
+  const gap = rows.findIndex(({ seq }, index) => Number(seq) !== after + index + 1)
   return gap < 0
     ? decodeRows(root, rows)
-    : Effect.fail(new StoreError.JournalUnreadable({ rootSessionId: root, seq: gap + 1, reason: "it is missing" }))
+    : Effect.fail(
+        new StoreError.JournalUnreadable({ rootSessionId: root, seq: after + gap + 1, reason: "it is missing" })
+      )
 }
 
 export const decodeRows = (
   root: SessionId,
   rows: ReadonlyArray<Stored>
 ): Effect.Effect<ReadonlyArray<JournalEntry.Written>, StoreError.JournalUnreadable> =>
-  Effect.suspend(() => {
-    const written: Array<JournalEntry.Written> = []
-    for (const { seq, session, at, body } of rows) {
-      const entry = Either.flatMap(
-        Either.mapLeft(
-          Either.try(() => JSON.parse(body) as unknown),
-          () => "it is no JSON"
-        ),
-        JournalEntry.decode
-      )
-      if (Either.isLeft(entry)) {
-        return Effect.fail(
-          new StoreError.JournalUnreadable({ rootSessionId: root, seq: Number(seq), reason: entry.left })
-        )
-      }
-      written.push({ seq: Number(seq), sessionId: session, at: Number(at), entry: entry.right })
+  Effect.suspend(() => Either.all(rows.map((row) => decode(root, row))))
+
+export const decode = (
+  root: SessionId,
+  { at, body, seq, session }: Stored
+): Either.Either<JournalEntry.Written, StoreError.JournalUnreadable> =>
+  Either.mapBoth(
+    Either.flatMap(
+      Either.mapLeft(
+        Either.try(() => JSON.parse(body) as unknown),
+        () => "it is no JSON"
+      ),
+      JournalEntry.decode
+    ),
+    {
+      onLeft: (reason) => new StoreError.JournalUnreadable({ rootSessionId: root, seq: Number(seq), reason }),
+      onRight: (entry) => ({ seq: Number(seq), sessionId: session, at: Number(at), entry })
     }
-    return Effect.succeed(written)
-  })
+  )
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal

@@ -4,7 +4,8 @@
  * ```
  *  sessions/0 │ sessions/1            the ids of all sessions
  *  session:ID/0 │ session:ID/1        one session: its lock, summary, answers, and how many batches count
- *  batch:0:ID, batch:1:ID, …          a batch of entries each
+ *  batch:0:ID, batch:1:ID, …          a batch of entries each, and the number of its append
+ *  append:1, append:2, …              which batch of which session; one of a deleted session stays, and says nothing
  *  content:SHA-256                    bytes; which sessions want them is with the sessions
  * ```
  *
@@ -19,6 +20,7 @@
  */
 import type { PlatformError } from "@effect/platform/Error"
 import * as KeyValueStore from "@effect/platform/KeyValueStore"
+import * as Chunk from "effect/Chunk"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -27,6 +29,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
 import * as Digest from "../core/Digest.js"
 import * as FileFailure from "../core/FileFailure.js"
 import { IdGenerator, RequestId, SessionId } from "../core/Id.js"
@@ -65,7 +68,8 @@ export const make = (options: Options): Effect.Effect<SessionStore.Service, neve
     const { name = "of keys and values", process: locker } = options
     const ids = yield* IdGenerator
     const values = yield* KeyValueStore.KeyValueStore
-    const inTurn = turnsAt(values).withPermits(1)
+    const shared = sharedAt(values)
+    const inTurn = shared.turns.withPermits(1)
 
     const reading = <A, E>(effect: Effect.Effect<A, E>) =>
       catchPlatform(effect, (reason) => new StoreError.StoreUnusable({ store: name, problem: "unavailable", reason }))
@@ -98,24 +102,134 @@ export const make = (options: Options): Effect.Effect<SessionStore.Service, neve
       return new StoreError.SessionTakenOver({ rootSessionId: root, ...holder })
     }
 
-    const entriesOf = (root: SessionId, { batches }: Session) =>
+    /** The batches of a session from one on; a batch that is gone is damage too: those behind it would move up. */
+    const rowsOf = (root: SessionId, { batches }: Pick<Session, "batches">) =>
       Effect.gen(function* () {
         const rows: Array<EntryRow.Unnumbered> = []
         for (let batch = 0; batch < batches; batch++) {
-          const text = yield* values.get(batchAt(root, batch))
-          // A batch that is gone is damage too: without it the entries behind it would move up.
-          const decoded = decodeBatch(Option.getOrElse(text, () => ""))
-          if (Either.isLeft(decoded)) {
+          const found = yield* batchOf(root, batch)
+          if (found === undefined) {
             return yield* new StoreError.JournalUnreadable({
               rootSessionId: root,
               seq: rows.length + 1,
               reason: "it is damaged"
             })
           }
-          for (const row of decoded.right) rows.push({ tag: "", request: null, ...row })
+          for (const row of found.rows) rows.push({ tag: "", request: null, ...row })
         }
-        return yield* EntryRow.decodeAll(root, EntryRow.number(rows, root, 0))
+        return EntryRow.number(rows, root, 0)
       })
+
+    const batchOf = (root: SessionId, batch: number) =>
+      Effect.map(values.get(batchAt(root, batch)), (text) =>
+        Option.getOrUndefined(decodeBatch(Option.getOrElse(text, () => "")))
+      )
+
+    const entriesOf = (root: SessionId, session: Session) =>
+      Effect.flatMap(rowsOf(root, session), (rows) => EntryRow.decodeAll(root, rows))
+
+    /** The number of the last append: from the one that is known, in steps that grow. */
+    const lastAppend = Effect.gen(function* () {
+      let step = 1
+      while (yield* values.has(appendAt(shared.last + step))) {
+        shared.last += step
+        step *= 2
+      }
+      for (step /= 2; step >= 1; step /= 2) {
+        if (yield* values.has(appendAt(shared.last + step))) shared.last += step
+      }
+      return shared.last
+    })
+
+    /** Begins an append: it counts once its batch has its number, and its session has the batch. */
+    const beginAppend = (root: SessionId, batch: number) =>
+      Effect.gen(function* () {
+        const number = (yield* lastAppend) + 1
+        yield* values.set(appendAt(number), encodeAppend({ root, batch }))
+        return number
+      })
+
+    /** Gives the batches numbers that a version wrote which knew of none. */
+    const ordered = (root: SessionId, session: Session) =>
+      Effect.gen(function* () {
+        if (session.ordered !== undefined) return session
+        const first = (yield* lastAppend) + 1
+        for (let batch = 0; batch < session.batches; batch++) yield* beginAppend(root, batch)
+        return { ...session, ordered: { first, batches: session.batches } }
+      })
+
+    const orderAll = Effect.gen(function* () {
+      if (shared.isOrdered) return
+      for (const root of (yield* index.read) ?? []) {
+        const session = yield* sessionAt(root).read
+        if (session !== undefined && session.ordered === undefined)
+          yield* sessionAt(root).write(yield* ordered(root, session))
+      }
+      shared.isOrdered = true
+    })
+
+    /** What tells the cursors of this store from those of another: nothing, as long as it is empty. */
+    const mark = Effect.map(values.get(appendAt(1)), (first) =>
+      Option.match(first, { onNone: () => "0", onSome: (text) => Digest.sha256(text).slice(0, 8) })
+    )
+
+    /** The rows of an append; none when it does not count. */
+    const rowsOfAppend = (number: number) =>
+      Effect.gen(function* () {
+        const found = decodeAppend(Option.getOrElse(yield* values.get(appendAt(number)), () => ""))
+        if (Option.isNone(found)) return []
+        const { batch, root } = found.value
+        const session = yield* sessionAt(root).read
+        if (session === undefined || batch >= session.batches) return []
+        const { first = 0, batches = 0 } = session.ordered ?? {}
+        const isOlder = batch < batches
+        const stored = yield* batchOf(root, batch)
+        if (stored === undefined)
+          return yield* new StoreError.JournalUnreadable({
+            rootSessionId: root,
+            seq: session.summary.entries,
+            reason: "a part of it is damaged"
+          })
+        const { append, rows, seq } = stored
+        if (isOlder ? number !== first + batch : number !== append) return []
+        if (seq !== undefined) {
+          return EntryRow.number(
+            rows.map((row) => ({ tag: "", request: null, ...row })),
+            root,
+            seq - 1
+          )
+        }
+        return (yield* rowsOf(root, { batches: batch + 1 })).slice(-rows.length)
+      })
+
+    const readAll = (behind: SessionStore.BehindAll = {}) =>
+      Effect.gen(function* () {
+        const { after } = behind
+        const limit = SessionStore.limitOfAll(behind)
+        yield* orderAll
+        const [own, last] = [yield* mark, yield* lastAppend]
+        const place = after === undefined || after === nowhere ? [0n, 0n] : SessionStore.numbersIn(after, own, 2)
+        const [number = 0, index = 0] = (place ?? []).map(Number)
+        if (place === undefined || number > last) return yield* new StoreError.CursorUnknown({ cursor: after ?? "" })
+        const found: Array<SessionStore.Appended> = []
+        for (let at = Math.max(number, 1); at <= last && found.length < limit; at++) {
+          const rows = yield* Effect.map(rowsOfAppend(at), Either.right).pipe(
+            Effect.catchTag("JournalUnreadable", (damage) => Effect.succeed(Either.left(damage)))
+          )
+          if (Either.isLeft(rows)) {
+            const { rootSessionId } = rows.left
+            if (at > number || index === 0)
+              found.push({ rootSessionId, cursor: SessionStore.cursorOf(own, at, 1), written: Either.left(rows.left) })
+            continue
+          }
+          for (const [row, stored] of rows.right.entries()) {
+            if ((at === number && row < index) || found.length >= limit) continue
+            const cursor = SessionStore.cursorOf(own, at, row + 1)
+            found.push({ rootSessionId: stored.root, cursor, written: EntryRow.decode(stored.root, stored) })
+          }
+        }
+        return found
+      }).pipe(inTurn, reading)
 
     const append = (held: Held, rows: ReadonlyArray<EntryRow.Unnumbered>, written: ReadonlyArray<JournalEntry.Draft>) =>
       Effect.gen(function* () {
@@ -132,7 +246,11 @@ export const make = (options: Options): Effect.Effect<SessionStore.Service, neve
         }
         if (summary.entries === 0) yield* indexed(root)
         const body = rows.map(({ at, body, session }) => ({ at, body, session }))
-        yield* values.set(batchAt(root, batches), JSON.stringify(body))
+        const number = yield* beginAppend(root, batches)
+        yield* values.set(
+          batchAt(root, batches),
+          JSON.stringify({ append: number, seq: summary.entries + 1, rows: body })
+        )
         const after = SessionSummary.after(
           summary,
           written.map((draft, at) => ({ ...draft, at: draft.at ?? now, seq: summary.entries + at + 1 }))
@@ -153,6 +271,7 @@ export const make = (options: Options): Effect.Effect<SessionStore.Service, neve
         // What this lease knows decides, not what the store has: a batch that was reported as failed does not count.
         held.summary = after
         held.batches = batches + 1
+        shared.hints.tell(root)
       })
 
     /** Before anything of it counts: what is not in the list is never found again. */
@@ -221,11 +340,15 @@ export const make = (options: Options): Effect.Effect<SessionStore.Service, neve
       Effect.gen(function* () {
         const now = yield* Clock.currentTimeMillis
         const place = sessionAt(root)
-        const found = (yield* place.read) ?? { summary: SessionSummary.empty(root, now), batches: 0, answers: [] }
+        const found: Session = (yield* place.read) ?? {
+          summary: SessionSummary.empty(root, now),
+          batches: 0,
+          answers: []
+        }
         yield* unlocked(root, found.lock, now)
         // Of a holder that died.
         yield* dropHeld(root, found)
-        const { held: _, ...left } = found
+        const { held: _, ...left } = yield* ordered(root, found)
         const before = { ...left, answers: answersIn(left.answers, left.summary) }
         yield* place.write({ ...before, lock: { token, pid: locker.pid, host: locker.host, heartbeat: now } })
         const held: Held = { root, token, summary: before.summary, batches: before.batches }
@@ -261,6 +384,20 @@ export const make = (options: Options): Effect.Effect<SessionStore.Service, neve
           query
         )
       }).pipe(inTurn, reading)
+
+    /** The sessions to which other processes append; asked once a second. */
+    const elsewhere = (begun: number) => {
+      let seen = begun
+      const look = Effect.gen(function* () {
+        const last = yield* lastAppend
+        const roots = new Set<SessionId>()
+        while (seen < last) for (const { root } of yield* rowsOfAppend(++seen)) roots.add(root)
+        return Chunk.unsafeFromArray([...roots])
+      }).pipe(inTurn)
+      return Stream.repeatEffectChunk(
+        Effect.orElseSucceed(Effect.delay(look, "1 second"), () => Chunk.empty<SessionId>())
+      )
+    }
 
     return {
       name,
@@ -303,6 +440,26 @@ export const make = (options: Options): Effect.Effect<SessionStore.Service, neve
           const session = yield* known(root)
           return { rootSessionId: root, entries: yield* entriesOf(root, session), answers: session.answers }
         }).pipe(inTurn, reading),
+      /** It keeps batches in no order that could be looked into: all of them are read. */
+      read: (root, { after = 0, limit = Infinity } = {}) =>
+        Effect.gen(function* () {
+          const rows = yield* rowsOf(root, yield* known(root))
+          return yield* EntryRow.decodeAll(root, rows.slice(after, Math.max(after, after + limit)), after)
+        }).pipe(inTurn, reading),
+      readAll,
+      end: Effect.map(Effect.all([mark, Effect.zipRight(orderAll, lastAppend)]), ([own, last]) =>
+        last === 0 ? nowhere : SessionStore.cursorOf(own, last, Number.MAX_SAFE_INTEGER)
+      ).pipe(inTurn, reading),
+      appends: Effect.map(shared.hints.appends, (own) => Stream.merge(own, elsewhere(shared.last))),
+      findRequest: (requestId) =>
+        Effect.gen(function* () {
+          for (const session of yield* listed) {
+            const root = session.summary.rootSessionId
+            const found = SessionStore.knownRequest(root, requestId, yield* entriesOf(root, session))
+            if (found !== undefined) return found
+          }
+          return undefined
+        }).pipe(inTurn, reading),
       list: Effect.map(page({ limit: Infinity }), ({ sessions }) => sessions),
       page,
       openRequests: (root) =>
@@ -332,7 +489,7 @@ export const make = (options: Options): Effect.Effect<SessionStore.Service, neve
           const place = sessionAt(root)
           // From here on nobody knows it, and a holder that stood still has no lock to write with.
           const { contents = [], held = [] } = session
-          const ended = {
+          const ended: Session = {
             summary: SessionSummary.empty(root, now),
             batches: 0,
             answers: [],
@@ -403,6 +560,8 @@ const Session = Schema.Struct({
   summary: SessionSummary.SessionSummary,
   /** Batches of entries that count. */
   batches: Schema.Number,
+  /** Those that a version wrote which knew of no numbers; their appends have numbers from `first` on. */
+  ordered: Schema.optional(Schema.Struct({ first: Schema.Number, batches: Schema.Number })),
   answers: Schema.Array(
     Schema.Struct({ requestId: RequestId, answer: Schema.Unknown, by: Schema.String, at: Schema.Number })
   ),
@@ -418,19 +577,59 @@ type Session = typeof Session.Type
 
 const contentAt = (sha256: string) => `content:${sha256}`
 
-const decodeBatch = Schema.decodeUnknownEither(
-  Schema.parseJson(Schema.Array(Schema.Struct({ session: SessionId, at: Schema.Number, body: Schema.String })))
+const Row = Schema.Struct({ session: SessionId, at: Schema.Number, body: Schema.String })
+
+/** Earlier versions wrote the rows alone. */
+const Batch = Schema.Union(
+  Schema.Struct({ append: Schema.Number, seq: Schema.Number, rows: Schema.Array(Row) }),
+  Schema.Array(Row)
 )
 
-/** One for each store, first come, first served; held for one operation. */
-const turns = globalValue(
-  "assent/store/KeyValueSessionStore/turns",
-  () => new WeakMap<KeyValueStore.KeyValueStore, Effect.Semaphore>()
+const decodeBatch = (text: string) =>
+  Option.map(Schema.decodeUnknownOption(Schema.parseJson(Batch))(text), (batch): LooseBatch =>
+    "rows" in batch ? batch : { rows: batch }
+  )
+
+interface LooseBatch {
+  readonly append?: number
+  /** Of its first entry. */
+  readonly seq?: number
+  readonly rows: ReadonlyArray<typeof Row.Type>
+}
+
+const appendAt = (number: number) => `append:${number}`
+
+const Append = Schema.parseJson(Schema.Struct({ root: SessionId, batch: Schema.Number }))
+const encodeAppend = Schema.encodeSync(Append)
+const decodeAppend = Schema.decodeUnknownOption(Append)
+
+/** The end of an empty store. */
+const nowhere = SessionStore.cursorOf("0", 0, 0)
+
+/** What the stores of one process have in common. */
+interface Shared {
+  /** First come, first served; held for one operation. */
+  readonly turns: Effect.Semaphore
+  readonly hints: SessionStore.Hints
+  /** Number of the last append that is known; another process may have made more. */
+  last: number
+  /** All batches have numbers. */
+  isOrdered: boolean
+}
+
+const shares = globalValue(
+  "assent/store/KeyValueSessionStore/shares",
+  () => new WeakMap<KeyValueStore.KeyValueStore, Shared>()
 )
 
-const turnsAt = (values: KeyValueStore.KeyValueStore): Effect.Semaphore => {
-  const known = turns.get(values) ?? Effect.unsafeMakeSemaphore(1)
-  turns.set(values, known)
+const sharedAt = (values: KeyValueStore.KeyValueStore): Shared => {
+  const known = shares.get(values) ?? {
+    turns: Effect.unsafeMakeSemaphore(1),
+    hints: new SessionStore.Hints(),
+    last: 0,
+    isOrdered: false
+  }
+  shares.set(values, known)
   return known
 }
 

@@ -25,6 +25,7 @@ import * as SessionLease from "../journal/SessionLease.js"
 import * as SessionStore from "../journal/SessionStore.js"
 import * as SessionSummary from "../journal/SessionSummary.js"
 import * as StoreError from "../journal/StoreError.js"
+import * as AppendOrder from "./AppendOrder.js"
 import * as ContentTable from "./ContentTable.js"
 import * as Dialect from "./Dialect.js"
 import * as EntryRow from "./EntryRow.js"
@@ -79,6 +80,8 @@ export const make = (
     const version = yield* failure.reading(Migrations.version)
     if (version > Migrations.latest) return yield* failure.newer(version, Migrations.latest)
     if (version < Migrations.latest) yield* failure.migrating(Migrations.run)
+    const { adopt, tell, ...order } = AppendOrder.make(sql, dialect, failure)
+    yield* failure.writing(adopt)
 
     const gone = new StoreError.StoreUnwritable({
       store: name,
@@ -204,7 +207,11 @@ export const make = (
         if (Either.isLeft(outcome)) return jobs.map(() => Exit.fail(outcome.left))
         if (isGone) return jobs.map(() => Exit.fail(gone))
         // After the commit: only now may the next batch build on it.
-        for (const [held, written] of outcome.right) if (Either.isRight(written)) held.summary = written.right
+        for (const [held, written] of outcome.right) {
+          if (Either.isLeft(written)) continue
+          held.summary = written.right
+          tell(held.root)
+        }
         return jobs.map(({ held }) => {
           const written = outcome.right.get(held)
           return written !== undefined && Either.isLeft(written) ? Exit.fail(written.left) : Exit.void
@@ -286,6 +293,14 @@ export const make = (
         Effect.forEach((row) => storedAnswer(failure, row))
       )
 
+    const read = (root: SessionId, behind: SessionStore.Behind = {}) =>
+      Effect.gen(function* () {
+        const rows = yield* failure.reading(EntryRow.ofJournal(sql, dialect, root, behind))
+        if (rows.length > 0) return yield* EntryRow.decodeAll(root, rows, behind.after)
+        const found = yield* failure.reading(sql`SELECT 1 FROM assent_entry WHERE root = ${root} LIMIT 1`)
+        return found.length > 0 ? [] : yield* new StoreError.SessionUnknown({ rootSessionId: root })
+      })
+
     const leaseOf = (held: Held): SessionStore.Lease => ({
       rootSessionId: held.root,
       append: Effect.fn("SessionStore.append")(function* (drafts) {
@@ -327,14 +342,22 @@ export const make = (
           return Effect.map(held, leaseOf)
         }),
       load: Effect.fn("SessionStore.load")(function* (root) {
-        const rows = yield* failure.reading(EntryRow.ofJournal(sql, dialect, root))
-        if (rows.length === 0) return yield* new StoreError.SessionUnknown({ rootSessionId: root })
-        const entries = yield* EntryRow.decodeAll(root, rows)
-        return {
-          rootSessionId: root,
-          entries,
-          answers: yield* answersOf(root)
-        }
+        return { rootSessionId: root, entries: yield* read(root), answers: yield* answersOf(root) }
+      }),
+      read: Effect.fn("SessionStore.read")(read),
+      ...order,
+      findRequest: Effect.fn("SessionStore.findRequest")(function* (requestId) {
+        const rows = yield* failure.reading(
+          sql<EntryRow.Stored & Pick<EntryRow.EntryRow, "root">>`
+            SELECT root, seq, session, at, body FROM assent_entry WHERE request = ${requestId} ORDER BY seq`
+        )
+        const [first] = rows
+        if (first === undefined) return undefined
+        const about = yield* EntryRow.decodeRows(
+          first.root,
+          rows.filter(({ root }) => root === first.root)
+        )
+        return SessionStore.knownRequest(first.root, requestId, about)
       }),
       list: summaries.all,
       page: Effect.fn("SessionStore.page")(summaries.page),

@@ -23,12 +23,13 @@ import * as Either from "effect/Either"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
 import * as TestClock from "effect/TestClock"
 import * as TestContext from "effect/TestContext"
 import { SessionId } from "../core/Id.js"
 import * as Interaction from "../interaction/Interaction.js"
 import * as SessionLease from "../journal/SessionLease.js"
-import type * as SessionStore from "../journal/SessionStore.js"
+import * as SessionStore from "../journal/SessionStore.js"
 import * as ContentContract from "./ContentContract.js"
 import {
   closed,
@@ -400,8 +401,129 @@ const contract: { readonly [name: string]: Body } = {
         )
       }
     }),
+  "gives what is behind an entry of a session": (_, store) =>
+    Effect.gen(function* () {
+      yield* expectFailure(store.read(root), "SessionUnknown", "Entries of a session were read that there is not")
+      yield* write(store, opened(), said("a"))
+      yield* write(store, said("b"), said("c"))
+      const asked: ReadonlyArray<readonly [SessionStore.Behind | undefined, string]> = [
+        [undefined, "1, 2, 3, 4"],
+        [{ after: 1 }, "2, 3, 4"],
+        [{ after: 2, limit: 1 }, "3"],
+        [{ after: 3, limit: 10 }, "4"],
+        [{ after: 4 }, ""],
+        [{ after: 9 }, ""],
+        [{ limit: 3 }, "1, 2, 3"]
+      ]
+      for (const [behind, expected] of asked) {
+        const found = (yield* store.read(root, behind)).map(({ seq }) => seq).join(", ")
+        yield* expect(
+          found === expected,
+          `Entries of ${JSON.stringify(behind ?? {})} must be ${expected || "none"}. Here they are ${found || "none"}.`
+        )
+      }
+    }),
+  "gives the entries of all sessions from any place, also to the next process": (open, store) =>
+    Effect.gen(function* () {
+      const before = yield* store.end
+      yield* write(store, opened(), said("a"))
+      yield* write(store, opened(other))
+      const middle = yield* store.end
+      yield* write(store, said("b"))
+      yield* write(store, said("c", other))
+      const all = yield* placesOf(store, undefined)
+      const expected = `${root} 1, ${root} 2, ${other} 1, ${root} 3, ${other} 2`
+      yield* expect(all === expected, `All entries must be ${expected}. Here they are ${all || "none"}.`)
+      const atFirst = yield* placesOf(store, before)
+      yield* expect(atFirst === expected, `Behind the end of an empty store is all of it. Here it is ${atFirst}.`)
+      const again = yield* open(there)
+      const rest = yield* placesOf(again, middle)
+      yield* expect(
+        rest === `${root} 3, ${other} 2`,
+        `Behind the middle are the last two entries. Here they are ${rest}.`
+      )
+      const [, second, third] = yield* store.readAll()
+      for (const [one, what] of [
+        [second, `${other} 1, ${root} 3, ${other} 2`],
+        [third, `${root} 3, ${other} 2`]
+      ] as const) {
+        const found = yield* placesOf(again, one?.cursor)
+        yield* expect(found === what, `Behind ${one?.cursor} must be ${what}, also after a restart. Here is ${found}.`)
+      }
+      const last = yield* again.end
+      yield* expect((yield* again.readAll({ after: last })).length === 0, "Something is behind the end.")
+      for (const unknown of ["", "7", "a.b.c", last.replace(/\.\d+/, ".99999999999999")])
+        yield* expectFailure(
+          store.readAll({ after: SessionStore.Cursor.make(unknown) }),
+          "CursorUnknown",
+          `A place was read on from that is none, ${JSON.stringify(unknown)}`
+        )
+    }),
+  "gives no place of a deleted entry to another": (_, store) =>
+    Effect.gen(function* () {
+      yield* write(store, opened(), said("a"))
+      yield* write(store, opened(other), said("b", other))
+      const last = yield* store.end
+      yield* store.delete(other)
+      yield* write(store, said("c"))
+      const found = yield* placesOf(store, last)
+      yield* expect(
+        found === `${root} 3`,
+        `Behind the end is what comes after a deletion. Here it is ${found || "nothing"}.`
+      )
+      const left = yield* placesOf(store, undefined)
+      yield* expect(
+        left === `${root} 1, ${root} 2, ${root} 3`,
+        `A deleted session leaves no entries. Here are ${left}.`
+      )
+    }),
+  "tells who waits that something was appended, also by another process": (open, store) =>
+    Effect.gen(function* () {
+      const second = yield* open(there)
+      yield* write(store, opened())
+      const seen = yield* Effect.fork(Stream.runCollect(Stream.take(SessionStore.follow(second, yield* second.end), 2)))
+      yield* write(store, said("a"))
+      yield* write(second, opened(other))
+      // Real time passes too: a store may have to go to a server and back.
+      yield* Effect.repeat(Effect.zipRight(TestClock.adjust("1 second"), Effect.yieldNow()), {
+        until: () => Effect.map(Fiber.poll(seen), Option.isSome)
+      })
+      const found = [...(yield* Fiber.join(seen))].map(({ rootSessionId }) => rootSessionId).join(", ")
+      yield* expect(found === `${root}, ${other}`, `Both appends must be heard of. Here they are: ${found}.`)
+    }),
+  "finds a request, and how it ended": (_, store) =>
+    Effect.gen(function* () {
+      yield* expect((yield* store.findRequest(requestId)) === undefined, "A request was found that nobody made.")
+      yield* write(store, opened(), raised())
+      const open = yield* store.findRequest(requestId)
+      yield* expect(
+        open?.rootSessionId === root && open.request.requestId === requestId && open.settled === undefined,
+        "An open request must be found, with its session and without an end."
+      )
+      yield* write(store, {
+        sessionId: root,
+        entry: { _tag: "InteractionSettled", requestId, status: "answered", answer: 1, by: "ann" }
+      })
+      const by = (yield* store.findRequest(requestId))?.settled?.by
+      yield* expect(by === "ann", `ann answered the request, and here it was ${by}.`)
+    }),
   ...ContentContract.checks
 }
+
+/** The entries behind a place, read two at a time. */
+const placesOf = (store: SessionStore.Service, after: SessionStore.Cursor | undefined) =>
+  Effect.gen(function* () {
+    const found: Array<string> = []
+    let place = after
+    for (;;) {
+      const some: ReadonlyArray<SessionStore.Appended> = yield* store.readAll({ after: place, limit: 2 })
+      const last = some.at(-1)
+      if (last === undefined) return found.join(", ")
+      place = last.cursor
+      for (const { rootSessionId, written } of some)
+        found.push(`${rootSessionId} ${Either.match(written, { onLeft: () => "damaged", onRight: ({ seq }) => seq })}`)
+    }
+  })
 
 const idsIn = (sessions: ReadonlyArray<{ readonly rootSessionId: SessionId }>): string =>
   sessions.map(({ rootSessionId }) => rootSessionId).join(", ")

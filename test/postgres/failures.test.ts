@@ -129,6 +129,7 @@ describe.runIf(Postgres.isThere)("a PostgreSQL store that cannot be opened", () 
       yield* tamper((sql) =>
         Effect.forEach(
           [
+            "ALTER TABLE assent_entry DROP COLUMN number, DROP COLUMN xact",
             "DROP TABLE assent_content",
             "DROP TABLE assent_reference",
             "DROP INDEX assent_session_order",

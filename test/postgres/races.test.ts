@@ -1,7 +1,10 @@
 /** Two processes want the same at the same moment, again and again: one gets it, and nothing acknowledged is lost. */
+import type * as SqlClient from "@effect/sql/SqlClient"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as Fiber from "effect/Fiber"
+import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import type { RequestId, SessionId } from "../../src/core/Id.js"
 import * as SessionLease from "../../src/journal/SessionLease.js"
@@ -172,6 +175,96 @@ describe.runIf(Postgres.isThere)("in PostgreSQL, when two processes race", () =>
       yield* Effect.all([other.delete(last), Effect.ignore(one.delete(copied))], together)
       const rows = yield* sql`SELECT sha256 FROM assent_content UNION ALL SELECT sha256 FROM assent_reference`
       assert.deepStrictEqual(rows, [])
+    })
+  )
+})
+
+describe.runIf(Postgres.isThere)("in PostgreSQL, a reader of all sessions", () => {
+  const seqs = (store: SessionStore.Service, after?: SessionStore.Cursor) =>
+    Effect.map(store.readAll({ after }), (all) =>
+      all.map(({ rootSessionId, written }) => `${rootSessionId} ${Either.getOrThrow(written).seq}`)
+    )
+  /** Other tests append to this database too, and a reader waits for them. */
+  const sees = (store: SessionStore.Service, after: SessionStore.Cursor | undefined, expected: ReadonlyArray<string>) =>
+    Effect.flatMap(
+      Effect.repeat(seqs(store, after), { until: ({ length }) => length >= expected.length, times: 2_000 }),
+      (found) => Effect.sync(() => assert.deepStrictEqual(found, expected))
+    )
+  const write = (store: SessionStore.Service, id: string, ...words: ReadonlyArray<string>) =>
+    Effect.scoped(
+      Effect.flatMap(store.lock(id as SessionId), (lease) =>
+        lease.append(words.map((word) => draft(received(word, word), id as SessionId)))
+      )
+    )
+  const rowOf = (id: string, seq: number) => {
+    const body = '{"_tag":"SessionClosed"}'
+    return { root: id, seq, session: id, at: 1, tag: "SessionClosed", request: null, body }
+  }
+
+  /** A transaction of its own fiber, which has done this and then stays open. */
+  const beside = <E>(sql: SqlClient.SqlClient, body: Effect.Effect<unknown, E>) =>
+    Effect.gen(function* () {
+      const [begun, done] = [yield* Effect.makeLatch(), yield* Effect.makeLatch()]
+      const fiber = yield* Effect.forkScoped(
+        sql.withTransaction(body.pipe(Effect.zipRight(begun.open), Effect.zipRight(done.await)))
+      )
+      yield* Effect.raceFirst(begun.await, Fiber.join(fiber))
+      return { end: Effect.zipRight(done.open, Fiber.join(fiber)) }
+    })
+
+  it.scopedLive("waits for an append that began first and ends last, and misses none", () =>
+    Effect.gen(function* () {
+      const { one, other, sql } = yield* two
+      yield* write(one, "ses_a", "a")
+      const before = yield* one.end
+      const late = yield* beside(sql, sql`INSERT INTO assent_entry ${sql.insert(rowOf("ses_late", 1))}`)
+      yield* write(one, "ses_b", "b", "c")
+      yield* write(other, "ses_c", "d")
+      assert.deepStrictEqual(yield* seqs(one, before), [])
+      const during = yield* one.end
+      yield* late.end
+      const all = ["ses_late 1", "ses_b 1", "ses_b 2", "ses_c 1"]
+      yield* sees(one, before, all)
+      yield* sees(other, during, all)
+    })
+  )
+
+  it.scopedLive("goes on beside a transaction that is taken back, and one of another database", () =>
+    Effect.gen(function* () {
+      const { one, other, sql } = yield* two
+      const before = yield* one.end
+      yield* sql
+        .withTransaction(
+          Effect.zipRight(sql`INSERT INTO assent_entry ${sql.insert(rowOf("ses_late", 1))}`, Effect.fail("taken back"))
+        )
+        .pipe(Effect.ignore)
+      yield* write(one, "ses_a", "a")
+      yield* sees(other, before, ["ses_a 1"])
+      const elsewhere = yield* PostgresConnection.open({
+        url: Redacted.make(Redacted.value(Postgres.url({})).replace(/\/\w+(?=\?|$)/, "/template1")),
+        maxConnections: 1
+      })
+      const foreign = yield* beside(elsewhere, elsewhere`SELECT pg_current_xact_id()`)
+      yield* write(one, "ses_b", "b")
+      yield* sees(other, before, ["ses_a 1", "ses_b 1"])
+      yield* foreign.end
+    })
+  )
+
+  it.scopedLive("finds all of a database that another server made", () =>
+    Effect.gen(function* () {
+      const url = Postgres.url(yield* Postgres.schema)
+      const open = PostgresStore.make({ url, process: { pid: 1, host: "here", isAlive: () => true } })
+      const sql = yield* PostgresConnection.open({ url, maxConnections: 1 })
+      yield* Effect.scoped(
+        Effect.flatMap(open, (store) => Effect.zipRight(write(store, "ses_a", "a", "b"), write(store, "ses_b", "c")))
+      )
+      yield* sql`UPDATE assent_entry SET xact = (xact::text::bigint + 1000000)::text::xid8`
+      const store = yield* open
+      const found = ["ses_a 1", "ses_a 2", "ses_b 1"]
+      yield* sees(store, undefined, found)
+      yield* write(store, "ses_a", "d")
+      yield* sees(store, undefined, [...found, "ses_a 3"])
     })
   )
 })

@@ -4,7 +4,9 @@ import * as NodeContext from "@effect/platform-node/NodeContext"
 import { assert, describe, it } from "@effect/vitest"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as Digest from "../../src/core/Digest.js"
 import type { SessionId } from "../../src/core/Id.js"
 import * as JournalEntry from "../../src/journal/JournalEntry.js"
@@ -121,15 +123,61 @@ describe("a store of keys and values", () => {
               assert.include([2 * acknowledged, 2 * acknowledged + 2], loaded.right.entries.length, `${at}`)
               assert.strictEqual(listed[0]?.entries, loaded.right.entries.length)
             }
+            const all = Effect.map(store.readAll(), (found) =>
+              found.map(({ written }) => Either.getOrThrow(written).seq)
+            )
+            const seqs = loaded._tag === "Left" ? [] : loaded.right.entries.map(({ seq }) => seq)
+            assert.deepStrictEqual(yield* all, seqs, `${at}`)
             // And whatever it died in, it goes on.
             yield* Effect.scoped(Effect.flatMap(store.lock(root), (lease) => lease.append([draft(said("on"))])))
             const { entries } = yield* store.load(root)
             assert.strictEqual(entries.length, (loaded._tag === "Right" ? loaded.right.entries.length : 0) + 1)
+            assert.deepStrictEqual(yield* all, [...seqs, entries.length], `${at}`)
             if (exit._tag === "Success") assert.isTrue(deleted)
           }
         })
     )
   }
+
+  it.scoped("has the sessions of an earlier version, whose batches have no numbers, in order", () =>
+    Effect.gen(function* () {
+      const { keys, values } = yield* inMemory
+      for (const id of ["ses_a", "ses_b"]) {
+        yield* Effect.scoped(
+          Effect.gen(function* () {
+            const lease = yield* Effect.flatMap(openIn(values)(me), (store) => store.lock(id as SessionId))
+            yield* lease.append([draft(opened(id as SessionId), id as SessionId), draft(said("a"), id as SessionId)])
+            yield* lease.append([draft(said("b"), id as SessionId)])
+          })
+        )
+      }
+      // As that version wrote it.
+      const before = yield* valuesOf(KeyValueStore.layerMemory)
+      for (const key of keys) {
+        if (key.startsWith("append:")) continue
+        const text = Option.getOrThrow(yield* values.get(key))
+        const rows = key.startsWith("batch:")
+          ? JSON.stringify((JSON.parse(text) as { readonly rows: unknown }).rows)
+          : text
+        yield* before.set(key, rows.replace(/"ordered":\{[^}]*\},?/, "").replace(",}", "}"))
+      }
+      const store = yield* openIn(before)(me)
+      yield* Effect.scoped(
+        Effect.flatMap(store.lock("ses_b" as SessionId), (lease) =>
+          lease.append([draft(said("c"), "ses_b" as SessionId)])
+        )
+      )
+      const all = (yield* store.readAll()).map(
+        ({ rootSessionId, written }) => `${rootSessionId} ${Either.getOrThrow(written).seq}`
+      )
+      assert.deepStrictEqual(all, ["ses_b 1", "ses_b 2", "ses_b 3", "ses_b 4", "ses_a 1", "ses_a 2", "ses_a 3"])
+      assert.deepStrictEqual(
+        yield* Effect.flatMap(openIn(before)(me), ({ readAll }) => readAll()),
+        yield* store.readAll()
+      )
+      assert.lengthOf((yield* store.load("ses_a" as SessionId)).entries, 3)
+    })
+  )
 
   it.scoped("says that a batch of entries is gone", () =>
     Effect.gen(function* () {
@@ -140,6 +188,8 @@ describe("a store of keys and values", () => {
       yield* values.remove(`batch:1:${root}`)
       const lost = yield* Effect.flip(store.load(root))
       assert.strictEqual(lost._tag, "JournalUnreadable")
+      const all = (yield* store.readAll()).map(({ written }) => written._tag)
+      assert.deepStrictEqual(all, ["Right", "Left", "Right"])
     })
   )
 

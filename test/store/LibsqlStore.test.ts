@@ -5,6 +5,7 @@ import { SqlClient as SqlClientTag } from "@effect/sql/SqlClient"
 import { assert, describe, it } from "@effect/vitest"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Fiber from "effect/Fiber"
 import type * as Scope from "effect/Scope"
 import { spawnSync } from "node:child_process"
@@ -231,12 +232,26 @@ describe("a store that cannot be used", () => {
 })
 
 /** Takes back what later versions have added to the tables. */
-const asOfVersion = (sql: SqlClient.SqlClient, version: 1 | 2) =>
+const asOfVersion = (sql: SqlClient.SqlClient, version: 1 | 2 | 3) =>
   Effect.forEach(
     [
-      "DROP INDEX assent_session_order",
-      "DROP INDEX assent_session_workspace",
-      "DROP INDEX assent_session_open",
+      "ALTER TABLE assent_entry RENAME TO later",
+      `CREATE TABLE assent_entry (
+        root TEXT NOT NULL,
+        seq INTEGER NOT NULL,
+        session TEXT NOT NULL,
+        at INTEGER NOT NULL,
+        tag TEXT NOT NULL,
+        request TEXT,
+        body TEXT NOT NULL
+      )`,
+      "INSERT INTO assent_entry SELECT root, seq, session, at, tag, request, body FROM later",
+      "DROP TABLE later",
+      "CREATE UNIQUE INDEX assent_entry_order ON assent_entry (root, seq)",
+      "CREATE INDEX assent_entry_request ON assent_entry (request) WHERE request IS NOT NULL",
+      ...(version < 3
+        ? ["DROP INDEX assent_session_order", "DROP INDEX assent_session_workspace", "DROP INDEX assent_session_open"]
+        : []),
       ...(version < 2 ? ["DROP TABLE assent_content", "DROP TABLE assent_reference"] : []),
       `DELETE FROM ${Migrations.table} WHERE migration_id > ${version}`,
       `PRAGMA user_version = ${version}`,
@@ -279,6 +294,54 @@ describe("a store of an older version", () => {
       // Damage is told where it is met, and hides nothing before it.
       const error = yield* Effect.flip(store.page())
       assert.match(error.message, /the summary of session ses_(half|none) is damaged/)
+    })
+  )
+
+  live(
+    "has its entries in order, with those that a process of that version still writes",
+    Effect.gen(function* () {
+      const { open, tamper } = yield* place
+      const seqs = (store: SessionStore.Service, after?: SessionStore.Cursor) =>
+        Effect.map(store.readAll({ after }), (all) => all.map(({ written }) => Either.getOrThrow(written).seq))
+      yield* Effect.scoped(Effect.flatMap(open, (store) => write(store, beginning)))
+      yield* tamper((sql) => asOfVersion(sql, 3))
+      const store = yield* open
+      assert.deepStrictEqual(yield* seqs(store), [1, 2, 3])
+      assert.deepStrictEqual((yield* store.load(root)).entries, (yield* store.read(root)).slice())
+      const end = yield* store.end
+      const row = {
+        root,
+        seq: 4,
+        session: root,
+        at: 1,
+        tag: "SessionClosed",
+        request: null,
+        body: '{"_tag":"SessionClosed"}'
+      }
+      yield* tamper((sql) => sql`INSERT INTO assent_entry ${sql.insert(row)}`)
+      assert.deepStrictEqual(yield* seqs(store, end), [4])
+      // VACUUM moves rows, and the end of a deleted tail is not given again.
+      yield* tamper((sql) => Effect.zipRight(sql`DELETE FROM assent_entry WHERE seq > 3`, sql`VACUUM`))
+      const last = yield* store.end
+      yield* tamper((sql) => sql`INSERT INTO assent_entry ${sql.insert(row)}`)
+      assert.deepStrictEqual(yield* seqs(store, last), [4])
+      assert.deepStrictEqual(yield* seqs(store, end), [4])
+    })
+  )
+
+  live(
+    "of which an entry is damaged gives the others",
+    Effect.gen(function* () {
+      const { open, tamper } = yield* place
+      const store = yield* open
+      yield* write(store, beginning)
+      yield* tamper((sql) => sql`UPDATE assent_entry SET body = '{' WHERE seq = 2`)
+      const found = yield* store.readAll()
+      assert.deepStrictEqual(
+        found.map(({ written }) => (Either.isRight(written) ? written.right.seq : written.left._tag)),
+        [1, "JournalUnreadable", 3]
+      )
+      assert.lengthOf(yield* store.readAll({ after: found[1]?.cursor }), 1)
     })
   )
 

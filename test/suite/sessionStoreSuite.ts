@@ -2,8 +2,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
 import * as TestClock from "effect/TestClock"
 import * as FastCheck from "fast-check"
 import * as Digest from "../../src/core/Digest.js"
@@ -12,7 +14,7 @@ import * as Interaction from "../../src/interaction/Interaction.js"
 import * as JournalEntry from "../../src/journal/JournalEntry.js"
 import * as SessionLease from "../../src/journal/SessionLease.js"
 import type { Process } from "../../src/journal/SessionLease.js"
-import type * as SessionStore from "../../src/journal/SessionStore.js"
+import * as SessionStore from "../../src/journal/SessionStore.js"
 import * as SessionVote from "../../src/journal/SessionVote.js"
 import * as StoreProbe from "../../src/testing/StoreProbe.js"
 import * as InteractionSample from "../kit/InteractionSample.js"
@@ -130,6 +132,71 @@ export const sessionStoreSuite = (name: string, options: Options): void => {
         })
       )
     )
+
+    it.scoped(
+      "gives every entry once and in order to a reader that follows it, wherever it comes back",
+      () =>
+        Effect.promise(() =>
+          FastCheck.assert(
+            FastCheck.asyncProperty(
+              FastCheck.array(FastCheck.array(FastCheck.integer({ min: 1, max: 4 }), { minLength: 1, maxLength: 5 }), {
+                minLength: 1,
+                maxLength: 5
+              }),
+              FastCheck.array(FastCheck.integer({ min: 1, max: 9 }), { maxLength: 5 }),
+              (plan, parts) => Effect.runPromise(Effect.scoped(following(plan, parts)))
+            ),
+            { numRuns: options.runs }
+          )
+        ),
+      60_000
+    )
+
+    /** Processes append to a session each, at the same time; a reader leaves and comes back after parts of this size. */
+    const following = (plan: ReadonlyArray<ReadonlyArray<number>>, parts: ReadonlyArray<number>) =>
+      withStore((store, { open, process }) =>
+        Effect.gen(function* () {
+          const total = plan.flat().reduce((sum, size) => sum + size, 0)
+          const reading = yield* Effect.fork(
+            Effect.gen(function* () {
+              const found: Array<SessionStore.Appended> = []
+              for (let at = 0; found.length < total; at++) {
+                const wanted = Math.min(parts[at] ?? total, total - found.length)
+                const stream = SessionStore.follow(store, found.at(-1)?.cursor)
+                found.push(...(yield* Stream.runCollect(Stream.take(stream, wanted))))
+              }
+              return found
+            })
+          )
+          yield* Effect.forEach(
+            plan,
+            (batches, writer) =>
+              Effect.gen(function* () {
+                const id = `ses_${writer}` as SessionId
+                const mine = writer % 2 === 0 ? store : yield* open(process(writer + 2))
+                const lease = yield* mine.lock(id)
+                for (const [batch, size] of batches.entries()) {
+                  yield* lease.append(
+                    Array.from({ length: size }, (_, at) => draft(received(`${batch}/${at}`, "x"), id))
+                  )
+                  yield* Effect.yieldNow()
+                }
+              }),
+            { concurrency: "unbounded", discard: true }
+          )
+          const found = yield* Fiber.join(reading)
+          for (const [writer, batches] of plan.entries()) {
+            const id = `ses_${writer}` as SessionId
+            const own = found.filter(({ rootSessionId }) => rootSessionId === id).map(({ written }) => written)
+            assert.deepStrictEqual(
+              own.map(Either.getOrThrow).map(({ seq }) => seq),
+              Array.from({ length: batches.reduce((sum, size) => sum + size, 0) }, (_, at) => at + 1)
+            )
+            assert.deepStrictEqual(own.map(Either.getOrThrow), (yield* store.load(id)).entries)
+          }
+          assert.deepStrictEqual(yield* store.readAll({ after: found.at(-1)?.cursor }), [])
+        })
+      )
 
     it.scoped("writes what several fibers append as wholes, each fiber's in its order", () =>
       Effect.promise(() =>
