@@ -17,6 +17,7 @@ const floors: ReadonlyArray<ReadonlyArray<string>> = [
   ["subagent"],
   ["builtin"],
   ["runtime"],
+  ["acp"],
   ["cli", "testing"]
 ]
 
