@@ -11,18 +11,19 @@ const floors: ReadonlyArray<ReadonlyArray<string>> = [
   ["broker", "xml", "channel", "permission", "people"],
   ["inbox"],
   ["conversation", "bridge"],
-  ["journal", "local"],
+  ["journal"],
   ["turn", "store"],
   ["session"],
   ["subagent"],
   ["builtin"],
   ["runtime"],
-  ["acp"],
-  ["cli", "testing"]
+  ["host", "testing"],
+  ["acp", "http", "cluster"],
+  ["cli"]
 ]
 
 /** What only a process of Node's has. */
-const atTheMachine = new Set(["local", "cli"])
+const atTheMachine = new Set(["host", "acp", "http", "cluster", "cli"])
 
 const src = resolve("src")
 const files = readdirSync(src, { recursive: true, encoding: "utf8" })
@@ -152,7 +153,7 @@ describe("the house", () => {
     assert.isAbove(seen.size, 100)
     const folders = new Set([...seen].map(folderOf))
     assert.deepStrictEqual(
-      ["store", "local", "cli", "testing"].filter((folder) => folders.has(folder)),
+      ["store", "host", "acp", "http", "cluster", "cli", "testing"].filter((folder) => folders.has(folder)),
       []
     )
     const late = ["builtin/WorkspaceWork", "builtin/Job", "permission/PathScope", "sandbox/HostSandbox"]
@@ -204,7 +205,7 @@ describe("the house", () => {
     const spoken =
       /["'`][^"'`]* --[a-z]+\b|\bassent (?:sessions|audit verify|run|chat|answer|permissions|profiles|doctor)\b/
     // Those that run programs, and what confines and takes apart their command lines.
-    const others = /^(?:cli|terminal|shell|sandbox|local)\/|^permission\/(?:Git|Unpacking)|^builtin\/(?:Shell|Stray)/
+    const others = /^(?:cli|terminal|shell|sandbox|host)\/|^permission\/(?:Git|Unpacking)|^builtin\/(?:Shell|Stray)/
     const wrong = files
       .filter((file) => !others.test(shown(file)))
       .flatMap((file) =>
@@ -278,10 +279,10 @@ describe("the house", () => {
       // What Node or a terminal calls back.
       "channel/ConsolePlain.ts",
       "channel/FileChannel.ts",
-      "cli/WebRequest.ts",
       "cli/terminal/NodeTerminal.ts",
       "cli/terminal/Output.ts",
-      "cli/terminal/Outside.ts"
+      "cli/terminal/Outside.ts",
+      "host/WebRequest.ts"
     ])
     const users = files
       .filter((file) =>
@@ -297,7 +298,7 @@ describe("the house", () => {
     /** Doors, what reads only files of the system, its own or by a handle, and the start of the program. */
     const readers = new Set([
       "core/RegularFile.ts",
-      "local/OwnFile.ts",
+      "host/local/OwnFile.ts",
       "builtin/OpenedFile.ts",
       "builtin/Checkpoints.ts",
       "builtin/ShellProcess.ts",
@@ -306,8 +307,8 @@ describe("the house", () => {
       "sandbox/OwnFiles.ts",
       "sandbox/Unfinished.ts",
       "audit/AuditArchive.ts",
-      "local/HiddenVariables.ts",
-      "cli/NodeProcess.ts",
+      "host/local/HiddenVariables.ts",
+      "host/NodeProcess.ts",
       "cli/terminal/Tty.ts",
       "cli/start.ts"
     ])

@@ -13,10 +13,11 @@ import * as Logger from "effect/Logger"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Arguments from "./config/Arguments.js"
-import type { ConfigurationInvalid } from "../local/ConfigurationInvalid.js"
+import type { ConfigurationInvalid } from "../host/local/ConfigurationInvalid.js"
 import * as Help from "./config/Help.js"
+import * as Environment from "../host/Environment.js"
 import * as ExitCode from "./ExitCode.js"
-import * as NodeFiles from "./NodeFiles.js"
+import * as NodeFiles from "../host/NodeFiles.js"
 import * as Output from "./terminal/Output.js"
 import * as Tty from "./terminal/Tty.js"
 
@@ -35,6 +36,7 @@ export const main = (argv: ReadonlyArray<string>): Effect.Effect<number> =>
       Effect.catchAll(reportFailure),
       Effect.catchAllCause((cause) => (Cause.isInterruptedOnly(cause) ? Effect.interrupt : crash(cause, debug))),
       Effect.provide(platform),
+      Effect.withConfigProvider(yield* Environment.take),
       Effect.provide(Logger.minimumLogLevel(level.right)),
       Effect.provide(Logger.replace(Logger.defaultLogger, debug ? Logger.map(Logger.logfmtLogger, Output.log) : brief))
     )
@@ -125,7 +127,7 @@ const dispatch = (invocation: Arguments.Invocation) =>
       // `Told` has printed other help before.
       case "help": {
         if (invocation.words[0] === "settings") {
-          const ConfigFile = yield* Effect.promise(() => import("../local/ConfigFile.js"))
+          const ConfigFile = yield* Effect.promise(() => import("../host/local/ConfigFile.js"))
           return yield* Output.say("stdout", `${Help.settings(ConfigFile.described())}\n`).pipe(
             Effect.as(ExitCode.completed)
           )

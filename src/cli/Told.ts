@@ -2,7 +2,7 @@
 import * as Invocation from "./config/Invocation.js"
 import * as Flags from "./config/Flags.js"
 import * as Help from "./config/Help.js"
-import * as Version from "./Version.js"
+import * as Version from "../host/Version.js"
 
 /** Nothing where there is something to do, and where the words cannot be understood. */
 export const of = (argv: ReadonlyArray<string>): string | undefined => {

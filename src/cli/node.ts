@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-export * as NodeProcess from "./NodeProcess.js"
-export * as NodeWeb from "./NodeWeb.js"
+export * as NodeProcess from "../host/NodeProcess.js"
+export * as NodeWeb from "../host/NodeWeb.js"
 export * as NodeTerminal from "./terminal/NodeTerminal.js"
 export * as Screen from "./terminal/Screen.js"

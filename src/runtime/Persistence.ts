@@ -198,6 +198,55 @@ export const resume = (
   })
 
 /**
+ * What is known of a session before its agent starts.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface OpenOptions extends Options {
+  /** The id of the model that the session begins with. Default: empty, which lists show as unknown. */
+  readonly model?: string | undefined
+  /** The name of the profile that the session begins with. */
+  readonly profile?: string | undefined
+  /** The path of the agent that the session begins with. Default: `main`. */
+  readonly name?: string | undefined
+}
+
+/**
+ * Resumes the session of this id, or begins it. The caller may choose the id. When this returns, the session is on disk: a
+ * list shows it, and another process resumes it, also when nobody has spoken to it.
+ *
+ * The options of a beginning do not change a session that exists.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
+export const open = (
+  store: SessionStore.Service,
+  rootSessionId: SessionId,
+  { model = "", name = "main", profile, workspace }: OpenOptions = {}
+): Effect.Effect<
+  Persistence,
+  BeginFailure | StoreError.SessionTakenOver | StoreError.SessionElsewhere | StoreError.JournalUnreadable,
+  Scope.Scope
+> =>
+  Effect.gen(function* () {
+    const lease = yield* store.lock(rootSessionId)
+    const found = yield* known(store, rootSessionId)
+    if (found !== undefined) return yield* resumed(store, lease, found, workspace)
+    const origin = { sessionId: rootSessionId, rootSessionId, agent: name, depth: 0 }
+    const entry = { ...JournalEntry.opening(origin, model, ""), ...placeOf({ workspace, profile }) }
+    yield* lease.append([{ sessionId: rootSessionId, entry }])
+    // A store that has not got what it acknowledged is broken.
+    return yield* resumed(
+      store,
+      lease,
+      yield* Effect.catchTag(store.load(rootSessionId), "SessionUnknown", Effect.die),
+      workspace
+    )
+  })
+
+/**
  * Forks a stored session, whether a process runs it or not, and holds the fork: the one to go on with. Its parent stays as
  * it is. See {@link Position} for where, and `AuditTrail` around this for the record.
  *
@@ -326,18 +375,27 @@ const opening =
   ) =>
   (instructions: string): JournalEntry.SessionOpened => ({
     ...JournalEntry.opening(root.origin, root.model.id, instructions),
-    ...(workspace === undefined ? {} : { workspace }),
-    ...(root.profile === undefined ? {} : { profile: root.profile })
+    ...placeOf({ workspace, profile: root.profile })
   })
+
+const placeOf = ({ profile, workspace }: Pick<OpenOptions, "profile" | "workspace">) => ({
+  ...(workspace === undefined ? {} : { workspace }),
+  ...(profile === undefined ? {} : { profile })
+})
+
+/** What the store has of a session; undefined before its first entry. */
+const known = (store: SessionStore.Service, id: SessionId) =>
+  Effect.catchTag(store.load(id), "SessionUnknown", () => Effect.succeed(undefined))
 
 /**
  * Publishes for UIs that the session was resumed, the user's interjections before, and what is to be done.
  */
 const retell =
   (bus: EventBus.Service) =>
-  ({ closed, history, interjections, opened, todos }: SessionSnapshot.SessionSnapshot): Effect.Effect<void> =>
+  ({ closed, history, interjections, opened, todos, turns }: SessionSnapshot.SessionSnapshot): Effect.Effect<void> =>
     Effect.map(Effect.clock, (clock) => {
-      if (closed) return
+      // Nothing is there to be shown of a session that nobody spoke to.
+      if (closed || (turns === 0 && history.length === 0)) return
       const { agent, sessionId } = opened
       const actor = { sessionId, agent }
       EventPublisher.publish(bus, clock, actor, { _tag: "SessionRestored", messages: history.length })

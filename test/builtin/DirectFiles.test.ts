@@ -13,7 +13,7 @@ import * as DirectFiles from "../../src/builtin/DirectFiles.js"
 import * as WorkspaceRoot from "../../src/builtin/WorkspaceRoot.js"
 import * as WorkspaceSearch from "../../src/builtin/WorkspaceSearch.js"
 import * as LinePattern from "../../src/builtin/LinePattern.js"
-import * as NodeFiles from "../../src/cli/NodeFiles.js"
+import * as NodeFiles from "../../src/host/NodeFiles.js"
 
 const bytes = (...parts: ReadonlyArray<string | number>): Uint8Array =>
   Buffer.concat(parts.map((part) => (typeof part === "string" ? Buffer.from(part) : Buffer.from([part]))))

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Launch from "../../src/cli/Launch.js"
+import * as Launch from "../../src/host/Launch.js"
 import * as Interactor from "../../src/interaction/Interactor.js"
 import * as InteractionSample from "../kit/InteractionSample.js"
 

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Effect from "effect/Effect"
-import * as HttpProxy from "../../src/cli/config/HttpProxy.js"
+import * as HttpProxy from "../../src/host/HttpProxy.js"
 import * as Collector from "../kit/Collector.js"
 import * as ForwardProxy from "../kit/ForwardProxy.js"
 import * as ModelServer from "../kit/ModelServer.js"

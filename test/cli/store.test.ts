@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as fc from "effect/FastCheck"
 import { rmSync } from "node:fs"
-import * as StoreAddress from "../../src/local/StoreAddress.js"
+import * as StoreAddress from "../../src/host/local/StoreAddress.js"
 import * as Program from "../kit/Program.js"
 import * as Pseudo from "../kit/Pseudo.js"
 

@@ -3,7 +3,7 @@ import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import * as NodeFiles from "../../src/cli/NodeFiles.js"
+import * as NodeFiles from "../../src/host/NodeFiles.js"
 import * as DirectLinks from "../../src/internal/DirectLinks.js"
 import { FileSurvey, run } from "../../src/permission/FileSurvey.js"
 

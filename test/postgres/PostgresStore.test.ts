@@ -4,6 +4,7 @@ import type { Process } from "../../src/journal/SessionLease.js"
 import * as PostgresStore from "../../src/store/PostgresStore.js"
 import * as SessionStoreSuite from "../../src/testing/SessionStoreSuite.js"
 import * as Postgres from "../kit/Postgres.js"
+import { persistenceSuite } from "../suite/persistenceSuite.js"
 import { sessionStoreSuite } from "../suite/sessionStoreSuite.js"
 
 const fresh = Effect.map(
@@ -13,6 +14,7 @@ const fresh = Effect.map(
 
 describe.runIf(Postgres.isThere)("PostgreSQL", () => {
   sessionStoreSuite("a PostgreSQL database", { make: fresh, runs: 15 })
+  persistenceSuite("a PostgreSQL database", { make: fresh })
 
   for (const { check, name } of SessionStoreSuite.make({ fresh })) it(name, () => Effect.runPromise(check))
 })

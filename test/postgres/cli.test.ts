@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
-import * as StoreAddress from "../../src/local/StoreAddress.js"
+import * as StoreAddress from "../../src/host/local/StoreAddress.js"
 import * as Postgres from "../kit/Postgres.js"
 import * as Program from "../kit/Program.js"
 

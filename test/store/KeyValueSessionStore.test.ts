@@ -16,6 +16,7 @@ import * as JournalSample from "../kit/JournalSample.js"
 import * as Mortal from "../kit/Mortal.js"
 import * as Runs from "../kit/Runs.js"
 import { crashSuite } from "../suite/crashSuite.js"
+import { persistenceSuite } from "../suite/persistenceSuite.js"
 import { sessionStoreSuite } from "../suite/sessionStoreSuite.js"
 
 const { attached, content, draft, opened, received, root, said } = JournalSample
@@ -58,6 +59,8 @@ sessionStoreSuite("keys and values in a directory", {
   make: Effect.map(inDirectory, ({ values }) => openIn(values)),
   runs: 10
 })
+
+persistenceSuite("keys and values", { make: Effect.map(valuesOf(KeyValueStore.layerMemory), openIn) })
 
 crashSuite("keys and values", {
   world: Effect.flatMap(valuesOf(KeyValueStore.layerMemory), (values) => Mortal.worldOf(openIn(values))),

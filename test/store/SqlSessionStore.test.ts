@@ -5,6 +5,7 @@ import { describe, it } from "vitest"
 import type { Process } from "../../src/journal/SessionLease.js"
 import * as LibsqlStore from "../../src/store/LibsqlStore.js"
 import * as SessionStoreSuite from "../../src/testing/SessionStoreSuite.js"
+import { persistenceSuite } from "../suite/persistenceSuite.js"
 import { sessionStoreSuite } from "../suite/sessionStoreSuite.js"
 
 const fresh = Effect.gen(function* () {
@@ -16,6 +17,7 @@ const fresh = Effect.gen(function* () {
 }).pipe(Effect.provide(NodeContext.layer))
 
 sessionStoreSuite("a SQLite file", { make: fresh, runs: 15 })
+persistenceSuite("a SQLite file", { make: fresh })
 
 describe("a SQLite file, by the kit for stores", () => {
   for (const { check, name } of SessionStoreSuite.make({ fresh })) it(name, () => Effect.runPromise(check))

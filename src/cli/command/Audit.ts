@@ -11,11 +11,11 @@ import type * as AuditChain from "../../audit/AuditChain.js"
 import * as AuditReport from "../../audit/AuditReport.js"
 import * as Arguments from "../config/Arguments.js"
 import * as CommandTable from "../config/CommandTable.js"
-import * as AuditLocation from "../../local/AuditLocation.js"
+import * as AuditLocation from "../../host/local/AuditLocation.js"
 import * as ExitCode from "../ExitCode.js"
 import * as Output from "../terminal/Output.js"
-import * as Settings from "../config/Settings.js"
-import * as Remedy from "../config/Remedy.js"
+import * as Settings from "../../host/Settings.js"
+import * as Remedy from "../../host/Remedy.js"
 
 /** Exit code 0 when every requested trail is whole, 1 when one is broken or cannot be read. */
 export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "words">) =>

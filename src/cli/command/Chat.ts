@@ -23,23 +23,25 @@ import * as ChatCommand from "../executor/ChatCommand.js"
 import * as ChatExecutor from "../executor/ChatExecutor.js"
 import * as ChatFiles from "../executor/ChatFiles.js"
 import * as OwnCommand from "../executor/OwnCommand.js"
-import * as GitBranch from "../../local/GitBranch.js"
+import * as GitBranch from "../../host/local/GitBranch.js"
 import * as GivenFiles from "../config/GivenFiles.js"
-import * as ModelList from "../config/ModelList.js"
-import * as Person from "../../local/Person.js"
+import * as ModelList from "../../host/ModelList.js"
+import * as Person from "../../host/local/Person.js"
 import * as Display from "../../terminal/Display.js"
 import * as ExitCode from "../ExitCode.js"
-import * as SessionSelection from "../config/SessionSelection.js"
-import * as Launch from "../Launch.js"
+import * as SessionSelection from "../../host/SessionSelection.js"
+import * as Environment from "../../host/Environment.js"
+import * as Host from "../../host/Host.js"
+import * as Launch from "../../host/Launch.js"
 import * as Interrupts from "../terminal/Interrupts.js"
 import * as Output from "../terminal/Output.js"
 import * as ProgramStatus from "../terminal/ProgramStatus.js"
 import * as Screen from "../terminal/Screen.js"
 import * as Worded from "../terminal/Worded.js"
 import * as UndoReport from "../view/UndoReport.js"
-import * as Settings from "../config/Settings.js"
-import * as StoreLocation from "../config/StoreLocation.js"
-import * as Trust from "../../local/Trust.js"
+import * as Settings from "../../host/Settings.js"
+import * as StoreLocation from "../../host/StoreLocation.js"
+import * as Trust from "../../host/local/Trust.js"
 
 export const run = (invocation: Arguments.Invocation) =>
   Effect.gen(function* () {
@@ -113,6 +115,7 @@ export const run = (invocation: Arguments.Invocation) =>
           ? Screen.atTerminal(consoleOptions)
           : ConsoleChannel.make(consoleOptions)
       const opened = yield* Channels.open(plans, current, person)
+      const host = yield* Host.make({ environment: yield* Environment.current, notify: Output.logOnce })
       const platform = yield* Effect.context<FileSystem.FileSystem | Path.Path | CommandExecutor.CommandExecutor>()
       const withModel = (settings: Settings.Settings) =>
         Effect.provide(Launch.resolveModel(settings, settings.model), platform)
@@ -128,11 +131,10 @@ export const run = (invocation: Arguments.Invocation) =>
           yield* tellUnmet(settings, profiles)
           const began = yield* Clock.currentTimeMillis
           const reported = yield* ProgramStatus.follow("stdout")
-          const started = yield* Launch.start(settings, profiles, Launch.outOfReach(opened, files), {
-            persistence,
-            checkpoints,
-            events: { capacity: 4_096 },
-            outputStreamed: true
+          const started = yield* host.start({
+            sharing: { settings, profiles, ...Channels.placed(opened, files), checkpoints, outputStreamed: true },
+            interactors: opened.interactors,
+            options: { persistence, events: { capacity: 4_096 } }
           })
           const { agent } = started
           yield* reported(agent)
@@ -171,7 +173,7 @@ export const run = (invocation: Arguments.Invocation) =>
                 : undefined,
             workspace: current.workspace,
             commands: Effect.flatMap(
-              Effect.promise(() => import("../config/SandboxSettings.js")),
+              Effect.promise(() => import("../../host/SandboxSettings.js")),
               ({ sign }) => sign(current.workspace, current.sandbox)
             ).pipe(
               Effect.tap(({ remark }) =>
@@ -235,7 +237,7 @@ const picked = (flags: Arguments.Flags, settings: Settings.Settings) =>
 /** Loaded for a person at a terminal only. */
 const openHistory = (settings: Settings.Settings) =>
   Effect.map(
-    Effect.promise(() => Promise.all([import("../../local/PromptHistory.js"), import("../../core/Redaction.js")])),
+    Effect.promise(() => Promise.all([import("../../host/local/PromptHistory.js"), import("../../core/Redaction.js")])),
     ([PromptHistory, Redaction]) => PromptHistory.open(settings, Redaction.make(Settings.secretsOf(settings)))
   )
 
@@ -249,7 +251,7 @@ const undo = (
       Promise.all([
         import("../../builtin/Undo.js"),
         import("../../builtin/WorkspaceRoot.js"),
-        import("../NodeFiles.js")
+        import("../../host/NodeFiles.js")
       ])
     )
     const by = yield* Person.name

@@ -10,16 +10,16 @@ import type * as Model from "../../model/Model.js"
 import { providers } from "../../model/ProviderName.js"
 import * as Compaction from "../../turn/Compaction.js"
 import type * as Arguments from "../config/Arguments.js"
-import * as Trust from "../../local/Trust.js"
-import * as ModelList from "../config/ModelList.js"
-import * as Settings from "../config/Settings.js"
-import * as StoreLocation from "../config/StoreLocation.js"
+import * as Trust from "../../host/local/Trust.js"
+import * as ModelList from "../../host/ModelList.js"
+import * as Settings from "../../host/Settings.js"
+import * as StoreLocation from "../../host/StoreLocation.js"
 import * as ExitCode from "../ExitCode.js"
-import * as Launch from "../Launch.js"
+import * as Launch from "../../host/Launch.js"
 import * as Output from "../terminal/Output.js"
 import * as Screen from "../terminal/Screen.js"
 import * as CallEnd from "../view/CallEnd.js"
-import * as Version from "../Version.js"
+import * as Version from "../../host/Version.js"
 
 /** One thing that was looked at. */
 interface Finding {
@@ -77,7 +77,7 @@ const ofSettings = (flags: Arguments.Flags, settings: Settings.Settings) =>
     const model = yield* Effect.either(Launch.resolveModel(settings, settings.model))
     const policy = yield* Effect.either(Launch.unknownTools(settings))
     const profiles = yield* Effect.either(Launch.profiles(settings))
-    const { describe } = yield* Effect.promise(() => import("../config/SandboxSettings.js"))
+    const { describe } = yield* Effect.promise(() => import("../../host/SandboxSettings.js"))
     const sandbox = yield* describe(settings.workspace, settings.sandbox)
     return [
       yield* Either.match(model, {

@@ -3,17 +3,17 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type * as ToolRegistry from "../../tool/ToolRegistry.js"
 import * as Arguments from "../config/Arguments.js"
-import * as Arrangement from "../config/Arrangement.js"
+import * as Arrangement from "../../host/Arrangement.js"
 import * as Channels from "../config/Channels.js"
 import * as ExitCode from "../ExitCode.js"
-import * as Launch from "../Launch.js"
+import * as Launch from "../../host/Launch.js"
 import * as Output from "../terminal/Output.js"
-import * as Settings from "../config/Settings.js"
+import * as Settings from "../../host/Settings.js"
 import * as TrustQuestion from "../config/TrustQuestion.js"
 
 const describe = ({ sandbox, workspace }: Settings.Settings) =>
   Effect.flatMap(
-    Effect.promise(() => import("../config/SandboxSettings.js")),
+    Effect.promise(() => import("../../host/SandboxSettings.js")),
     ({ describe }) => describe(workspace, sandbox)
   )
 

@@ -9,10 +9,10 @@ import * as Arguments from "../config/Arguments.js"
 import * as CommandTable from "../config/CommandTable.js"
 import * as ExitCode from "../ExitCode.js"
 import * as Output from "../terminal/Output.js"
-import * as ProfileLocation from "../config/ProfileLocation.js"
+import * as ProfileLocation from "../../host/ProfileLocation.js"
 import * as Screen from "../terminal/Screen.js"
-import * as Settings from "../config/Settings.js"
-import * as Tools from "../config/Tools.js"
+import * as Settings from "../../host/Settings.js"
+import * as Tools from "../../host/Tools.js"
 
 /** Exit code 2 when a checked file has a problem, or when there is no such profile. */
 export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "words">) =>

@@ -13,19 +13,22 @@ import * as ProgramStatus from "../terminal/ProgramStatus.js"
 import * as Piped from "../terminal/Piped.js"
 import { isForeground, isInteractive } from "../terminal/Tty.js"
 import * as Channels from "../config/Channels.js"
-import * as SessionSelection from "../config/SessionSelection.js"
+import * as SessionSelection from "../../host/SessionSelection.js"
 import * as GivenFiles from "../config/GivenFiles.js"
-import * as Launch from "../Launch.js"
+import * as Environment from "../../host/Environment.js"
+import * as Host from "../../host/Host.js"
+import * as Launch from "../../host/Launch.js"
 import * as Output from "../terminal/Output.js"
 import * as RunExecutor from "../executor/RunExecutor.js"
-import * as Person from "../../local/Person.js"
-import * as Settings from "../config/Settings.js"
-import * as StoreLocation from "../config/StoreLocation.js"
+import * as Person from "../../host/local/Person.js"
+import * as Settings from "../../host/Settings.js"
+import * as StoreLocation from "../../host/StoreLocation.js"
 
 export const run = (invocation: Arguments.Invocation) =>
   Effect.gen(function* () {
     const { flags, words } = invocation
     const loaded = yield* Settings.load(flags)
+    const limit = flags.timeout === undefined ? undefined : yield* Arguments.parseLimit(flags.timeout)
     const jsonl = flags.jsonl === true
     const json = jsonl || flags.json === true
     const isWatched = !json && Output.isTerminal("stderr")
@@ -64,6 +67,7 @@ export const run = (invocation: Arguments.Invocation) =>
       yield* Output.notice(warning)
     if (settings.wantsTrust || profiles.wantTrust) yield* tellOfTrust
 
+    const host = yield* Host.make({ environment: yield* Environment.current, notify: Output.logOnce })
     // A job in the background that takes the keys is stopped by the system, so it takes them only for questions.
     const listens = attended && (wantsConsole || isForeground())
     const body = (console: Effect.Effect<Interactor.Service, never, Scope.Scope>, screen?: Screen) =>
@@ -79,18 +83,25 @@ export const run = (invocation: Arguments.Invocation) =>
             : Option.none()
         const writer = yield* lines === undefined ? Effect.succeed(undefined) : lines.JsonExecutor.makeWriter
         const reported = isWatched ? yield* ProgramStatus.follow("stderr") : () => Effect.void
-        const { agent, jobs, review } = yield* Launch.start(settings, profiles, Launch.outOfReach(opened, files), {
-          persistence,
-          checkpoints,
-          // With a peer, requests wait until it is connected.
-          whenNobody: jsonl ? "wait" : "fail",
-          // A program that reads our lines gets every event; a screen may miss some.
-          events: json ? { capacity: 64, whenFull: "wait" } : { capacity: 4_096 }
+        const { agent, jobs, review } = yield* host.start({
+          sharing: {
+            settings,
+            profiles,
+            ...Channels.placed(opened, files),
+            checkpoints,
+            outputStreamed: false
+          },
+          interactors: opened.interactors,
+          options: {
+            persistence,
+            // With a peer, requests wait until it is connected.
+            whenNobody: jsonl ? "wait" : "fail",
+            // A program that reads our lines gets every event; a screen may miss some.
+            events: json ? { capacity: 64, whenFull: "wait" } : { capacity: 4_096 }
+          }
         })
         yield* reported(agent)
-        if (settings.timeout !== undefined) {
-          yield* Effect.forkScoped(Effect.delay(agent.cancel("timeout"), settings.timeout))
-        }
+        if (limit !== undefined) yield* Effect.forkScoped(Effect.delay(agent.cancel("timeout"), limit))
         if (lines === undefined || writer === undefined) {
           return yield* RunExecutor.run({
             agent,

@@ -2,6 +2,7 @@
 import * as Either from "effect/Either"
 import * as LogLevel from "effect/LogLevel"
 import * as Schema from "effect/Schema"
+import * as TimeText from "../../host/TimeText.js"
 import * as Invocation from "./Invocation.js"
 
 export type { CommandName, Flags } from "./Flags.js"
@@ -20,15 +21,14 @@ export const parse = (argv: ReadonlyArray<string>): Either.Either<Invocation.Inv
 
 /** A time to stop after, such as `90s`, `5m`, `1.5h`, `500ms`; a bare number is seconds. Milliseconds come out. */
 export const parseLimit = (text: string): Either.Either<number, UsageError> => {
-  const match = /^(\d+(?:\.\d+)?)\s*(ms|s|m|h)?$/.exec(text.trim())
-  const milliseconds = Number(match?.[1]) * unitOf(match?.[2])
-  return milliseconds > 0
-    ? Either.right(milliseconds)
-    : Either.left(
+  const limit = TimeText.parse(text)
+  return limit === undefined
+    ? Either.left(
         new UsageError({
           message: `${JSON.stringify(text)} is no time to stop after. Give one such as 90s, 5m or 1.5h.`
         })
       )
+    : Either.right(limit)
 }
 
 /** How long a session may lie: a number with `m`, `h` or `d`. */

@@ -14,13 +14,13 @@ import * as WebAddress from "../../core/WebAddress.js"
 import * as Interactor from "../../interaction/Interactor.js"
 import type * as CompiledPolicy from "../../permission/CompiledPolicy.js"
 import * as Arguments from "./Arguments.js"
-import * as Arrangement from "./Arrangement.js"
-import * as ConfigurationInvalid from "../../local/ConfigurationInvalid.js"
-import * as HttpProxy from "./HttpProxy.js"
-import * as Person from "../../local/Person.js"
+import * as Arrangement from "../../host/Arrangement.js"
+import * as ConfigurationInvalid from "../../host/local/ConfigurationInvalid.js"
+import * as HttpProxy from "../../host/HttpProxy.js"
+import * as Person from "../../host/local/Person.js"
 import * as Tty from "../terminal/Tty.js"
-import type { Settings } from "./Settings.js"
-import * as Remedy from "./Remedy.js"
+import type { Settings } from "../../host/Settings.js"
+import * as Remedy from "../../host/Remedy.js"
 
 /** Which channels to use, before any of them is opened. */
 export type Plan =
@@ -164,6 +164,13 @@ export interface Opened {
   /** Whether nobody is there, and a question halts the agent. */
   readonly halts: boolean
 }
+
+/** Who answers, and the places that no tool may touch: those from which answers are read, and these files. */
+export const placed = ({ attended, directories, halts }: Opened, files: ReadonlyArray<string>) => ({
+  attended,
+  halts,
+  outOfReach: [...directories, ...files]
+})
 
 /** Opens the planned channels. `console` is run only when a console is among them. */
 export const open = <R>(

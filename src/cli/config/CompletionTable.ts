@@ -1,6 +1,6 @@
 /** What shells complete: which words stand where on the command line, and what its flags take. */
 import * as Sandbox from "../../sandbox/Sandbox.js"
-import { mediators } from "../../local/ConfigFile.js"
+import { mediators } from "../../host/local/ConfigFile.js"
 import { modes } from "../../permission/PermissionState.js"
 import { providers } from "../../model/ProviderName.js"
 import * as CommandTable from "./CommandTable.js"

@@ -20,7 +20,7 @@ import * as PathRank from "../../core/PathRank.js"
 import * as Input from "../../inbox/Input.js"
 import * as Display from "../../terminal/Display.js"
 import type * as Picker from "../../terminal/Picker.js"
-import * as NodeFiles from "../NodeFiles.js"
+import * as NodeFiles from "../../host/NodeFiles.js"
 
 /** A file that goes with words. */
 export interface Given {

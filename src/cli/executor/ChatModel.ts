@@ -5,7 +5,7 @@ import * as Nearest from "../../core/Nearest.js"
 import * as ChoiceList from "../../terminal/ChoiceList.js"
 import * as Display from "../../terminal/Display.js"
 import * as Signs from "../../terminal/Signs.js"
-import type { Listed } from "../config/ModelList.js"
+import type { Listed } from "../../host/ModelList.js"
 
 /** The models as rows, the present one first and marked. */
 export const rows = (screen: Screen, models: ReadonlyArray<Listed>, present: string): ReadonlyArray<string> =>

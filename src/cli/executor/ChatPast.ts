@@ -16,7 +16,7 @@ import * as Arguments from "../config/Arguments.js"
 import * as SessionReport from "../view/SessionReport.js"
 import * as UndoReport from "../view/UndoReport.js"
 import * as ChatFiles from "./ChatFiles.js"
-import * as Remedy from "../config/Remedy.js"
+import * as Remedy from "../../host/Remedy.js"
 
 export interface Past {
   /** All that is kept of the session; undefined before its first words. */

@@ -32,7 +32,7 @@ import * as ExitCode from "../ExitCode.js"
 import * as JsonCommand from "./JsonCommand.js"
 import * as Output from "../terminal/Output.js"
 import { haltedBy } from "./RunExecutor.js"
-import * as Remedy from "../config/Remedy.js"
+import * as Remedy from "../../host/Remedy.js"
 
 export interface Options {
   readonly agent: Agent.Agent

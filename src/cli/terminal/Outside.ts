@@ -4,8 +4,8 @@ import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
 import type { Outside } from "../../channel/ConsoleScreen.js"
-import * as OwnFile from "../../local/OwnFile.js"
-import * as UserLocation from "../../local/UserLocation.js"
+import * as OwnFile from "../../host/local/OwnFile.js"
+import * as UserLocation from "../../host/local/UserLocation.js"
 import * as NodeTerminal from "./NodeTerminal.js"
 
 /** Undefined where shells have no jobs. */

@@ -1,0 +1,619 @@
+/**
+ * The live sessions of a process, in any number of workspaces. All doors (command line, HTTP, editors, a cluster) begin,
+ * resume and close sessions here.
+ *
+ * ```
+ *   create, open ─► settings ─► store ─► lock ─► shared runtime ─► agent      one scope a session
+ *                   └─ environment, read once ─┘   └─ one for each workspace and profile
+ * ```
+ *
+ * A session runs in the world around the host, not in that of the caller who opened it: it outlives the caller. Closing the
+ * host closes all its sessions. They stay in their stores.
+ */
+import * as Clock from "effect/Clock"
+import type * as ConfigProvider from "effect/ConfigProvider"
+import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Equal from "effect/Equal"
+import * as Exit from "effect/Exit"
+import * as Hash from "effect/Hash"
+import * as Layer from "effect/Layer"
+import * as RcMap from "effect/RcMap"
+import * as Redacted from "effect/Redacted"
+import * as Runtime from "effect/Runtime"
+import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import { isAbsolute } from "node:path"
+import type * as AuditTrail from "../audit/AuditTrail.js"
+import * as Checkpoints from "../builtin/Checkpoints.js"
+import type * as Jobs from "../builtin/Jobs.js"
+import type * as WorkspaceRoot from "../builtin/WorkspaceRoot.js"
+import * as Id from "../core/Id.js"
+import { SessionId } from "../core/Id.js"
+import type * as Interactor from "../interaction/Interactor.js"
+import * as SessionStore from "../journal/SessionStore.js"
+import type { Listed } from "../journal/SessionSummary.js"
+import * as StoreError from "../journal/StoreError.js"
+import type { Mode } from "../permission/PermissionState.js"
+import type * as Agent from "../runtime/Agent.js"
+import * as Persistence from "../runtime/Persistence.js"
+import * as Environment from "./Environment.js"
+import * as HostError from "./HostError.js"
+import * as Launch from "./Launch.js"
+import type { ConfigurationInvalid } from "./local/ConfigurationInvalid.js"
+import * as OwnFile from "./local/OwnFile.js"
+import * as UserLocation from "./local/UserLocation.js"
+import type { Overrides } from "./Overrides.js"
+import * as SessionForking from "./SessionForking.js"
+import * as SessionName from "./SessionName.js"
+import * as SessionSelection from "./SessionSelection.js"
+import * as Settings from "./Settings.js"
+import * as StoreLocation from "./StoreLocation.js"
+
+// -----------------------------------------------------------------------------------------------------------------
+// models
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Options of a host. */
+export interface Options {
+  /** Default: the variables of the process, as they are when the host is made. */
+  readonly environment?: ConfigProvider.ConfigProvider | undefined
+  /** Absolute directories in which sessions may work, with all below them. Default: any. */
+  readonly workspaces?: ReadonlyArray<string> | undefined
+  /** What holds for all sessions, before environment and files; what a caller says counts before it. */
+  readonly overrides?: Omit<Overrides, "workspace"> | undefined
+  /** Takes sentences for the person who runs the process. Default: the log. */
+  readonly notify?: Launch.Notify | undefined
+}
+
+/** What a caller may say of a session. */
+export interface Wishes {
+  /** `PROVIDER/MODEL`. Default: what settings say; of a resumed session, what it had. */
+  readonly model?: string | undefined
+  /** `none` is no profile. Default: none; of a resumed session, what it had. */
+  readonly profile?: string | undefined
+  /** How calls are decided. Default: what settings say; of a resumed session, what it had. */
+  readonly mode?: Mode | undefined
+  /** Further directories that the agent may work in. */
+  readonly addDirs?: ReadonlyArray<string> | undefined
+  /** Attached from the start. Others come with {@link LiveSession.attach}. */
+  readonly interactors?: ReadonlyArray<Interactor.Service> | undefined
+}
+
+/** What begins a session. */
+export interface Create extends Wishes {
+  /** Absolute. */
+  readonly workspace: string
+  /** Chosen by the caller. A session of this id that exists goes on. Default: a new id. */
+  readonly id?: string | undefined
+}
+
+/** A session whose agent this process runs. */
+export interface LiveSession {
+  readonly id: SessionId
+  /** Real path. */
+  readonly workspace: string
+  readonly agent: Agent.Agent
+  /** Puts an interactor beside the others until the scope closes. What is open is asked at it, too. */
+  readonly attach: (interactor: Interactor.Service) => Effect.Effect<void, never, Scope.Scope>
+  /** The record of what was decided. */
+  readonly trail: AuditTrail.Service
+  /** What runs in the background. */
+  readonly jobs: Jobs.Service
+  /** The directories that its file tools may touch. */
+  readonly files: WorkspaceRoot.Options
+  /** When something happened in it last, in milliseconds since the epoch. */
+  readonly lastActivity: Effect.Effect<number>
+  /** Ends the agent and gives the session back. It stays in its store. */
+  readonly close: Effect.Effect<void>
+  /** Waits until it is closed, by whatever. */
+  readonly closed: Effect.Effect<void>
+}
+
+/** A session in a store. */
+export interface Stored extends Listed {
+  /** This process runs it. */
+  readonly isLive: boolean
+}
+
+/** Stored sessions, last used first. */
+export interface Page {
+  readonly sessions: ReadonlyArray<Stored>
+  /** Where the next page begins; absent when nothing follows. */
+  readonly next?: SessionStore.Place | undefined
+  /** Stores that cannot be read, as sentences. */
+  readonly remarks: ReadonlyArray<string>
+}
+
+/** Which stored sessions are listed, and how many. */
+export interface Query {
+  /** Absolute. Default: those of all workspaces. */
+  readonly workspace?: string | undefined
+  /** `next` of the page before. */
+  readonly after?: SessionStore.Place | undefined
+  /** Default: 100. */
+  readonly limit?: number | undefined
+}
+
+/** Why a session is not run. */
+export type OpenFailure =
+  | HostError.WorkspaceRefused
+  | HostError.ModelRefused
+  | HostError.SessionIdInvalid
+  | HostError.HostClosed
+  | StoreError.SessionUnknown
+  | StoreError.SessionLocked
+  | StoreError.SessionElsewhere
+  | StoreError.SessionTakenOver
+  | StoreError.JournalUnreadable
+  | StoreError.StoreUnusable
+  | StoreError.StoreUnwritable
+  | ConfigurationInvalid
+
+type LookFailure = HostError.WorkspaceRefused | StoreError.StoreUnusable | ConfigurationInvalid
+
+/** What a caller has prepared who selects sessions in its own way. */
+export interface Prepared {
+  readonly sharing: Launch.Sharing
+  readonly interactors: ReadonlyArray<Interactor.Service>
+  readonly options: Agent.Options
+}
+
+export interface Service {
+  /** Begins a session, or goes on with the one of that id. It is in its store when this returns. */
+  readonly create: (options: Create) => Effect.Effect<LiveSession, OpenFailure>
+  /** The live session of this id, else the stored one, resumed. Wishes do not change a live one. */
+  readonly open: (
+    id: string,
+    options?: Wishes & { readonly workspace?: string | undefined }
+  ) => Effect.Effect<LiveSession, OpenFailure>
+  /** Those that this process runs. */
+  readonly live: Effect.Effect<ReadonlyArray<LiveSession>>
+  /** Those that are stored, live or not. */
+  readonly list: (query?: Query) => Effect.Effect<Page, LookFailure>
+  /** The stored session of exactly this id. */
+  readonly find: (id: string) => Effect.Effect<Stored | undefined, LookFailure>
+  /** Ends the session, if this process runs it. */
+  readonly close: (id: string) => Effect.Effect<void>
+  /** Deletes a stored session that nobody runs. */
+  readonly delete: (
+    id: string
+  ) => Effect.Effect<
+    void,
+    | LookFailure
+    | HostError.SessionRunning
+    | StoreError.SessionUnknown
+    | StoreError.SessionLocked
+    | StoreError.StoreUnwritable
+  >
+  /**
+   * Starts the agent of a session that the caller has selected and holds, in the caller's scope and world. It is live
+   * until that scope closes.
+   */
+  readonly start: (
+    prepared: Prepared
+  ) => Effect.Effect<Launch.Started, ConfigurationInvalid, Launch.Platform | Scope.Scope>
+}
+
+export class Host extends Context.Tag("assent/host/Host")<Host, Service>() {}
+
+// -----------------------------------------------------------------------------------------------------------------
+// constructors
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Takes the keys out of the process's environment. Closing the scope closes all sessions. */
+export const make = (options: Options = {}): Effect.Effect<Service, never, Launch.Platform | Scope.Scope> =>
+  Effect.gen(function* () {
+    const environment = options.environment ?? (yield* Environment.take)
+    yield* Environment.hideKeys
+    const scope = yield* Effect.scope
+    const home = yield* Effect.withConfigProvider(Effect.runtime<Launch.Platform>(), environment)
+    const ids = yield* Id.IdGenerator
+    const said = new Set<string>()
+    const notify = (sentence: string): void => {
+      if (said.has(sentence)) return
+      said.add(sentence)
+      if (options.notify === undefined) Runtime.runSync(home)(Effect.logWarning(sentence))
+      else options.notify(sentence)
+    }
+
+    const runtimes = yield* RcMap.make({
+      lookup: ({ value }: Keyed<Launch.Sharing>) => Effect.provide(Launch.share(value, notify), home),
+      idleTimeToLive: unusedFor
+    })
+    // What is kept in memory is lost with its store.
+    const stores = yield* RcMap.make({
+      lookup: ({ value }: Keyed<StoreLocation.Place>) => Effect.provide(StoreLocation.open(value), home),
+      idleTimeToLive: ({ value }) => (value === StoreLocation.memory ? Duration.infinity : unusedFor)
+    })
+    const checkpoints = yield* RcMap.make({
+      lookup: ({ value: { folder, place } }: Keyed<Where>) =>
+        place === StoreLocation.memory
+          ? Effect.sync(() => Checkpoints.makeMemory())
+          : Effect.provide(SessionForking.checkpoints({ folder }), home),
+      idleTimeToLive: Duration.infinity
+    })
+    const storeAt = (place: StoreLocation.Place) => RcMap.get(stores, new Keyed(nameOf(place), place))
+    const checkpointsOf = (where: Where) =>
+      RcMap.get(checkpoints, new Keyed(`${where.folder} ${nameOf(where.place)}`, where))
+    const runtimeOf = (sharing: Launch.Sharing) => RcMap.get(runtimes, new Keyed(Launch.keyOf(sharing), sharing))
+
+    const directory = new Directory(scope)
+    yield* Effect.addFinalizer(() => directory.closeAll)
+
+    const permitted = (workspace: string) =>
+      Effect.suspend(() => {
+        const refused = (problem: HostError.WorkspaceRefused["problem"]) =>
+          Effect.fail(new HostError.WorkspaceRefused({ workspace, problem }))
+        if (!isAbsolute(workspace)) return refused("relative")
+        const real = OwnFile.realDirectory(workspace)
+        if (real === undefined) return refused("noDirectory")
+        return isPermitted(options.workspaces, real) ? Effect.succeed(real) : refused("notPermitted")
+      })
+
+    const settingsFor = (workspace: string, { addDirs, mode, model, profile }: Wishes) =>
+      Effect.gen(function* () {
+        const places = yield* Effect.all([UserLocation.stateDirectory, UserLocation.configDirectory])
+        if (places.some((place) => OwnFile.isWithin(OwnFile.realDirectory(place) ?? place, workspace)))
+          return yield* new HostError.WorkspaceRefused({ workspace, problem: "holdsState" })
+        const flags: Overrides = {
+          ...options.overrides,
+          workspace,
+          ...(model === undefined ? {} : { model }),
+          ...(profile === undefined ? {} : { profile }),
+          ...(mode === undefined ? {} : { mode }),
+          ...(addDirs === undefined ? {} : { "add-dir": addDirs })
+        }
+        return { flags, settings: yield* Settings.load(flags) }
+      })
+
+    const usable = (settings: Settings.Settings, profiles: Launch.Profiles) => {
+      const model = Launch.modelOf(settings, profiles)
+      return Effect.mapError(
+        Launch.resolveModel(settings, model),
+        ({ message }) => new HostError.ModelRefused({ model, message })
+      )
+    }
+
+    const start: Service["start"] = ({ interactors, options, sharing }) =>
+      Effect.gen(function* () {
+        const { profiles, settings } = sharing
+        const shared = yield* runtimeOf(sharing)
+        return yield* Launch.start(shared, settings, profiles, interactors, { ...options, notify })
+      })
+
+    /** A new or stored session, until the scope closes. */
+    const begin = (id: SessionId, workspace: string, wishes: Wishes, isNew: boolean) =>
+      Effect.gen(function* () {
+        const { flags, settings } = yield* settingsFor(workspace, wishes)
+        const place = yield* StoreLocation.of(flags, settings)
+        const unknown = new StoreError.SessionUnknown({ rootSessionId: id })
+        if (isNew) yield* StoreLocation.prepare(place, settings)
+        else if (!isThere(place)) return yield* unknown
+        const store = yield* storeAt(place)
+        // A session that cannot begin leaves no trace.
+        if (isNew && (yield* SessionName.get(store, id)) === undefined)
+          yield* usable(settings, yield* Launch.profiles(settings))
+        const { model, profile } = settings
+        const taken: Effect.Effect<Persistence.Persistence, OpenFailure, Scope.Scope> = isNew
+          ? Persistence.open(store, id, { workspace, model, profile })
+          : Persistence.resume(store, id, { workspace })
+        const kept = yield* SessionSelection.held({ flags, place, settings, store }, taken)
+        const profiles = yield* Launch.profiles(kept.settings)
+        yield* usable(kept.settings, profiles)
+        yield* kept.keepGiven
+        const remarks = [...settings.warnings, ...Launch.unmet(kept.settings, profiles), ...profiles.remarks]
+        remarks.forEach(notify)
+        const { persistence } = kept
+        const started = yield* start({
+          sharing: {
+            settings: kept.settings,
+            profiles,
+            attended: true,
+            halts: false,
+            outOfReach: kept.files,
+            checkpoints: yield* checkpointsOf({ folder: settings.folder, place }),
+            outputStreamed: false
+          },
+          interactors: wishes.interactors ?? [],
+          options: { persistence, whenNobody: "wait" }
+        })
+        return { ...started, workspace }
+      })
+
+    const opened = (
+      id: string,
+      begun: (id: SessionId) => Effect.Effect<Begun, OpenFailure, Launch.Platform | Scope.Scope>
+    ): Effect.Effect<LiveSession, OpenFailure> => {
+      if (!sessionId.test(id)) return Effect.fail(new HostError.SessionIdInvalid({ id }))
+      const own = SessionId.make(id)
+      return directory.open(own, home, begun(own))
+    }
+
+    /** The stores in which sessions may be. */
+    const placesOf = (workspace: string | undefined) =>
+      Effect.gen(function* () {
+        const { stateDirectory, store } = yield* Settings.storage(options.overrides ?? {})
+        const here =
+          workspace === undefined ? undefined : { workspace, folder: UserLocation.folderOf(stateDirectory, workspace) }
+        if (store !== undefined) {
+          const { folder, workspace } = here ?? { workspace: stateDirectory, folder: stateDirectory }
+          const place = yield* StoreLocation.of({}, { folder, workspace, stateDirectory, store, trusted: true })
+          return [{ place, folder, workspace: undefined }]
+        }
+        const folders = here === undefined ? yield* UserLocation.folders(stateDirectory) : [here]
+        return folders.map(({ folder, workspace }) => ({
+          folder,
+          workspace,
+          place: StoreLocation.inFolder({ folder })
+        }))
+      })
+
+    const ask = <A, E extends { readonly message: string }>(
+      workspace: string | undefined,
+      question: (store: SessionStore.Service) => Effect.Effect<A, E>
+    ) =>
+      Effect.gen(function* () {
+        const remarks: Array<string> = []
+        const found: Array<Where & { readonly answer: A; readonly workspace: string | undefined }> = []
+        for (const where of yield* placesOf(workspace)) {
+          if (!isThere(where.place)) continue
+          const answer = yield* Effect.either(Effect.scoped(Effect.flatMap(storeAt(where.place), question)))
+          if (Either.isLeft(answer)) remarks.push(answer.left.message)
+          else found.push({ ...where, answer: answer.right })
+        }
+        return { found, remarks }
+      })
+
+    const storedOf = (listed: Listed, workspace: string | undefined): Stored => ({
+      ...listed,
+      workspace: listed.workspace ?? workspace,
+      isLive: directory.has(listed.rootSessionId)
+    })
+
+    /** With where it is stored. */
+    const lookFor = (id: string) =>
+      Effect.map(
+        ask(undefined, (store) => SessionName.get(store, id)),
+        ({ found }) =>
+          found.flatMap(({ answer, workspace, ...where }) =>
+            answer === undefined ? [] : [{ ...where, stored: storedOf(answer, workspace) }]
+          )[0]
+      )
+
+    return {
+      create: ({ id, workspace, ...wishes }) =>
+        opened(id ?? Id.session(ids), (id) =>
+          Effect.flatMap(permitted(workspace), (real) => begin(id, real, wishes, true))
+        ),
+      open: (id, { workspace, ...wishes } = {}) =>
+        opened(id, (id) =>
+          Effect.gen(function* () {
+            const where = workspace ?? (yield* lookFor(id))?.stored.workspace
+            if (where === undefined) return yield* new StoreError.SessionUnknown({ rootSessionId: id })
+            return yield* begin(id, yield* permitted(where), wishes, false)
+          })
+        ),
+      live: Effect.sync(() => directory.live),
+      list: ({ after, limit = 100, workspace } = {}) =>
+        Effect.gen(function* () {
+          const real = workspace === undefined ? undefined : yield* permitted(workspace)
+          const { found, remarks } = yield* ask(real, (store) =>
+            store.page({ after, workspace: real, limit: limit + 1 })
+          )
+          const all = found.flatMap(({ answer, workspace }) =>
+            answer.sessions.map((listed) => storedOf(listed, workspace))
+          )
+          const seen = all.filter(
+            ({ workspace }) => workspace === undefined || isPermitted(options.workspaces, workspace)
+          )
+          return { ...SessionStore.paged(seen, { limit, after }), remarks }
+        }).pipe(Effect.provide(home)),
+      find: (id) =>
+        Effect.provide(
+          Effect.map(lookFor(id), (found) => found?.stored),
+          home
+        ),
+      close: (id) => directory.close(id),
+      delete: (id) =>
+        Effect.gen(function* () {
+          const rootSessionId = SessionId.make(id)
+          if (directory.has(id)) return yield* new HostError.SessionRunning({ rootSessionId })
+          const found = yield* lookFor(id)
+          if (found === undefined) return yield* new StoreError.SessionUnknown({ rootSessionId })
+          const store = yield* storeAt(found.place)
+          yield* store.delete(rootSessionId)
+          yield* (yield* checkpointsOf(found)).forget(rootSessionId)
+        }).pipe(Effect.scoped, Effect.provide(home)),
+      start
+    }
+  })
+
+export const layer = (options: Options = {}): Layer.Layer<Host, never, Launch.Platform> =>
+  Layer.scoped(Host, make(options))
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** How long a store or a runtime stays without a session. */
+const unusedFor = Duration.seconds(10)
+
+/** Chosen ids become names of files and parts of addresses. */
+const sessionId = /^[\w-]{1,128}$/
+
+/** Where sessions of a workspace are stored, and what belongs to them. */
+interface Where {
+  readonly place: StoreLocation.Place
+  readonly folder: string
+}
+
+/** A value that is the same as another one of its key. */
+class Keyed<A> implements Equal.Equal {
+  constructor(
+    readonly key: string,
+    readonly value: A
+  ) {}
+  [Equal.symbol](that: Equal.Equal): boolean {
+    return that instanceof Keyed && that.key === this.key
+  }
+  [Hash.symbol](): number {
+    return Hash.string(this.key)
+  }
+}
+
+const nameOf = (place: StoreLocation.Place): string => (typeof place === "string" ? place : Redacted.value(place.url))
+
+/** A database is always there. */
+const isThere = (place: StoreLocation.Place): boolean =>
+  place === StoreLocation.memory || typeof place !== "string" || OwnFile.isThere(place)
+
+const isPermitted = (workspaces: Options["workspaces"], real: string): boolean =>
+  workspaces === undefined ||
+  workspaces.some((directory) => OwnFile.isWithin(OwnFile.realDirectory(directory) ?? directory, real))
+
+type Begun = Launch.Started & Pick<LiveSession, "workspace">
+
+/** A session from the moment in which it is asked for until it is gone. */
+interface Entry {
+  readonly scope: Scope.CloseableScope
+  readonly ready: Deferred.Deferred<LiveSession, OpenFailure>
+  readonly gone: Deferred.Deferred<void>
+  isClosing: boolean
+  session: LiveSession | undefined
+}
+
+/**
+ * The sessions of a host by id.
+ *
+ * ```
+ *   opening ─► live ─► closing ─► gone
+ *      └─ failed ──────────────────┘       who asks for one that is closing waits, and opens it anew
+ * ```
+ */
+class Directory {
+  private readonly entries = new Map<string, Entry>()
+  private isClosed = false
+
+  constructor(private readonly scope: Scope.Scope) {}
+
+  has(id: string): boolean {
+    return this.entries.has(id)
+  }
+
+  get live(): ReadonlyArray<LiveSession> {
+    return [...this.entries.values()].flatMap(({ isClosing, session }) =>
+      session === undefined || isClosing ? [] : [session]
+    )
+  }
+
+  /** All who ask for one id at once get one session. An interrupt of one of them ends only the waiting. */
+  open(
+    id: SessionId,
+    home: Runtime.Runtime<Launch.Platform>,
+    begun: Effect.Effect<Begun, OpenFailure, Launch.Platform | Scope.Scope>
+  ): Effect.Effect<LiveSession, OpenFailure> {
+    return Effect.suspend(() => {
+      if (this.isClosed) return Effect.fail(new HostError.HostClosed())
+      const known = this.entries.get(id)
+      if (known?.isClosing === true) return Effect.zipRight(Deferred.await(known.gone), this.open(id, home, begun))
+      if (known !== undefined) return Deferred.await(known.ready)
+      return Effect.flatMap(
+        Effect.all([Scope.make(), Deferred.make<LiveSession, OpenFailure>(), Deferred.make<void>()]),
+        ([scope, ready, gone]) =>
+          Effect.suspend(() => {
+            const entry: Entry = { scope, ready, gone, isClosing: false, session: undefined }
+            this.entries.set(id, entry)
+            Runtime.runFork(home, this.begin(id, entry, begun), { scope: this.scope })
+            return Deferred.await(ready)
+          })
+      )
+    })
+  }
+
+  close(id: string): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      const entry = this.entries.get(id)
+      return entry === undefined ? Effect.void : this.end(id, entry)
+    })
+  }
+
+  get closeAll(): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      this.isClosed = true
+      return Effect.forEach([...this.entries], ([id, entry]) => this.end(id, entry), {
+        concurrency: "unbounded",
+        discard: true
+      })
+    })
+  }
+
+  private begin(
+    id: SessionId,
+    entry: Entry,
+    begun: Effect.Effect<Begun, OpenFailure, Launch.Platform | Scope.Scope>
+  ): Effect.Effect<void, never, Launch.Platform> {
+    return begun.pipe(
+      Effect.flatMap((session) => liveOf(session, this.end(id, entry), Deferred.await(entry.gone))),
+      Scope.extend(entry.scope),
+      Effect.onExit((exit) => {
+        if (Exit.isSuccess(exit)) {
+          entry.session = exit.value
+          return Deferred.succeed(entry.ready, exit.value)
+        }
+        entry.isClosing = true
+        return Effect.zipRight(this.leave(id, entry), Deferred.failCause(entry.ready, exit.cause))
+      }),
+      Effect.flatMap(({ agent }) => agent.done),
+      Effect.zipRight(this.end(id, entry)),
+      Effect.ignoreLogged
+    )
+  }
+
+  private end(id: string, entry: Entry): Effect.Effect<void> {
+    return Effect.uninterruptible(
+      Effect.suspend(() => {
+        if (entry.isClosing) return Deferred.await(entry.gone)
+        entry.isClosing = true
+        return Effect.zipRight(Effect.exit(Deferred.await(entry.ready)), this.leave(id, entry))
+      })
+    )
+  }
+
+  private leave(id: string, entry: Entry): Effect.Effect<void> {
+    return Effect.suspend(() => Scope.close(entry.scope, Exit.void)).pipe(
+      Effect.ensuring(
+        Effect.suspend(() => {
+          this.entries.delete(id)
+          return Deferred.succeed(entry.gone, undefined)
+        })
+      )
+    )
+  }
+}
+
+const liveOf = (
+  { agent, files, jobs, review, trail, workspace }: Begun,
+  close: Effect.Effect<void>,
+  closed: Effect.Effect<void>
+): Effect.Effect<LiveSession, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    let last = yield* Clock.currentTimeMillis
+    const { stream } = yield* agent.subscribe()
+    yield* Effect.forkScoped(Stream.runForEach(stream, ({ at }) => Effect.sync(() => (last = at))))
+    return {
+      id: agent.id,
+      workspace,
+      agent,
+      attach: (interactor) => agent.broker.attach(review(interactor)),
+      trail,
+      jobs,
+      files,
+      lastActivity: Effect.sync(() => last),
+      close,
+      closed
+    }
+  })

@@ -1,0 +1,342 @@
+import * as NodeContext from "@effect/platform-node/NodeContext"
+import { assert, describe, it } from "@effect/vitest"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Scope from "effect/Scope"
+import * as fs from "node:fs"
+import * as os from "node:os"
+import * as path from "node:path"
+import * as QueueChannel from "../../src/channel/QueueChannel.js"
+import * as Environment from "../../src/host/Environment.js"
+import * as Host from "../../src/host/Host.js"
+import * as NodeProcess from "../../src/host/NodeProcess.js"
+import * as LibsqlStore from "../../src/store/LibsqlStore.js"
+import { SessionId } from "../../src/core/Id.js"
+import * as ModelServer from "../kit/ModelServer.js"
+import { chat } from "../kit/Wire.js"
+
+const key = "canary.9a1c+opaque/key=="
+
+/** Directories for hosts, with two workspaces. */
+const place = Effect.map(
+  Effect.acquireRelease(
+    Effect.sync(() => fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), "assent-host-")))),
+    (root) => Effect.sync(() => fs.rmSync(root, { recursive: true, force: true }))
+  ),
+  (root) => {
+    const at = (...parts: ReadonlyArray<string>) => path.join(root, ...parts)
+    for (const name of ["one", "two", "config", "home"]) fs.mkdirSync(at(name))
+    const variables: Record<string, string> = {
+      HOME: at("home"),
+      ASSENT_CONFIG_DIR: at("config"),
+      ASSENT_STATE_DIR: at("state"),
+      ASSENT_SANDBOX: "off"
+    }
+    const write = (file: string, content: unknown) => {
+      fs.mkdirSync(path.dirname(at(file)), { recursive: true })
+      fs.writeFileSync(at(file), typeof content === "string" ? content : JSON.stringify(content))
+      return at(file)
+    }
+    const script = (...steps: ReadonlyArray<unknown>) =>
+      `script:${write("script.json", { version: 1, agents: { main: steps } })}`
+    return { at, variables, write, script }
+  }
+)
+
+const said: Array<string> = []
+
+const hostOf = ({ variables }: Effect.Effect.Success<typeof place>, options: Host.Options = {}) =>
+  Host.make({ environment: Environment.of(variables), notify: (sentence) => void said.push(sentence), ...options })
+
+const reply = (text: string) => ModelServer.eventStream(chat.events({ text: [text] }))
+
+const failureOf = <A, E extends { readonly _tag: string; readonly message: string }, R>(
+  effect: Effect.Effect<A, E, R>
+) => Effect.map(Effect.flip(effect), ({ _tag, message }) => ({ _tag, message }))
+
+const textOf = (end: { readonly _tag: string; readonly text?: string }) => end.text
+
+describe("a host", () => {
+  it.scopedLive("runs two sessions with a key that it hid from the process before the first", () =>
+    Effect.gen(function* () {
+      const at = yield* place
+      const server = yield* ModelServer.make
+      const before = { ...process.env }
+      yield* Effect.addFinalizer(() =>
+        Effect.sync(() => {
+          for (const name of [...Object.keys(at.variables), "OPENAI_COMPATIBLE_API_KEY", "OPENAI_COMPATIBLE_BASE_URL"])
+            if (before[name] === undefined) delete process.env[name]
+            else process.env[name] = before[name]
+        })
+      )
+      Object.assign(process.env, at.variables, {
+        OPENAI_COMPATIBLE_API_KEY: key,
+        OPENAI_COMPATIBLE_BASE_URL: `${server.url}/v1`
+      })
+      const host = yield* Host.make()
+      assert.isUndefined(process.env["OPENAI_COMPATIBLE_API_KEY"])
+      yield* server.play(reply("first"), reply("second"))
+      const model = "openai-compatible/local-test"
+      for (const [workspace, answer] of [
+        ["one", "first"],
+        ["two", "second"]
+      ] as const) {
+        const session = yield* host.create({ workspace: at.at(workspace), model })
+        assert.strictEqual(textOf(yield* session.agent.run("hello")), answer)
+        assert.strictEqual((yield* server.received).headers.authorization, `Bearer ${key}`)
+      }
+    }).pipe(Effect.provide(NodeContext.layer))
+  )
+
+  it.scopedLive("lists a session that nobody spoke to, which another host resumes under its chosen id", () =>
+    Effect.gen(function* () {
+      const at = yield* place
+      const model = at.script({ text: "done" })
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const host = yield* hostOf(at)
+          const session = yield* host.create({ workspace: at.at("one"), id: "my-own_1", model })
+          assert.strictEqual(session.id, "my-own_1")
+          assert.deepStrictEqual(
+            (yield* host.live).map(({ id }) => id),
+            ["my-own_1"]
+          )
+          const [stored] = (yield* host.list()).sessions
+          assert.deepInclude(stored, { rootSessionId: session.id, workspace: at.at("one"), isLive: true, turns: 0 })
+        })
+      )
+      const host = yield* hostOf(at)
+      assert.deepStrictEqual(yield* host.live, [])
+      assert.deepInclude(yield* host.find("my-own_1"), { isLive: false, state: "idle", model })
+      const session = yield* host.open("my-own_1")
+      assert.strictEqual(session.workspace, at.at("one"))
+      assert.strictEqual(textOf(yield* session.agent.run("go")), "done")
+      yield* session.close
+      assert.deepStrictEqual(yield* host.live, [])
+      assert.deepInclude(yield* host.find("my-own_1"), { isLive: false, turns: 1 })
+    }).pipe(Effect.provide(NodeContext.layer))
+  )
+
+  it.scopedLive("gives all who open a session at once the same one, and anew who comes while it closes", () =>
+    Effect.gen(function* () {
+      const at = yield* place
+      const host = yield* hostOf(at)
+      const all = yield* Effect.all(
+        Array.from({ length: 5 }, () => host.create({ workspace: at.at("one"), id: "same" })),
+        { concurrency: "unbounded" }
+      )
+      assert.strictEqual(new Set(all).size, 1)
+      assert.strictEqual(yield* host.open("same"), all[0])
+      const [again] = yield* Effect.all([host.close("same"), host.open("same")], { concurrency: "unbounded" }).pipe(
+        Effect.map(([, session]) => [session])
+      )
+      assert.notStrictEqual(again, all[0])
+      assert.isTrue(yield* again!.agent.isIdle)
+    }).pipe(Effect.provide(NodeContext.layer))
+  )
+
+  it.scopedLive("asks at an interactor that attaches later, and at no one else's", () =>
+    Effect.gen(function* () {
+      const at = yield* place
+      const model = at.script({ tools: [{ name: "run_command", params: { command: "touch made" } }] }, { text: "done" })
+      const host = yield* hostOf(at)
+      const [one, two] = yield* Effect.all([
+        host.create({ workspace: at.at("one"), model }),
+        host.create({ workspace: at.at("two"), model })
+      ])
+      const [first, second] = yield* Effect.all([QueueChannel.make(), QueueChannel.make()])
+      yield* one.attach(first.interactor)
+      yield* two.attach(second.interactor)
+      const before = yield* one.lastActivity
+      const running = yield* Effect.fork(one.agent.run("go"))
+      const dialog = yield* first.take
+      assert.strictEqual(dialog._tag, "Opened")
+      if (dialog._tag === "Opened") yield* first.answerText(dialog.request.requestId, "y")
+      assert.strictEqual(textOf(yield* Fiber.join(running)), "done")
+      assert.isTrue(fs.existsSync(at.at("one", "made")))
+      assert.isFalse(fs.existsSync(at.at("two", "made")))
+      assert.isAtLeast(yield* one.lastActivity, before)
+      assert.deepStrictEqual(yield* second.open, [])
+    }).pipe(Effect.provide(NodeContext.layer))
+  )
+
+  it.scopedLive(
+    "shares one runtime and audit writer among the sessions of a workspace and a profile, until a setting changes",
+    () =>
+      Effect.gen(function* () {
+        const at = yield* place
+        const host = yield* hostOf(at)
+        const made = (workspace: string, wishes: Host.Wishes = {}) =>
+          host.create({ workspace: at.at(workspace), ...wishes })
+        const [one, same, other, model] = yield* Effect.all([
+          made("one"),
+          made("one"),
+          made("two"),
+          made("one", { model: at.script({ text: "x" }) })
+        ])
+        const shares = (a: Host.LiveSession, b: Host.LiveSession) => [
+          a.trail === b.trail,
+          a.agent.tools === b.agent.tools
+        ]
+        assert.deepStrictEqual(shares(one, same), [true, true])
+        assert.deepStrictEqual(shares(one, other), [false, false])
+        assert.deepStrictEqual(shares(one, model), [false, false])
+        at.write("one/a.txt", "x")
+        // The first to end takes nothing from the second.
+        yield* one.close
+        assert.deepInclude(yield* same.agent.run("hello"), { _tag: "Completed" })
+        assert.deepStrictEqual(shares(same, yield* made("one")), [true, true])
+        at.write("config/permissions.json", { blacklist: { tools: ["read_file"] } })
+        const later = yield* made("one")
+        assert.deepStrictEqual(shares(same, later), [false, false])
+        const decisionOf = ({ agent }: Host.LiveSession) =>
+          Effect.map(agent.permissions.check("read_file", { path: "a.txt" }), ({ decision }) => decision)
+        assert.deepStrictEqual([yield* decisionOf(same), yield* decisionOf(later)], ["allow", "deny"])
+      }).pipe(Effect.provide(NodeContext.layer))
+  )
+
+  it.scopedLive("refuses with a sentence what cannot be a session", () =>
+    Effect.gen(function* () {
+      const at = yield* place
+      at.write("one/file", "x")
+      fs.mkdirSync(at.at("state"))
+      const host = yield* hostOf(at, { workspaces: [at.at("one"), at.at("state"), at.at("config"), at.at("gone")] })
+      const refusal = (workspace: string) => failureOf(host.create({ workspace }))
+      assert.include((yield* refusal("one")).message, "its path is relative")
+      assert.include((yield* refusal(at.at("gone"))).message, "no such directory")
+      assert.include((yield* refusal(at.at("one", "file"))).message, "no such directory")
+      assert.include((yield* refusal(at.at("two"))).message, "does not permit")
+      assert.include((yield* refusal(at.at("state"))).message, "keeps settings or state")
+      assert.include((yield* refusal(at.at("config"))).message, "keeps settings or state")
+      fs.symlinkSync(at.at("two"), at.at("one", "link"))
+      assert.include((yield* refusal(at.at("one", "link"))).message, "does not permit")
+      for (const id of ["", "../x", "a b", "x".repeat(129), "a.b"])
+        assert.strictEqual((yield* failureOf(host.create({ workspace: at.at("one"), id })))._tag, "SessionIdInvalid")
+      const noKey = yield* failureOf(host.create({ workspace: at.at("one"), model: "anthropic/claude-haiku-4-5" }))
+      assert.strictEqual(noKey._tag, "ModelRefused")
+      assert.include(noKey.message, "ANTHROPIC_API_KEY")
+      assert.strictEqual((yield* failureOf(host.open("ses_unknown")))._tag, "SessionUnknown")
+      assert.strictEqual((yield* failureOf(host.delete("ses_unknown")))._tag, "SessionUnknown")
+      // Nothing of all that is left.
+      assert.deepStrictEqual((yield* host.list()).sessions, [])
+      assert.deepStrictEqual(yield* host.live, [])
+    }).pipe(Effect.provide(NodeContext.layer))
+  )
+
+  it.scopedLive("names the process that holds a session", () =>
+    Effect.gen(function* () {
+      const at = yield* place
+      const host = yield* hostOf(at)
+      const session = yield* host.create({ workspace: at.at("one"), id: "held" })
+      yield* session.close
+      const file = path.join(
+        at.at("state", "workspaces"),
+        fs.readdirSync(at.at("state", "workspaces"))[0] ?? "",
+        "sessions.db"
+      )
+      const other = yield* LibsqlStore.make({ file, process: { ...NodeProcess.self, pid: process.ppid } })
+      yield* other.lock(SessionId.make("held"))
+      const locked = yield* failureOf(host.open("held"))
+      assert.strictEqual(locked._tag, "SessionLocked")
+      assert.include(locked.message, `process ${process.ppid} on `)
+      assert.strictEqual((yield* failureOf(host.delete("held")))._tag, "SessionLocked")
+    }).pipe(Effect.provide(NodeContext.layer))
+  )
+
+  it.scopedLive("deletes a stored session, and none that runs", () =>
+    Effect.gen(function* () {
+      const at = yield* place
+      const host = yield* hostOf(at)
+      const session = yield* host.create({ workspace: at.at("one"), id: "short" })
+      assert.strictEqual((yield* failureOf(host.delete("short")))._tag, "SessionRunning")
+      yield* session.close
+      yield* host.delete("short")
+      assert.isUndefined(yield* host.find("short"))
+      assert.strictEqual((yield* failureOf(host.open("short")))._tag, "SessionUnknown")
+    }).pipe(Effect.provide(NodeContext.layer))
+  )
+
+  it.scopedLive("lists sessions of all workspaces in pages, last used first", () =>
+    Effect.gen(function* () {
+      const at = yield* place
+      const host = yield* hostOf(at)
+      for (const [id, workspace] of [
+        ["a", "one"],
+        ["b", "two"],
+        ["c", "one"],
+        ["d", "two"]
+      ] as const)
+        yield* Effect.delay(host.create({ workspace: at.at(workspace), id }), 2)
+      const first = yield* host.list({ limit: 3 })
+      const rest = yield* host.list({ limit: 3, after: first.next })
+      const ids = (page: Host.Page) => page.sessions.map(({ rootSessionId }) => rootSessionId)
+      assert.deepStrictEqual([ids(first), ids(rest), rest.next], [["d", "c", "b"], ["a"], undefined])
+      assert.deepStrictEqual(ids(yield* host.list({ workspace: at.at("one") })), ["c", "a"])
+    }).pipe(Effect.provide(NodeContext.layer))
+  )
+
+  it.scopedLive("keeps sessions in memory until it closes, where that is asked for", () =>
+    Effect.gen(function* () {
+      const at = yield* place
+      const host = yield* hostOf(at, { overrides: { store: ":memory:" } })
+      const session = yield* host.create({ workspace: at.at("one"), id: "brief" })
+      yield* session.close
+      assert.deepInclude(yield* host.find("brief"), { isLive: false })
+      assert.strictEqual((yield* host.open("brief")).workspace, at.at("one"))
+    }).pipe(Effect.provide(NodeContext.layer))
+  )
+
+  it.scopedLive("closes its sessions with itself, and begins no more", () =>
+    Effect.gen(function* () {
+      const at = yield* place
+      const scope = yield* Scope.make()
+      const host = yield* Scope.extend(hostOf(at), scope)
+      const session = yield* host.create({ workspace: at.at("one") })
+      yield* Scope.close(scope, Exit.void)
+      yield* session.closed
+      assert.strictEqual((yield* failureOf(session.agent.send("hello")))._tag, "AgentStopped")
+      assert.strictEqual((yield* failureOf(host.create({ workspace: at.at("one") })))._tag, "HostClosed")
+    }).pipe(Effect.provide(NodeContext.layer))
+  )
+
+  it.scopedLive("forgets a session whose agent ended by itself", () =>
+    Effect.gen(function* () {
+      const at = yield* place
+      const host = yield* hostOf(at)
+      const session = yield* host.create({ workspace: at.at("one") })
+      yield* session.agent.shutdown
+      yield* session.closed
+      assert.deepStrictEqual(yield* host.live, [])
+    }).pipe(Effect.provide(NodeContext.layer))
+  )
+
+  it.scopedLive("runs a session in its own world, when the fiber that opened it is long gone", () =>
+    Effect.gen(function* () {
+      const at = yield* place
+      const model = at.script({ text: "still here" })
+      const host = yield* hostOf(at)
+      const session = yield* Fiber.join(
+        yield* Effect.fork(Effect.scoped(host.create({ workspace: at.at("one"), model })))
+      )
+      assert.strictEqual(textOf(yield* session.agent.run("hello")), "still here")
+    }).pipe(Effect.provide(NodeContext.layer))
+  )
+
+  it.scopedLive("opens a session for the others when one who waits for it is interrupted", () =>
+    Effect.gen(function* () {
+      const at = yield* place
+      const host = yield* hostOf(at)
+      const begun = yield* Deferred.make<void>()
+      const first = yield* Effect.fork(
+        Effect.zipRight(Deferred.succeed(begun, undefined), host.create({ workspace: at.at("one"), id: "shared" }))
+      )
+      yield* Deferred.await(begun)
+      const second = yield* Effect.fork(host.create({ workspace: at.at("one"), id: "shared" }))
+      yield* Effect.yieldNow()
+      yield* Fiber.interrupt(first)
+      assert.strictEqual((yield* Fiber.join(second)).id, "shared")
+    }).pipe(Effect.provide(NodeContext.layer))
+  )
+})
