@@ -26,6 +26,7 @@ import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/TestClock"
 import * as TestContext from "effect/TestContext"
+import * as TestServices from "effect/TestServices"
 import { SessionId } from "../core/Id.js"
 import * as Interaction from "../interaction/Interaction.js"
 import * as SessionLease from "../journal/SessionLease.js"
@@ -485,9 +486,9 @@ const contract: { readonly [name: string]: Body } = {
       yield* write(store, said("a"))
       yield* write(second, opened(other))
       // Real time passes too: a store may have to go to a server and back.
-      yield* Effect.repeat(Effect.zipRight(TestClock.adjust("1 second"), Effect.yieldNow()), {
-        until: () => Effect.map(Fiber.poll(seen), Option.isSome)
-      })
+      const pass = Effect.zipRight(TestClock.adjust("1 second"), TestServices.provideLive(Effect.sleep("5 millis")))
+      yield* Effect.repeat(pass, { until: () => Effect.map(Fiber.poll(seen), Option.isSome), times: 1_000 })
+      yield* expect(Option.isSome(yield* Fiber.poll(seen)), "A reader that waits does not hear of two appends.")
       const found = [...(yield* Fiber.join(seen))].map(({ rootSessionId }) => rootSessionId).join(", ")
       yield* expect(found === `${root}, ${other}`, `Both appends must be heard of. Here they are: ${found}.`)
     }),
