@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { readFileSync } from "node:fs"
 import * as Documents from "./kit/Documents.js"
 import * as Prose from "./kit/Prose.js"
 
@@ -21,7 +22,18 @@ describe("plain English", () => {
     assert.deepStrictEqual(faults("What you see\n\nIf a call fails, the turn continues."), [])
   })
 
-  it.each(Documents.forUsers)("is in $path", ({ text }) => {
-    assert.deepStrictEqual(faults(text), [])
+  it.each([...Documents.forUsers, ...[".github/contributing", "src"].flatMap(Documents.below)])(
+    "is in $path",
+    ({ text }) => {
+      assert.deepStrictEqual(faults(text), [])
+    }
+  )
+
+  it("keeps the documents short that everybody reads", () => {
+    const lines = (path: string) => readFileSync(path, "utf8").trimEnd().split("\n").length
+    assert.isAtMost(lines("src/README.md"), 150)
+    assert.isAtMost(lines("CHANGELOG.md"), 60)
+    const glossary = readFileSync("src/README.md", "utf8").split("## Glossary")[1] ?? ""
+    assert.isAtMost(glossary.match(/^\|/gm)?.length ?? Infinity, 42)
   })
 })

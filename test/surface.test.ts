@@ -84,7 +84,7 @@ describe("the public declarations", () => {
   })
 
   it("say since when they are there, and where the reference lists them", () => {
-    const contributing = readFileSync(".github/CONTRIBUTING.md", "utf8")
+    const contributing = readFileSync(".github/contributing/public-names.md", "utf8")
     const listed = /`@category`[^]*?\n\n((?:- `\w+`[^\n]*\n)+)/.exec(contributing)?.[1] ?? ""
     const categories = new Set(Array.from(listed.matchAll(/^- `(\w+)`/gm), ([, category = ""]) => category))
     const tagged = names.flatMap(({ path, tags }) => (tags === "module" ? [] : [{ path, tags }]))
@@ -100,22 +100,6 @@ describe("the public declarations", () => {
         unused: [...categories].filter((category) => !tagged.some(({ tags }) => tags.get("category") === category))
       },
       { since: [], category: [], unused: [] }
-    )
-  })
-
-  it("are in modules whose names the glossary explains", () => {
-    const [, glossary = ""] = readFileSync("src/README.md", "utf8").split("\n## Glossary\n")
-    const words = new Set(
-      Array.from((glossary.split("\n## ")[0] ?? "").matchAll(/^\| ([^|]+) \| *[^| ]/gm), ([, cell = ""]) => cell)
-        .flatMap((cell) => cell.split(","))
-        .map((word) => word.replaceAll("`", "").trim())
-    )
-    assert.isAbove(words.size, 50)
-    // The doors are no modules.
-    const nouns = modules.map(({ path }) => path.replace(/.*\//, "")).filter((name) => /^[A-Z]/.test(name))
-    assert.deepStrictEqual(
-      nouns.filter((noun) => !words.has(noun)),
-      []
     )
   })
 })
