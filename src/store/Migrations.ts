@@ -18,7 +18,12 @@ import * as Dialect from "./Dialect.js"
  */
 export const latest = 4
 
-/** The migration from which on entries have an order over all sessions. */
+/**
+ * The migration from which on entries have an order over all sessions.
+ *
+ * @since 0.1.0
+ * @category constants
+ */
 export const ordering = 4
 
 /**
