@@ -335,7 +335,7 @@ class Broker implements Owned, Participants.Host {
   }
 
   tellLate(clock: Clock.Clock, requestId: string, by: string): void {
-    const winner = this.winners.settledBy(requestId)
+    const winner = this.winnerOf(requestId)
     if (winner === undefined) return
     const { bus, origin = Origin.outside } = this.options
     EventPublisher.publish(bus, clock, origin, { _tag: "LateAnswer", requestId, by, winner })
@@ -350,8 +350,13 @@ class Broker implements Owned, Participants.Host {
     return raised?.settled === undefined ? raised : undefined
   }
 
+  /** Here, or in a former process. */
+  private winnerOf(requestId: string): string | undefined {
+    return this.winners.settledBy(requestId) ?? this.options.journal?.settledBy(requestId)
+  }
+
   private reject(requestId: string, by: string): Effect.Effect<never, AnswerRejected> {
-    const winner = this.winners.settledBy(requestId)
+    const winner = this.winnerOf(requestId)
     return winner === undefined
       ? new UnknownRequest({ requestId })
       : Effect.clockWith((clock) => {

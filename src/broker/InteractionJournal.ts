@@ -43,6 +43,8 @@ export interface InteractionJournal {
   ) => Effect.Effect<void, string>
   /** The end that came before the request was raised again. */
   readonly kept: (requestId: string) => Kept | undefined
+  /** Who ended the request in a former process, for an answer that comes too late. */
+  readonly settledBy: (requestId: string) => string | undefined
   /** Returns when a vote on the request is durable. When it fails, with a sentence, the vote does not count. */
   readonly voted: (request: InteractionRequest, vote: Vote<Interaction.Approve>) => Effect.Effect<void, string>
   /** The votes that came before the request was raised again, on exactly these arguments. */

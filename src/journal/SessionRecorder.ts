@@ -222,7 +222,8 @@ export const interactions = (
   journal: JournalWriter.Service,
   redactor: Redaction.Redactor,
   kept: InteractionJournal["kept"] = () => undefined,
-  votes: InteractionJournal["votes"] = () => []
+  votes: InteractionJournal["votes"] = () => [],
+  settledBy: InteractionJournal["settledBy"] = () => undefined
 ): InteractionJournal => {
   const write = (sessionId: SessionId, entry: JournalEntry.JournalEntry) =>
     Effect.suspend(() =>
@@ -233,6 +234,7 @@ export const interactions = (
   return {
     isParked: () => journal.isFrozen(),
     kept,
+    settledBy,
     votes,
     voted: ({ interaction, requestId, sessionId }, { answer, by, roles }) =>
       Ballot.isReserved(interaction)

@@ -580,7 +580,7 @@ const brokerOf = (
 ): InteractionBroker.Owned => {
   const questions =
     persistence !== undefined && journal.enabled
-      ? persistence.ways.interactions(journal, redactor, persistence.kept, persistence.votes)
+      ? persistence.ways.interactions(journal, redactor, persistence.kept, persistence.votes, persistence.settledBy)
       : undefined
   return InteractionBroker.owned(
     { bus, redactor, origin, audit, whenNobody, spans, journal: questions, halting },

@@ -30,6 +30,7 @@ import * as EventPublisher from "../event/EventPublisher.js"
 import type { InteractionJournal, Kept } from "../broker/InteractionJournal.js"
 import type * as Model from "../model/Model.js"
 import type * as TokenLedger from "../model/TokenLedger.js"
+import { RecentSettlements } from "../interaction/PendingRequests.js"
 import type { PermissionState } from "../permission/PermissionState.js"
 import { attachmentsOf } from "../inbox/Message.js"
 import { EventFeed } from "../journal/EventFeed.js"
@@ -85,6 +86,12 @@ export interface Persistence extends Options {
    * @internal
    */
   readonly kept: (requestId: string) => Kept | undefined
+  /**
+   * Who settled a request in a former process.
+   *
+   * @internal
+   */
+  readonly settledBy: InteractionJournal["settledBy"]
   /**
    * Stored votes on a request, on exactly these arguments.
    *
@@ -170,6 +177,7 @@ export const begin = (
       ...(yield* journalOf(store, lease, 0)),
       restored: undefined,
       kept: () => undefined,
+      settledBy: () => undefined,
       votes: () => [],
       spent: [],
       taken: nothing,
@@ -320,6 +328,7 @@ export const forkAgent = (
         todos: written ?? (place.turn < begun ? [] : yield* Effect.orDie(agent.todos()))
       }),
       kept: () => undefined,
+      settledBy: () => undefined,
       votes: () => [],
       spent: LiveFork.spent(agent, forked.rootSessionId, model.id),
       taken: nothing,
@@ -478,6 +487,7 @@ const resumed = (
       )),
       restored,
       kept: (id) => kept.get(id),
+      settledBy: settlersIn(loaded),
       votes: (id, digest) =>
         restored.sessions.flatMap(({ votes }) =>
           votes.filter((vote) => vote.requestId === id && vote.digest === digest)
@@ -501,6 +511,22 @@ const requireHere = (
 
 /** Keyed by the writer: a copy of a persistence is the same one. */
 const taken = new WeakSet<JournalWriter.Service>()
+
+/** Who settled the requests of a journal, as far as a broker remembers its own. */
+const settlersIn = ({ answers, entries }: SessionStore.Loaded): Persistence["settledBy"] => {
+  const settlements = new RecentSettlements()
+  for (const { entry } of entries)
+    if (entry._tag === "InteractionSettled") settlements.add(entry.requestId, entry.by ?? settlers[entry.status])
+  for (const { by, requestId } of answers) settlements.add(requestId, by)
+  return (id) => settlements.settledBy(id)
+}
+
+const settlers = {
+  answered: "somebody",
+  cancelled: "the asker",
+  timed_out: "its time limit",
+  unavailable: "the want of anybody to answer"
+}
 
 /** Withdrawn words count as taken. */
 const takenIn = (entries: ReadonlyArray<JournalEntry.Written>): ReadonlySet<string> =>

@@ -143,6 +143,7 @@ const play = (given: Plan) =>
     let isFull = false
     const journal: InteractionBroker.InteractionJournal = {
       isParked: () => false,
+      settledBy: () => undefined,
       raised: () => Effect.void,
       settled: (_, end) => Effect.sync(() => void written.ends.push(end)),
       kept: () => undefined,

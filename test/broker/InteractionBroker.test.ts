@@ -1186,6 +1186,7 @@ describe("votes that were kept", () => {
     raised: () => Effect.void,
     settled: () => Effect.void,
     isParked: () => false,
+    settledBy: () => undefined,
     kept: () => ({ answer: allow, at: 0, by: "ada, grace" }),
     voted: () => Effect.void,
     votes: () => [

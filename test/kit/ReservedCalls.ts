@@ -173,6 +173,7 @@ const live = (
       })
     const journal: InteractionBroker.InteractionJournal = {
       isParked: () => false,
+      settledBy: () => undefined,
       raised: () => write(() => undefined),
       settled: ({ requestId }, end) => write(() => void diskOf(requestId).ends.push(end)),
       voted: ({ requestId }, vote) => write(() => void diskOf(requestId).votes.push(vote)),

@@ -2,8 +2,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
+import * as QueueChannel from "../../src/channel/QueueChannel.js"
 import { SessionId } from "../../src/core/Id.js"
 import * as Agent from "../../src/runtime/Agent.js"
 import * as Persistence from "../../src/runtime/Persistence.js"
@@ -25,6 +27,67 @@ export const persistenceSuite = (name: string, { make }: Pick<Options, "make">):
     Effect.flatMap(Agent.startWith([], { persistence }), (agent) => agent.run(words)).pipe(
       Effect.provide(runtime({ agents: { main: [{ text: "first" }, { text: "second" }] } }, { policy: allowAll }))
     )
+
+  describe(`${name}: a request that a former process settled`, () => {
+    const asking = runtime({
+      agents: { main: [{ tools: [{ name: "add", params: { a: 1, b: 2 } }] }, { text: "over" }] }
+    })
+    const yes = { decision: "allow", scope: "once" }
+
+    /** Asks in one process, ends the request by `end`, and yields the broker of the next process. */
+    const settledBy = <E>(end: (agent: Agent.Agent, requestId: string) => Effect.Effect<unknown, E>) =>
+      Effect.gen(function* () {
+        const store = yield* stores
+        const requestId = yield* Effect.scoped(
+          Effect.gen(function* () {
+            const persistence = yield* Persistence.open(yield* store(1), id, { workspace })
+            const channel = yield* QueueChannel.make()
+            const agent = yield* Agent.startWith([channel.interactor], { persistence })
+            const running = yield* Effect.fork(agent.run("add"))
+            yield* channel.take
+            const [request = assert.fail()] = yield* agent.broker.open
+            yield* end(agent, request.requestId)
+            yield* Fiber.join(running)
+            return request.requestId
+          })
+        )
+        const persistence = yield* Persistence.open(yield* store(1), id, { workspace })
+        const { broker } = yield* Agent.startWith([], { persistence })
+        return { broker, requestId }
+      }).pipe(Effect.provide(asking))
+
+    it.scoped("says who answered it, to each who comes too late", () =>
+      Effect.gen(function* () {
+        const { broker, requestId } = yield* settledBy(({ broker }, requestId) => broker.answer(requestId, "ada", yes))
+        for (const late of ["bob", "ada"])
+          assert.deepInclude(yield* Effect.flip(broker.answer(requestId, late, yes)), {
+            _tag: "InteractionAlreadyAnswered",
+            requestId,
+            by: "ada"
+          })
+        assert.isFalse(yield* broker.cancel(requestId, "bob"))
+        const unknown = yield* Effect.flip(broker.answer("req_made-up", "bob", yes))
+        assert.strictEqual(unknown._tag, "UnknownRequest")
+      })
+    )
+
+    it.scoped("says who withdrew it", () =>
+      Effect.gen(function* () {
+        const { broker, requestId } = yield* settledBy(({ broker }, requestId) => broker.cancel(requestId, "eve"))
+        const late = yield* Effect.flip(broker.answer(requestId, "bob", yes))
+        assert.deepInclude(late, { _tag: "InteractionAlreadyAnswered", by: "eve" })
+      })
+    )
+
+    it.scoped("says that its asker withdrew it, when a turn was cancelled", () =>
+      Effect.gen(function* () {
+        const { broker, requestId } = yield* settledBy((agent) => agent.cancel("user"))
+        const late = yield* Effect.flip(broker.answer(requestId, "bob", yes))
+        assert.strictEqual(late._tag, "InteractionAlreadyAnswered")
+        assert.include(late.message, "already settled by")
+      })
+    )
+  })
 
   describe(`${name}: a session that is opened by id`, () => {
     it.scoped("is listed before anybody speaks to it, with its workspace, model and profile", () =>
