@@ -77,7 +77,7 @@ export interface Wishes {
   readonly profile?: string | undefined
   /** How calls are decided. Default: what settings say; of a resumed session, what it had. */
   readonly mode?: Mode | undefined
-  /** Further directories that the agent may work in. */
+  /** Further directories that the agent may work in: absolute, and permitted as workspaces are. */
   readonly addDirs?: ReadonlyArray<string> | undefined
   /** Attached from the start. Others come with {@link LiveSession.attach}. */
   readonly interactors?: ReadonlyArray<Interactor.Service> | undefined
@@ -256,6 +256,7 @@ export const make = (options: Options = {}): Effect.Effect<Service, never, Launc
 
     const settingsFor = (workspace: string, { addDirs, mode, model, profile }: Wishes) =>
       Effect.gen(function* () {
+        const added = addDirs === undefined ? undefined : yield* Effect.forEach(addDirs, permitted)
         const places = yield* Effect.all([UserLocation.stateDirectory, UserLocation.configDirectory])
         if (places.some((place) => OwnFile.isWithin(OwnFile.realDirectory(place) ?? place, workspace)))
           return yield* new HostError.WorkspaceRefused({ workspace, problem: "holdsState" })
@@ -265,7 +266,7 @@ export const make = (options: Options = {}): Effect.Effect<Service, never, Launc
           ...(model === undefined ? {} : { model }),
           ...(profile === undefined ? {} : { profile }),
           ...(mode === undefined ? {} : { mode }),
-          ...(addDirs === undefined ? {} : { "add-dir": addDirs })
+          ...(added === undefined ? {} : { "add-dir": added })
         }
         return { flags, settings: yield* Settings.load(flags) }
       })
@@ -386,17 +387,27 @@ export const make = (options: Options = {}): Effect.Effect<Service, never, Launc
 
     return {
       create: ({ id, workspace, ...wishes }) =>
-        opened(id ?? Id.session(ids), (id) =>
-          Effect.flatMap(permitted(workspace), (real) => begin(id, real, wishes, true))
+        Effect.flatMap(permitted(workspace), (real) =>
+          within(
+            real,
+            opened(id ?? Id.session(ids), (id) => begin(id, real, wishes, true))
+          )
         ),
       open: (id, { workspace, ...wishes } = {}) =>
-        opened(id, (id) =>
-          Effect.gen(function* () {
-            const where = workspace ?? (yield* lookFor(id))?.stored.workspace
-            if (where === undefined) return yield* new StoreError.SessionUnknown({ rootSessionId: id })
-            return yield* begin(id, yield* permitted(where), wishes, false)
-          })
-        ),
+        workspace === undefined
+          ? opened(id, (id) =>
+              Effect.gen(function* () {
+                const where = (yield* lookFor(id))?.stored.workspace
+                if (where === undefined) return yield* new StoreError.SessionUnknown({ rootSessionId: id })
+                return yield* begin(id, yield* permitted(where), wishes, false)
+              })
+            )
+          : Effect.flatMap(permitted(workspace), (real) =>
+              within(
+                real,
+                opened(id, (id) => begin(id, real, wishes, false))
+              )
+            ),
       live: Effect.sync(() => directory.live),
       list: ({ after, limit = 100, workspace } = {}) =>
         Effect.gen(function* () {
@@ -474,6 +485,14 @@ const isThere = (place: StoreLocation.Place): boolean =>
 const isPermitted = (workspaces: Options["workspaces"], real: string): boolean =>
   workspaces === undefined ||
   workspaces.some((directory) => OwnFile.isWithin(OwnFile.realDirectory(directory) ?? directory, real))
+
+/** A live session may work in another workspace than the one that is named. */
+const within = <E>(real: string, opened: Effect.Effect<LiveSession, E>) =>
+  Effect.filterOrFail(
+    opened,
+    ({ workspace }) => workspace === real,
+    ({ id, workspace }) => new StoreError.SessionElsewhere({ rootSessionId: id, workspace })
+  )
 
 type Begun = Launch.Started & Pick<LiveSession, "workspace">
 
@@ -587,7 +606,7 @@ class Directory {
     return Effect.suspend(() => Scope.close(entry.scope, Exit.void)).pipe(
       Effect.ensuring(
         Effect.suspend(() => {
-          this.entries.delete(id)
+          if (this.entries.get(id) === entry) this.entries.delete(id)
           return Deferred.succeed(entry.gone, undefined)
         })
       )

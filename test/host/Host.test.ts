@@ -214,6 +214,11 @@ describe("a host", () => {
       assert.include((yield* refusal(at.at("one", "link"))).message, "does not permit")
       for (const id of ["", "../x", "a b", "x".repeat(129), "a.b"])
         assert.strictEqual((yield* failureOf(host.create({ workspace: at.at("one"), id })))._tag, "SessionIdInvalid")
+      for (const directory of [at.at("two"), "one", "/"])
+        assert.strictEqual(
+          (yield* failureOf(host.create({ workspace: at.at("one"), addDirs: [directory] })))._tag,
+          "WorkspaceRefused"
+        )
       const noKey = yield* failureOf(host.create({ workspace: at.at("one"), model: "anthropic/claude-haiku-4-5" }))
       assert.strictEqual(noKey._tag, "ModelRefused")
       assert.include(noKey.message, "ANTHROPIC_API_KEY")
@@ -242,6 +247,27 @@ describe("a host", () => {
       assert.strictEqual(locked._tag, "SessionLocked")
       assert.include(locked.message, `process ${process.ppid} on `)
       assert.strictEqual((yield* failureOf(host.delete("held")))._tag, "SessionLocked")
+    }).pipe(Effect.provide(NodeContext.layer))
+  )
+
+  it.scopedLive("takes no id of a session that works elsewhere", () =>
+    Effect.gen(function* () {
+      const at = yield* place
+      const host = yield* hostOf(at, { overrides: { store: at.at("all.db") } })
+      const session = yield* host.create({ workspace: at.at("one"), id: "mine" })
+      const elsewhere = [
+        host.create({ workspace: at.at("two"), id: "mine" }),
+        host.open("mine", { workspace: at.at("two") })
+      ]
+      for (const live of [true, false]) {
+        for (const attempt of elsewhere) {
+          const refused = yield* failureOf(attempt)
+          assert.strictEqual(refused._tag, "SessionElsewhere")
+          assert.include(refused.message, at.at("one"))
+        }
+        if (live) yield* session.close
+      }
+      assert.strictEqual((yield* host.open("mine")).workspace, at.at("one"))
     }).pipe(Effect.provide(NodeContext.layer))
   )
 
