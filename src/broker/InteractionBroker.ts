@@ -78,8 +78,16 @@ export interface Service {
    * dialogs; the other interactors keep the open requests.
    */
   readonly attach: (interactor: Interactor.Service) => Effect.Effect<void, never, Scope.Scope>
-  /** Answers an open request with an encoded answer from outside, under the same rules as every interactor. */
-  readonly answer: (requestId: string, by: string, answer: unknown) => Effect.Effect<void, AnswerRejected>
+  /**
+   * Answers an open request with an encoded answer from outside, under the same rules as every interactor. `roles`: those
+   * that the caller knows the author to have.
+   */
+  readonly answer: (
+    requestId: string,
+    by: string,
+    answer: unknown,
+    roles?: ReadonlyArray<string>
+  ) => Effect.Effect<void, AnswerRejected>
   /** Withdraws an open request. False when it is not open. */
   readonly cancel: (requestId: string, by: string) => Effect.Effect<boolean>
   /** What is being asked right now, oldest first. */
@@ -271,7 +279,12 @@ class Broker implements Owned, Participants.Host {
     return this.attachments.attach(interactor)
   }
 
-  answer(requestId: string, by: string, input: unknown): Effect.Effect<void, AnswerRejected> {
+  answer(
+    requestId: string,
+    by: string,
+    input: unknown,
+    roles?: ReadonlyArray<string>
+  ): Effect.Effect<void, AnswerRejected> {
     return Effect.suspend(() => {
       const raised = this.openOf(requestId)
       if (raised === undefined) return this.reject(requestId, by)
@@ -281,7 +294,7 @@ class Broker implements Owned, Participants.Host {
       if (Either.isLeft(decoded)) {
         return new MalformedAnswer({ requestId, kind: interaction._tag, reason: decoded.left })
       }
-      const answered: AnyAnswered = { answer: decoded.right, by, how: "answered" }
+      const answered: AnyAnswered = { answer: decoded.right, by, how: "answered", ...(roles && { roles }) }
       if (raised.ballot !== undefined) return Effect.asVoid(raised.ballot.file(asVote(answered)))
       this.settle(raised, Exit.succeed(answered), by)
       return Effect.void

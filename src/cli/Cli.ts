@@ -113,6 +113,10 @@ const dispatch = (invocation: Arguments.Invocation) =>
         const Permissions = yield* Effect.promise(() => import("./command/Permissions.js"))
         return yield* Permissions.run(invocation)
       }
+      case "serve": {
+        const Serve = yield* Effect.promise(() => import("./command/Serve.js"))
+        return yield* Serve.run(invocation)
+      }
       case "doctor": {
         const Doctor = yield* Effect.promise(() => import("./command/Doctor.js"))
         return yield* Doctor.run(invocation)

@@ -36,7 +36,9 @@ export const run = (argv: ReadonlyArray<string>): void => {
   process.on("SIGINT", () => {
     if (!Interrupts.pressed()) stop()
   })
-  process.on("SIGTERM", stop)
+  process.on("SIGTERM", () => {
+    if (!Interrupts.ended()) stop()
+  })
   process.on("SIGHUP", () => {
     LostTerminal.hungUp()
     stop()

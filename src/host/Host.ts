@@ -33,6 +33,7 @@ import type * as Jobs from "../builtin/Jobs.js"
 import type * as WorkspaceRoot from "../builtin/WorkspaceRoot.js"
 import * as Id from "../core/Id.js"
 import { SessionId } from "../core/Id.js"
+import type * as Redaction from "../core/Redaction.js"
 import type * as Interactor from "../interaction/Interactor.js"
 import * as SessionStore from "../journal/SessionStore.js"
 import type { Listed } from "../journal/SessionSummary.js"
@@ -105,6 +106,10 @@ export interface LiveSession {
   readonly jobs: Jobs.Service
   /** The directories that its file tools may touch. */
   readonly files: WorkspaceRoot.Options
+  /** Masks what its settings keep secret, for doors that show requests. */
+  readonly redactor: Redaction.Redactor
+  /** Takes another model from the next call on, and when it is resumed. */
+  readonly setModel: (model: string) => Effect.Effect<void, HostError.ModelRefused>
   /** When something happened in it last, in milliseconds since the epoch. */
   readonly lastActivity: Effect.Effect<number>
   /** Ends the agent and gives the session back. It stays in its store. */
@@ -153,7 +158,7 @@ export type OpenFailure =
   | StoreError.StoreUnwritable
   | ConfigurationInvalid
 
-type LookFailure = HostError.WorkspaceRefused | StoreError.StoreUnusable | ConfigurationInvalid
+export type LookFailure = HostError.WorkspaceRefused | StoreError.StoreUnusable | ConfigurationInvalid
 
 /** What a caller has prepared who selects sessions in its own way. */
 export interface Prepared {
@@ -174,6 +179,11 @@ export interface Service {
   readonly live: Effect.Effect<ReadonlyArray<LiveSession>>
   /** Those that are stored, live or not. */
   readonly list: (query?: Query) => Effect.Effect<Page, LookFailure>
+  /**
+   * The stores of the permitted workspaces, or of all that are known, until the scope closes. For a permitted workspace a
+   * store is made.
+   */
+  readonly stores: Effect.Effect<ReadonlyArray<SessionStore.Service>, LookFailure, Scope.Scope>
   /** The stored session of exactly this id. */
   readonly find: (id: string) => Effect.Effect<Stored | undefined, LookFailure>
   /** Ends the session, if this process runs it. */
@@ -322,7 +332,13 @@ export const make = (options: Options = {}): Effect.Effect<Service, never, Launc
           interactors: wishes.interactors ?? [],
           options: { persistence, whenNobody: "wait" }
         })
-        return { ...started, workspace }
+        const setModel: LiveSession["setModel"] = (model) =>
+          Effect.gen(function* () {
+            const next = yield* Effect.provide(Launch.resolveModel(kept.settings, model), home)
+            yield* started.agent.setModel(next)
+            yield* kept.keepModel(model)
+          }).pipe(Effect.mapError(({ message }) => new HostError.ModelRefused({ model, message })))
+        return { ...started, workspace, setModel }
       })
 
     const opened = (
@@ -423,6 +439,22 @@ export const make = (options: Options = {}): Effect.Effect<Service, never, Launc
           )
           return { ...SessionStore.paged(seen, { limit, after }), remarks }
         }).pipe(Effect.provide(home)),
+      stores: Effect.gen(function* () {
+        const { workspaces } = options
+        const places =
+          workspaces === undefined
+            ? yield* placesOf(undefined)
+            : (yield* Effect.forEach(workspaces, (one) => Effect.flatMap(permitted(one), placesOf))).flat()
+        const { stateDirectory } = yield* Settings.storage(options.overrides ?? {})
+        const found = new Map<string, SessionStore.Service>()
+        for (const { folder, place, workspace } of places) {
+          if (found.has(nameOf(place)) || (workspaces === undefined && !isThere(place))) continue
+          if (workspace !== undefined)
+            yield* StoreLocation.prepare(place, { folder, workspace, stateDirectory, trusted: true })
+          found.set(nameOf(place), yield* storeAt(place))
+        }
+        return [...found.values()]
+      }).pipe(Effect.provide(home)),
       find: (id) =>
         Effect.provide(
           Effect.map(lookFor(id), (found) => found?.stored),
@@ -494,7 +526,7 @@ const within = <E>(real: string, opened: Effect.Effect<LiveSession, E>) =>
     ({ id, workspace }) => new StoreError.SessionElsewhere({ rootSessionId: id, workspace })
   )
 
-type Begun = Launch.Started & Pick<LiveSession, "workspace">
+type Begun = Launch.Started & Pick<LiveSession, "setModel" | "workspace">
 
 /** A session from the moment in which it is asked for until it is gone. */
 interface Entry {
@@ -615,7 +647,7 @@ class Directory {
 }
 
 const liveOf = (
-  { agent, files, jobs, review, trail, workspace }: Begun,
+  { agent, files, jobs, redactor, review, setModel, trail, workspace }: Begun,
   close: Effect.Effect<void>,
   closed: Effect.Effect<void>
 ): Effect.Effect<LiveSession, never, Scope.Scope> =>
@@ -631,6 +663,8 @@ const liveOf = (
       trail,
       jobs,
       files,
+      redactor,
+      setModel,
       lastActivity: Effect.sync(() => last),
       close,
       closed

@@ -191,6 +191,8 @@ export interface Shared {
   readonly deciding: ReadonlyArray<DecidingFile.DecidingFile>
   /** The directories that file tools may touch. */
   readonly files: WorkspaceRoot.Options
+  /** Masks what settings keep secret. */
+  readonly redactor: Redaction.Redactor
 }
 
 /** Takes sentences for the person who runs the process. */
@@ -287,7 +289,7 @@ export const share = (
     const context = yield* Effect.mapError(Layer.build(Layer.merge(runtime, audit)), (error) =>
       ConfigurationInvalid.make(error.message)
     )
-    return { context, deciding, files }
+    return { context, deciding, files, redactor }
   })
 
 /** An agent with what is needed to undo what it did. */
@@ -301,11 +303,13 @@ export interface Started {
   readonly jobs: Jobs.Service
   /** The directories that its file tools may touch. */
   readonly files: WorkspaceRoot.Options
+  /** Masks what settings keep secret. */
+  readonly redactor: Redaction.Redactor
 }
 
 /** Starts the agent that settings describe, with these interactors attached. */
 export const start = (
-  { context, deciding, files }: Shared,
+  { context, deciding, files, redactor }: Shared,
   settings: Settings.Settings,
   { chosen }: Pick<Profiles, "chosen">,
   interactors: ReadonlyArray<Interactor.Service>,
@@ -326,7 +330,7 @@ export const start = (
     )
     yield* Effect.forkScoped(Effect.flatMap(agent.subscribe(), followed))
     const jobs = Context.get(context, Jobs.Jobs)
-    return { agent, review: reviewed, trail: Context.get(context, AuditTrail.AuditTrail), jobs, files }
+    return { agent, review: reviewed, trail: Context.get(context, AuditTrail.AuditTrail), jobs, files, redactor }
   })
 
 /** The directories that an agent's file tools may touch, before the agent starts. */

@@ -133,6 +133,29 @@ export const commands: { readonly [Name in Flags.CommandName]: Command } = {
     flags: [],
     examples: ["assent answer /tmp/questions"]
   },
+  serve: {
+    usage: "[DIR…]",
+    what: "sessions over HTTP, in the workspace and these directories; assent serve token rotate makes a new token",
+    flags: [
+      "host",
+      "port",
+      "allow-host",
+      "token-file",
+      "model",
+      "base-url",
+      "profile",
+      "mode",
+      "workspace",
+      "store",
+      "sandbox",
+      "allow-home",
+      "policy",
+      "reviewer",
+      "mediator",
+      "key"
+    ],
+    examples: ["assent serve", "assent serve --port 0 ~/work/one ~/work/two", "assent serve token rotate"]
+  },
   doctor: {
     usage: "",
     what: "check models, keys, sandbox, terminal and store",

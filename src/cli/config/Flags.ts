@@ -38,6 +38,10 @@ export interface Flags {
   readonly key?: string | undefined
   readonly speed?: string | undefined
   readonly pause?: string | undefined
+  readonly host?: string | undefined
+  readonly port?: string | undefined
+  readonly "allow-host"?: ReadonlyArray<string> | undefined
+  readonly "token-file"?: string | undefined
   readonly help?: boolean | undefined
   readonly version?: boolean | undefined
 }
@@ -50,6 +54,7 @@ export const commands = [
   "sessions",
   "audit",
   "answer",
+  "serve",
   "doctor",
   "completion",
   "help"
@@ -189,6 +194,15 @@ export const table: { readonly [Name in keyof Required<Flags>]: FlagRow } = {
     help: "sessions replay: times as fast, or max; default 1 at a terminal, else max"
   },
   pause: { type: "string", value: "DURATION", help: "sessions replay: the longest pause; default 2s" },
+  host: { type: "string", value: "ADDRESS", help: "serve: listen on this address; 127.0.0.1 by default" },
+  port: { type: "string", value: "PORT", help: "serve: listen on this port; 4096 by default, 0 takes a free one" },
+  "allow-host": {
+    type: "string",
+    multiple: true,
+    value: "NAME",
+    help: "serve: answer under this name, with its port, as a proxy in front has it; may be given again"
+  },
+  "token-file": { type: "string", value: "FILE", help: "serve: the file with the token, made if it is not there" },
   help: { type: "boolean", short: "h", help: "this text" },
   version: { type: "boolean", short: "v", help: "the version" }
 }

@@ -7,10 +7,14 @@ import * as Queue from "effect/Queue"
 import type * as Scope from "effect/Scope"
 
 let hear: (() => boolean) | undefined
+let hearsEnd = false
 let isOver = false
 
 /** It was pressed. False where nobody hears it, or where nobody has come to the one before. */
 export const pressed = (): boolean => hear?.() === true
+
+/** Somebody else ends the program. False as for {@link pressed}, and where only keys are heard. */
+export const ended = (): boolean => hearsEnd && pressed()
 
 /** The program is being ended: nobody has answered what is open, and nobody has withdrawn it. */
 export const end = (): void => void (isOver = true)
@@ -25,3 +29,12 @@ export const listen: Effect.Effect<Effect.Effect<void>, never, Scope.Scope> = Ef
   )
   return Queue.take(presses)
 })
+
+/** The same, also for the end that another process asks for: a server ends gently. */
+export const listenForEnd: Effect.Effect<Effect.Effect<void>, never, Scope.Scope> = Effect.zipRight(
+  Effect.acquireRelease(
+    Effect.sync(() => void (hearsEnd = true)),
+    () => Effect.sync(() => void (hearsEnd = false))
+  ),
+  listen
+)
