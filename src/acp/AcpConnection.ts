@@ -109,6 +109,9 @@ export const refused = (reason: string): ProtocolError => new ProtocolError({ co
 export const unknownSession = (id: string): ProtocolError =>
   new ProtocolError({ code: -32002, reason: `No session has the id ${JSON.stringify(id.slice(0, 200))}.` })
 
+/** A key or a sign-in is missing. */
+export const signInNeeded = (reason: string): ProtocolError => new ProtocolError({ code: -32000, reason })
+
 // -----------------------------------------------------------------------------------------------------------------
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
@@ -187,6 +190,9 @@ export const serve = (pipes: Pipes, make: (client: Client) => Handlers): Effect.
     )
     yield* Effect.promise(() => ends.closed)
   })
+
+/** Waits until the answer to the request that is handled now has been written. */
+export const afterAnswer: Effect.Effect<void> = Effect.zipRight(EventLoop.give, EventLoop.give)
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal

@@ -219,7 +219,7 @@ export const flush = (state: State): Step => {
 export const isDue = (state: State): boolean => HashMap.some(state.calls, ({ isDue }) => isDue)
 
 /** Whether a call was announced. */
-const isAnnounced = (state: State, toolCallId: ToolCallId): boolean => HashMap.has(state.calls, toolCallId)
+export const isAnnounced = (state: State, toolCallId: ToolCallId): boolean => HashMap.has(state.calls, toolCallId)
 
 /** Where the paths of a call lead, as absolute paths; none for a path that is no text. */
 export const locationsOf = (

@@ -105,6 +105,10 @@ const dispatch = (invocation: Arguments.Invocation) =>
         const Answer = yield* Effect.promise(() => import("./command/Answer.js"))
         return yield* Answer.run(invocation)
       }
+      case "acp": {
+        const Acp = yield* Effect.promise(() => import("./command/Acp.js"))
+        return yield* Acp.run(invocation)
+      }
       case "profiles": {
         const Profiles = yield* Effect.promise(() => import("./command/Profiles.js"))
         return yield* Profiles.run(invocation)

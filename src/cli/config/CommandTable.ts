@@ -57,7 +57,7 @@ export const commands: { readonly [Name in Flags.CommandName]: Command } = {
     usage: "",
     what: "chat at a terminal; the default",
     flags: [...session, ...authority, "image", "file"],
-    examples: ["assent", "assent chat --model anthropic/claude-sonnet-4-5", "assent chat --continue", "assent --resume"]
+    examples: ["assent", "assent chat --model anthropic/claude-sonnet-5-5", "assent chat --continue", "assent --resume"]
   },
   run: {
     usage: "[TASK]",
@@ -155,6 +155,26 @@ export const commands: { readonly [Name in Flags.CommandName]: Command } = {
       "key"
     ],
     examples: ["assent serve", "assent serve --port 0 ~/work/one ~/work/two", "assent serve token rotate"]
+  },
+  acp: {
+    usage: "",
+    what: "an agent for editors, over the Agent Client Protocol on standard input and output",
+    flags: [
+      "model",
+      "base-url",
+      "profile",
+      "add-dir",
+      "store",
+      "reviewer",
+      "policy",
+      "mode",
+      "mediator",
+      "sandbox",
+      "allow-home",
+      "trust",
+      "key"
+    ],
+    examples: ["assent acp", "assent acp --model anthropic/claude-sonnet-5-5"]
   },
   doctor: {
     usage: "",

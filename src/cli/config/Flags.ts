@@ -55,6 +55,7 @@ export const commands = [
   "audit",
   "answer",
   "serve",
+  "acp",
   "doctor",
   "completion",
   "help"
