@@ -47,6 +47,7 @@ import * as Launch from "./Launch.js"
 import type { ConfigurationInvalid } from "./local/ConfigurationInvalid.js"
 import * as OwnFile from "./local/OwnFile.js"
 import * as UserLocation from "./local/UserLocation.js"
+import * as ModelList from "./ModelList.js"
 import type { Overrides } from "./Overrides.js"
 import * as SessionForking from "./SessionForking.js"
 import * as SessionName from "./SessionName.js"
@@ -108,8 +109,13 @@ export interface LiveSession {
   readonly files: WorkspaceRoot.Options
   /** Masks what its settings keep secret, for doors that show requests. */
   readonly redactor: Redaction.Redactor
-  /** Takes another model from the next call on, and when it is resumed. */
-  readonly setModel: (model: string) => Effect.Effect<void, HostError.ModelRefused>
+  /** The models that can be chosen, as far as they are known without asking a server. */
+  readonly models: ReadonlyArray<string>
+  /** Takes a model from the next model call on, and when the session is resumed. The thinking holds until it is closed. */
+  readonly setModel: (
+    model: string,
+    thinking?: "low" | "medium" | "high"
+  ) => Effect.Effect<void, HostError.ModelRefused>
   /** When something happened in it last, in milliseconds since the epoch. */
   readonly lastActivity: Effect.Effect<number>
   /** Ends the agent and gives the session back. It stays in its store. */
@@ -332,13 +338,18 @@ export const make = (options: Options = {}): Effect.Effect<Service, never, Launc
           interactors: wishes.interactors ?? [],
           options: { persistence, whenNobody: "wait" }
         })
-        const setModel: LiveSession["setModel"] = (model) =>
-          Effect.gen(function* () {
-            const next = yield* Effect.provide(Launch.resolveModel(kept.settings, model), home)
-            yield* started.agent.setModel(next)
-            yield* kept.keepModel(model)
-          }).pipe(Effect.mapError(({ message }) => new HostError.ModelRefused({ model, message })))
-        return { ...started, workspace, setModel }
+        const setModel: LiveSession["setModel"] = (model, thinking) => {
+          const { models } = kept.settings
+          const known = Object.hasOwn(models, model) ? models[model] : undefined
+          const chosen = thinking === undefined ? models : { ...models, [model]: { ...known, thinking } }
+          return Launch.resolveModel({ ...kept.settings, models: chosen }, model).pipe(
+            Effect.mapError(({ message }) => new HostError.ModelRefused({ model, message })),
+            Effect.flatMap((resolved) => started.agent.setModel(resolved)),
+            Effect.zipRight(kept.keepModel(model)),
+            Effect.provide(home)
+          )
+        }
+        return { ...started, workspace, setModel, models: [...ModelList.named(kept.settings), "offline/offline"] }
       })
 
     const opened = (
@@ -526,7 +537,7 @@ const within = <E>(real: string, opened: Effect.Effect<LiveSession, E>) =>
     ({ id, workspace }) => new StoreError.SessionElsewhere({ rootSessionId: id, workspace })
   )
 
-type Begun = Launch.Started & Pick<LiveSession, "setModel" | "workspace">
+type Begun = Launch.Started & Pick<LiveSession, "models" | "setModel" | "workspace">
 
 /** A session from the moment in which it is asked for until it is gone. */
 interface Entry {
@@ -647,7 +658,7 @@ class Directory {
 }
 
 const liveOf = (
-  { agent, files, jobs, redactor, review, setModel, trail, workspace }: Begun,
+  { agent, files, jobs, models, redactor, review, setModel, trail, workspace }: Begun,
   close: Effect.Effect<void>,
   closed: Effect.Effect<void>
 ): Effect.Effect<LiveSession, never, Scope.Scope> =>
@@ -664,6 +675,7 @@ const liveOf = (
       jobs,
       files,
       redactor,
+      models,
       setModel,
       lastActivity: Effect.sync(() => last),
       close,
