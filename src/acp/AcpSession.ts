@@ -24,6 +24,7 @@ import type * as Host from "../host/Host.js"
 import * as Input from "../inbox/Input.js"
 import type { Written } from "../journal/JournalEntry.js"
 import * as Replay from "../journal/Replay.js"
+import * as ThinkingSetting from "../model/ThinkingSetting.js"
 import * as TokenLedger from "../model/TokenLedger.js"
 import { modes } from "../permission/PermissionState.js"
 import * as Agent from "../runtime/Agent.js"
@@ -98,7 +99,62 @@ export const open = (
       currentValue: mode,
       options: modes.map((value) => ({ value, name: value, description: modeWords[value] }))
     }))
-    const options = Effect.map(modeOption, (mode) => [mode])
+    const modelOption = Effect.map(agent.model, ({ id }): AcpConnection.SessionConfigOption => ({
+      type: "select",
+      id: "model",
+      name: "Model",
+      category: "model",
+      currentValue: id,
+      options: [...new Set([id, ...live.models])].map((value) => ({ value, name: value }))
+    }))
+    let thinking: Thinking = "default"
+    const thinkingOption = Effect.map(agent.model, ({ id }): ReadonlyArray<AcpConnection.SessionConfigOption> =>
+      !takesThinking(id)
+        ? []
+        : [
+            {
+              type: "select",
+              id: "thinking",
+              name: "Thinking",
+              category: "thought_level",
+              currentValue: thinking,
+              options: efforts.map((value) => ({ value, name: value }))
+            }
+          ]
+    )
+    const options = Effect.map(Effect.all([modeOption, modelOption, thinkingOption]), ([mode, model, thinking]) => [
+      mode,
+      model,
+      ...thinking
+    ])
+    const setModel = (model: string, effort: Thinking) =>
+      Effect.mapError(live.setModel(model, effort === "default" ? undefined : effort), ({ message }) =>
+        AcpConnection.invalid(message)
+      )
+    /** What is set about the session, by option. */
+    const setters: { readonly [id: string]: (value: unknown) => Effect.Effect<void, AcpConnection.ProtocolError> } = {
+      mode: (value) => {
+        const mode = modes.find((one) => one === value)
+        return mode === undefined
+          ? Effect.fail(AcpConnection.invalid(`The mode is one of ${modes.join(", ")}.`))
+          : Effect.mapError(agent.permissions.setMode(mode, { by: editor.principal }), ({ message }) =>
+              AcpConnection.refused(message)
+            )
+      },
+      model: (value) =>
+        typeof value === "string"
+          ? setModel(value, takesThinking(value) ? thinking : "default")
+          : Effect.fail(AcpConnection.invalid("The model is a text.")),
+      thinking: (value) => {
+        const effort = efforts.find((one) => one === value)
+        if (effort === undefined) return Effect.fail(AcpConnection.invalid(`Thinking is one of ${efforts.join(", ")}.`))
+        return Effect.flatMap(agent.model, ({ id }) =>
+          Effect.map(setModel(id, effort), () => {
+            thinking = effort
+          })
+        )
+      }
+    }
 
     const send = (updates: ReadonlyArray<AcpConnection.SessionUpdate>) =>
       Effect.forEach(updates, (update) => client.notify("session/update", { sessionId: live.id, update }), {
@@ -253,17 +309,12 @@ export const open = (
         yield* live.attach(interactor)
       }),
       options,
-      setOption: (id, value) =>
-        Effect.gen(function* () {
-          if (id !== "mode")
-            return yield* AcpConnection.invalid(`There is no option ${JSON.stringify(id.slice(0, 200))}.`)
-          const mode = modes.find((one) => one === value)
-          if (mode === undefined) return yield* AcpConnection.invalid(`The mode is one of ${modes.join(", ")}.`)
-          yield* Effect.mapError(agent.permissions.setMode(mode, { by: editor.principal }), ({ message }) =>
-            AcpConnection.refused(message)
-          )
-          return yield* options
-        }),
+      setOption: (id, value) => {
+        const set = Object.hasOwn(setters, id) ? setters[id] : undefined
+        return set === undefined
+          ? Effect.fail(AcpConnection.invalid(`There is no option ${JSON.stringify(id.slice(0, 200))}.`))
+          : Effect.zipRight(set(value), options)
+      },
       prompt: (input) => {
         const given = commandIn(input)
         if (given === undefined) return run(input)
@@ -328,6 +379,12 @@ const answerTo = (
 }
 
 const turnTags: ReadonlySet<AgentEvent["_tag"]> = new Set<AgentEvent["_tag"]>(["TurnStarted", "TurnEnded"])
+
+const efforts = ["default", "low", "medium", "high"] as const
+
+type Thinking = (typeof efforts)[number]
+
+const takesThinking = (model: string): boolean => ThinkingSetting.problem(model, { effort: "medium" }) === undefined
 
 const modeWords = {
   ask: "Asks about calls that no rule decides.",
