@@ -32,10 +32,10 @@ export const decode = (bytes: Uint8Array): FileText | "binary" | "damaged" => {
   }
 }
 
-/** Decodes a file in pieces, by its first one; bytes that are no text become U+FFFD. Undefined for a binary file. */
-export const reader = (first: Uint8Array): ((piece?: Uint8Array) => string) | undefined => {
+/** Decodes a file in pieces, by its first one; bytes that are no text become U+FFFD. Undefined for a binary file and for another encoding than `only`. */
+export const reader = (first: Uint8Array, only?: Encoding): ((piece?: Uint8Array) => string) | undefined => {
   const encoding = encodingOf(first, true)
-  if (encoding === "binary") return undefined
+  if (encoding === "binary" || (only !== undefined && encoding !== only)) return undefined
   if (encoding === "windows-1252") return (piece) => (piece === undefined ? "" : latin(piece))
   const decoder = new TextDecoder(encoding)
   return (piece) => (piece === undefined ? decoder.decode() : decoder.decode(piece, { stream: true }))

@@ -9,9 +9,11 @@ import * as OpenedFile from "./OpenedFile.js"
 export interface Line {
   /** 1-based. */
   readonly number: number
-  /** The line without its line ending, cut to the given number of characters. */
+  /** Characters of the line that were skipped. */
+  readonly before: number
+  /** What follows of the line without its line ending, cut to the given number of characters. */
   readonly text: string
-  /** Characters of the line that are not in `text`. */
+  /** Characters of the line behind `text`. */
   readonly left: number
 }
 
@@ -19,6 +21,10 @@ export interface LineOptions {
   /** Characters of a line that are kept. */
   readonly maxLength: number
   readonly onLine: (line: Line) => boolean
+  /** How much of a line is skipped, as bytes of UTF-8. Default: nothing. */
+  readonly skip?: ((number: number) => number) | undefined
+  /** A file in any other encoding counts as binary. */
+  readonly only?: FileText.Encoding | undefined
   /** The file has to be this one. */
   readonly decided?: ResolvedPath.FileIdentity | undefined
 }
@@ -43,9 +49,9 @@ export const forEachLine = (
   path: string,
   options: LineOptions
 ): Effect.Effect<Outcome, PlatformError> => {
-  const lines = splitter(options.maxLength, options.onLine)
+  const lines = splitter(options.maxLength, options.onLine, options.skip)
   return Effect.map(
-    forEachPiece(fileSystem, path, (text) => Effect.sync(() => lines.push(text)), options.decided),
+    forEachPiece(fileSystem, path, (text) => Effect.sync(() => lines.push(text)), options.decided, options.only),
     (outcome) => {
       if (outcome === "end") lines.end()
       return outcome
@@ -61,7 +67,8 @@ export const forEachPiece = (
   fileSystem: FileSystem.FileSystem,
   path: string,
   onPiece: (text: string) => Effect.Effect<number | undefined>,
-  decided?: ResolvedPath.FileIdentity
+  decided?: ResolvedPath.FileIdentity,
+  only?: FileText.Encoding
 ): Effect.Effect<Outcome, PlatformError> =>
   Effect.scoped(
     Effect.gen(function* () {
@@ -72,7 +79,7 @@ export const forEachPiece = (
         const size = Number(yield* file.read(buffer))
         if (size === 0) break
         const piece = buffer.subarray(0, size)
-        decode ??= FileText.reader(piece)
+        decode ??= FileText.reader(piece, only)
         if (decode === undefined) return "binary"
         const left = yield* onPiece(decode(piece))
         // A line at the end of a piece is the last one only if no byte follows.
@@ -89,18 +96,30 @@ export const clip = (text: string, max: number): string => {
   return text.slice(0, last >= 0xd800 && last <= 0xdbff ? max - 1 : max)
 }
 
-// -----------------------------------------------------------------------------------------------------------------
-// internal
-// -----------------------------------------------------------------------------------------------------------------
-
-const pieceSize = 65_536
-
-const splitter = (maxLength: number, onLine: (line: Line) => boolean) => {
+/** Gives the lines of a text that comes in pieces to `onLine` until that returns false. */
+export const splitter = (
+  maxLength: number,
+  onLine: (line: Line) => boolean,
+  skipOf: (number: number) => number = () => 0
+) => {
   let number = 0
+  let skip = skipOf(1)
+  let before = 0
   // The beginning of the line that has not ended yet, and how long that line is so far.
   let kept = ""
   let length = 0
-  const keep = (part: string): void => {
+  const keep = (whole: string): void => {
+    let part = whole
+    if (skip > 0) {
+      let at = 0
+      while (skip > 0 && at < whole.length) {
+        const code = whole.codePointAt(at) ?? 0
+        skip -= code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4
+        at += code < 0x10000 ? 1 : 2
+      }
+      before += at
+      part = whole.slice(at)
+    }
     if (kept.length <= maxLength) kept += part.slice(0, maxLength + 1 - kept.length)
     length += part.length
   }
@@ -109,9 +128,12 @@ const splitter = (maxLength: number, onLine: (line: Line) => boolean) => {
     const line = whole && kept.endsWith("\r") ? kept.slice(0, -1) : kept
     const text = clip(line, maxLength)
     const left = (whole ? line.length : length) - text.length
+    const found = { number: ++number, before, text, left }
     kept = ""
     length = 0
-    return onLine({ number: ++number, text, left })
+    before = 0
+    skip = skipOf(number + 1)
+    return onLine(found)
   }
   return {
     /** When the reader stops: the characters that it did not see. */
@@ -125,6 +147,12 @@ const splitter = (maxLength: number, onLine: (line: Line) => boolean) => {
       keep(text.slice(from))
       return undefined
     },
-    end: (): boolean => length === 0 || finish()
+    end: (): boolean => before + length === 0 || finish()
   }
 }
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const pieceSize = 65_536

@@ -48,6 +48,11 @@ export type { Environment } from "./CommandEnvironment.js"
 export interface Options extends WorkspaceRoot.Options, ShellProcess.Options {
   /** How commands are confined. Default: not at all; the command line's default is `auto`. */
   readonly sandbox?: Omit<HostSandbox.Options, "root"> | undefined
+  /**
+   * The program `rg` of version 15, by an absolute path. False: files are searched without ripgrep. Default: the program of
+   * the package `@vscode/ripgrep`, if that is installed.
+   */
+  readonly ripgrep?: string | false | undefined
 }
 
 const described = <A, I, R>(schema: Schema.Schema<A, I, R>, description: string): Schema.Schema<A, I, R> =>
@@ -389,7 +394,7 @@ export const layer = (
   Layer.unwrapEffect(
     Effect.map(
       work(),
-      ({ Askpass, CommandExecutor, HostSandbox, ShellProcess, ShellRun, WorkspaceFile, WorkspaceSearch }) =>
+      ({ Askpass, CommandExecutor, HostSandbox, Ripgrep, ShellProcess, ShellRun, WorkspaceFile, WorkspaceSearch }) =>
         Layer.provideMerge(
           toolkit.toLayer(
             Effect.gen(function* () {
@@ -411,17 +416,29 @@ export const layer = (
               })
             })
           ),
-          Layer.mergeAll(
-            WorkspaceRoot.layer(options),
-            Jobs.layer,
-            options.sandbox === undefined
-              ? Sandbox.layerNone
-              : HostSandbox.layer({
-                  hidden: options.protectedPaths,
-                  ...options.sandbox,
-                  root: options.root,
-                  writable: [...(options.sandbox.writable ?? []), ...(options.added ?? [])]
-                })
+          Layer.provideMerge(
+            Layer.effect(
+              WorkspaceRoot.WorkspaceRoot,
+              Effect.gen(function* () {
+                const workspace = yield* WorkspaceRoot.make(options)
+                const executor = yield* CommandExecutor
+                const sandbox = yield* Sandbox.Sandbox
+                const { direct } = workspace
+                const ripgrep = yield* Ripgrep.make({ program: options.ripgrep, direct, executor, sandbox })
+                return { ...workspace, ripgrep }
+              })
+            ),
+            Layer.merge(
+              Jobs.layer,
+              options.sandbox === undefined
+                ? Sandbox.layerNone
+                : HostSandbox.layer({
+                    hidden: options.protectedPaths,
+                    ...options.sandbox,
+                    root: options.root,
+                    writable: [...(options.sandbox.writable ?? []), ...(options.added ?? [])]
+                  })
+            )
           )
         )
     )

@@ -19,6 +19,7 @@ import * as ResolvedPath from "../core/ResolvedPath.js"
 import * as RealPath from "../permission/RealPath.js"
 import * as Checkpoints from "./Checkpoints.js"
 import * as DirectFiles from "./DirectFiles.js"
+import type * as Ripgrep from "./Ripgrep.js"
 
 /**
  * The directory, what in it is protected, and how much output a tool may return, in characters.
@@ -81,6 +82,12 @@ export interface Service {
    * @internal
    */
   readonly direct?: DirectFiles.Service | undefined
+  /**
+   * Present if programs can be run.
+   *
+   * @internal
+   */
+  readonly ripgrep?: Ripgrep.Service | undefined
   /**
    * Where it is kept what files were before tools changed them, if it is.
    *

@@ -1,10 +1,16 @@
 /**
- * Listing and searching the workspace. Where the system offers `DirectFiles`, a hundred thousand files take about a second;
- * what is found is the same without them.
+ * Listing and searching the workspace.
+ *
+ * ```
+ *  walk ──► places ──► ripgrep: which files match ──► sorted ──► ripgrep: which lines ──► read here, and shown
+ *    └──► without ripgrep: each file is read here, line by line
+ * ```
+ *
+ * The walk alone decides which files count. A place is a file, or a directory of which the walk left out nothing.
  *
  * Left out everywhere: `.git`, `node_modules`, protected paths, and what git leaves out. A directory below such a one is
- * shown when it is named as `path`. Symbolic links are listed and never followed. Memory is bounded by the results and by
- * the names in the directories on the path; time by {@link patience}.
+ * shown when it is named as `path`. Symbolic links are listed and never followed. The time of a walk and of a search is
+ * limited; see {@link patience}.
  */
 import type { PlatformError } from "@effect/platform/Error"
 import type * as FileSystem from "@effect/platform/FileSystem"
@@ -18,9 +24,9 @@ import type * as DirectFiles from "./DirectFiles.js"
 import * as IgnoreFiles from "./IgnoreFiles.js"
 import * as LinePattern from "./LinePattern.js"
 import * as LineReader from "./LineReader.js"
-import * as LineSearch from "./LineSearch.js"
 import * as OpenedFile from "./OpenedFile.js"
 import * as PathPattern from "./PathPattern.js"
+import type * as Ripgrep from "./Ripgrep.js"
 import { isNotFound, sentence, WorkspaceRoot, type Service, type Target } from "./WorkspaceRoot.js"
 
 export interface ListParams {
@@ -54,7 +60,7 @@ export const list = (params: ListParams): Effect.Effect<string, string, Workspac
       workspace,
       start,
       depth,
-      yield* paceNow,
+      yield* paceNow(patience),
       (entry) => !matches(entry.relative) || results.add(entry.shown + suffixes[entry.kind]),
       omitted.add
     )
@@ -83,7 +89,7 @@ export const paths = (most: number): Effect.Effect<Paths, string, WorkspaceRoot>
       workspace,
       { absolute: workspace.root, info: Option.none() },
       Infinity,
-      yield* paceNow,
+      yield* paceNow(patience),
       ({ kind, shown }) => {
         if (kind === "other") return true
         if (found.length === most) return false
@@ -99,118 +105,26 @@ export const paths = (most: number): Effect.Effect<Paths, string, WorkspaceRoot>
 export const checkSearch = (params: SearchParams): Effect.Effect<void, string, WorkspaceRoot> =>
   Effect.gen(function* () {
     const workspace = yield* WorkspaceRoot
-    yield* patternOf(params)
+    yield* engineOf(workspace, params)
     yield* globOf(params.glob)
     yield* startOf(workspace, params)
   })
 
 /**
- * Lines that match, as `path:line: text`, in the order of paths and lines. Binary files are skipped. The event loop is
- * given way to within a line, too, so a search is interrupted, and its time ends, whatever the pattern and the files.
+ * Lines that match, as `path:line: text`, in the order of paths and lines. Binary files are skipped. A search can be
+ * interrupted, and its time ends, for every pattern and file. If ripgrep fails, the search begins anew without ripgrep.
  */
 export const search = (params: SearchParams): Effect.Effect<string, string, WorkspaceRoot> =>
   Effect.gen(function* () {
     const workspace = yield* WorkspaceRoot
-    const pattern = yield* patternOf(params)
+    const engine = yield* engineOf(workspace, params)
     const matches = yield* globOf(params.glob)
     const start = yield* startOf(workspace, params)
-    const pace = yield* paceNow
-    const results = collector(workspace.maxOutput, maxMatches)
-    const omitted = omissions(matches)
-    /** How far the search has come: whole files, the place where it is, the work that it took, and whether time was up there. */
-    const progress = { files: 0, at: start.shown, steps: 0, characters: 0, isLate: false }
-    const budget: LinePattern.Budget = { left: 0 }
-
-    /** One part of the work. */
-    const run = (lines: LineSearch.LineSearch, steps: number): LineSearch.Progress => {
-      const before = lines.left()
-      budget.left = steps
-      const done = lines.run(budget)
-      progress.characters += before - lines.left()
-      progress.steps += steps - budget.left
-      return done
-    }
-    const searchFile = (absolute: string, shown: string, decided?: ResolvedPath.FileIdentity) =>
-      Effect.suspend(() => {
-        const lines = LineSearch.make(pattern, shownLength, ({ number, text, before, isCut }) => {
-          const from = before > 0 ? `[from character ${before + 1}] ` : ""
-          return results.add(`${shown}:${number}: ${from}${text}${isCut ? " […]" : ""}`)
-        })
-        const onPiece = (text: string): Effect.Effect<number | undefined> =>
-          Effect.gen(function* () {
-            lines.push(text)
-            for (;;) {
-              progress.at = `${shown}:${lines.line()}`
-              progress.isLate = pace.isLate()
-              if (progress.isLate) return unread
-              if (EventLoop.isDue(pace.breath, pace.clock)) yield* EventLoop.give
-              const done = run(lines, stepsAtOnce)
-              if (done !== "more") return done === "read" ? undefined : unread
-            }
-          })
-        return Effect.map(LineReader.forEachPiece(workspace.fileSystem, absolute, onPiece, decided), (outcome) => {
-          if (outcome === "end") lines.end(budget)
-          if (!progress.isLate) {
-            progress.at = shown
-            progress.files++
-          }
-          return outcome
-        })
-      })
-    // A file that is gone meanwhile has no matches.
-    const inPieces = (entry: Entry) =>
-      Effect.match(searchFile(entry.absolute, entry.shown), {
-        onFailure: (error) => {
-          if (!isNotFound(error)) omitted.add("unreadable", entry)
-          return true
-        },
-        onSuccess: () => !results.full() && !progress.isLate
-      })
-    /** What takes more than one part of the work may hold one. */
-    const holdsLine = (text: string): boolean => {
-      let found = false
-      const lines = LineSearch.make(pattern, shownLength, () => !(found = true))
-      lines.push(text)
-      if (run(lines, firstLook) === "more") return true
-      if (!found) lines.end(budget)
-      return found
-    }
-    const told = (ended: Ended, advice: string): string => {
-      if (ended !== "late") return results.lines.length === 0 ? "No matches." : results.text("", `Narrow ${advice}.`)
-      const isPattern = progress.steps > hard * progress.characters
-      const reason = isPattern ? "the pattern took too long" : "the time was up"
-      const what = results.lines.length === 0 ? "Nothing was found, but the search is incomplete" : "Incomplete"
-      const mend = isPattern ? "Make the pattern simpler, with fewer or smaller counts" : `Narrow ${advice}`
-      const place = progress.isLate
-        ? `at ${progress.at}. Files searched before it`
-        : `behind ${progress.at}. Files searched`
-      return results.text(`[${what}: ${reason} ${place}: ${progress.files}. ${mend}.]`, "")
-    }
-
-    if (start.kind === "file") {
-      const identity = Option.getOrUndefined(Option.map(start.info, ResolvedPath.identityOf))
-      const outcome = yield* Effect.mapError(searchFile(start.absolute, start.shown, identity), (error) =>
-        sentence(error, start.shown)
-      )
-      if (outcome === "binary") return `[${start.shown} is a binary file; only text is searched.]`
-      return told(progress.isLate ? "late" : "end", "the pattern")
-    }
-    const ended = yield* walk(
-      workspace,
-      start,
-      Infinity,
-      pace,
-      (entry) => {
-        if (entry.kind !== "file" || !matches(entry.relative)) return true
-        progress.at = entry.shown
-        // Only what is found has to be certain, so nearly all files are done with after the first look.
-        if (workspace.direct?.mayHold(entry.absolute, pattern.needles, holdsLine) !== false) return inPieces(entry)
-        progress.files++
-        return true
-      },
-      omitted.add
+    const task: Task = { workspace, params, matches, start, pace: yield* paceNow(patience) }
+    if (engine._tag === "Lines") return yield* byLines(task, engine)
+    return yield* Effect.catchAll(byRipgrep(task, engine.ripgrep), (reason) =>
+      Effect.flatMap(linesOf(params, `ripgrep failed: ${reason}`), (lines) => byLines(task, lines))
     )
-    return omitted.after(told(ended, "path, glob or pattern"))
   })
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -219,16 +133,13 @@ export const search = (params: SearchParams): Effect.Effect<string, string, Work
 
 const maxEntries = 1_000
 const maxMatches = 300
-/** Characters of a line that are shown. */
+/** Characters of a line that are shown, and how many of them stand before a match that is far behind the beginning. */
 const shownLength = 300
-/** Steps of a pattern between two looks at the time: some milliseconds at most. */
-const stepsAtOnce = 50_000
-/** Steps for a file that is read at once: enough for all of its characters where the pattern is not hard. */
-const firstLook = 100_000
-/** Characters that are left where a file is not read to its end: its last line has none then. */
-const unread = 1
-/** Steps a character from which on it is the pattern that takes the time. */
-const hard = 20
+const lead = 100
+/** Characters of a pattern. */
+const longestPattern = 2_000
+/** Time to show what was found when the time is up, in milliseconds. */
+const grace = 5_000
 
 type Ended = "end" | "stopped" | "late"
 
@@ -237,12 +148,20 @@ interface Pace {
   readonly clock: Clock.Clock
   readonly breath: EventLoop.LoopTurn
   readonly isLate: () => boolean
+  /** Milliseconds until then. */
+  readonly left: () => number
 }
 
-const paceNow: Effect.Effect<Pace> = Effect.map(Effect.clock, (clock) => {
-  const deadline = clock.unsafeCurrentTimeMillis() + patience
-  return { clock, breath: { ...EventLoop.fresh }, isLate: () => clock.unsafeCurrentTimeMillis() >= deadline }
-})
+const paceNow = (milliseconds: number): Effect.Effect<Pace> =>
+  Effect.map(Effect.clock, (clock) => {
+    const deadline = clock.unsafeCurrentTimeMillis() + milliseconds
+    return {
+      clock,
+      breath: { ...EventLoop.fresh },
+      isLate: () => clock.unsafeCurrentTimeMillis() >= deadline,
+      left: () => Math.max(0, deadline - clock.unsafeCurrentTimeMillis())
+    }
+  })
 
 const suffixes = { directory: "/", link: "@", file: "", other: "" }
 
@@ -300,11 +219,274 @@ const collector = (maxOutput: number, maxLines: number) => {
   }
 }
 
-const patternOf = (params: SearchParams) =>
-  Either.match(LinePattern.make(params.pattern, { ignoreCase: params.ignore_case }), {
-    onLeft: (reason) => Effect.fail(reason),
-    onRight: (pattern) => Effect.succeed(pattern)
+interface Task {
+  readonly workspace: Service
+  readonly params: SearchParams
+  readonly matches: PathPattern.PathPattern
+  readonly start: Target & { readonly kind: "directory" | "file" }
+  readonly pace: Pace
+}
+
+/** What finds lines. */
+type Engine = { readonly _tag: "Ripgrep"; readonly ripgrep: Ripgrep.Service } | Lines
+
+interface Lines {
+  readonly _tag: "Lines"
+  readonly pattern: LinePattern.LinePattern
+  /** Why ripgrep does not find them. */
+  readonly note: string
+}
+
+const queryOf = ({ ignore_case, pattern }: SearchParams): Ripgrep.Query => ({
+  pattern,
+  ignoreCase: ignore_case === true
+})
+
+const engineOf = ({ ripgrep }: Service, params: SearchParams): Effect.Effect<Engine, string> =>
+  Effect.gen(function* () {
+    if (/\n|(?<!\\)(?:\\\\)*\\n/.test(params.pattern)) {
+      return yield* Effect.fail(
+        "The pattern has a newline, and each line is searched alone. Search for one of the lines."
+      )
+    }
+    if (params.pattern.length > longestPattern) {
+      return yield* Effect.fail(`The pattern is longer than ${longestPattern} characters. Search for a part of it.`)
+    }
+    if (ripgrep === undefined) return yield* linesOf(params, "Searched without ripgrep: no program can be run here")
+    const fault = yield* Effect.either(Effect.zipRight(ripgrep.ready, ripgrep.fault(queryOf(params))))
+    if (Either.isLeft(fault)) return yield* linesOf(params, `Searched without ripgrep: ${fault.left}`)
+    if (fault.right === undefined) return { _tag: "Ripgrep", ripgrep }
+    return yield* Effect.fail(`The pattern is not a regular expression of ripgrep: ${fault.right}.`)
   })
+
+const linesOf = ({ ignore_case, pattern }: SearchParams, note: string): Effect.Effect<Lines, string> =>
+  Effect.mapBoth(LinePattern.make(pattern, ignore_case === true), {
+    onFailure: (reason) => `${note}. ${reason}`,
+    onSuccess: (pattern) => ({ _tag: "Lines", pattern, note })
+  })
+
+/** What a search has found, and what is said of it. */
+const findings = ({ matches, workspace }: Task) => {
+  const results = collector(workspace.maxOutput, maxMatches)
+  const omitted = omissions(matches)
+  const notes = new Set<string>()
+  return {
+    results,
+    omitted,
+    notes,
+    show: (shown: string, { before, left, number, text }: LineReader.Line): boolean => {
+      const from = before > 0 ? `[from character ${before + 1}] ` : ""
+      return results.add(`${shown}:${number}: ${from}${text}${left > 0 ? " […]" : ""}`)
+    },
+    /** The failure of a file. A file that is gone meanwhile holds no match. */
+    failed: (error: PlatformError, entry: Pick<Entry, "kind" | "relative">) =>
+      isNotFound(error) ? undefined : omitted.add("unreadable", entry),
+    /** `late`: where the search was when the time was up. */
+    text: (late: string | undefined, advice: string): string => {
+      const what = results.lines.length === 0 ? "Nothing was found, but the search is incomplete" : "Incomplete"
+      const end = late === undefined ? "" : `[${what}: the time was up${late}. Narrow ${advice}.]`
+      const text = end === "" && results.lines.length === 0 ? "No matches." : results.text(end, `Narrow ${advice}.`)
+      return [omitted.after(text), ...Array.from(notes, (note) => `[${note}.]`)].join("\n")
+    }
+  }
+}
+
+const anyPlace = "path, glob or pattern"
+const isBinary = ({ shown }: Target) => `[${shown} is a binary file; only text is searched.]`
+const identityOf = ({ info }: Target) => Option.getOrUndefined(Option.map(info, ResolvedPath.identityOf))
+
+const byRipgrep = (task: Task, ripgrep: Ripgrep.Service): Effect.Effect<string, string> =>
+  Effect.gen(function* () {
+    const { matches, pace, params, start, workspace } = task
+    const { failed, omitted, results, show, text } = findings(task)
+    const { fileSystem } = workspace
+    const query = queryOf(params)
+    let isLate = false
+
+    /** Shows lines of a file. What is at its path by now has to be what was there. */
+    const reread = (
+      file: string,
+      hits: ReadonlyArray<Ripgrep.Hit>,
+      shown = workspace.shown(file),
+      decided?: ResolvedPath.FileIdentity
+    ) => {
+      const before = new Map(hits.map(({ before, line }) => [line, before]))
+      const last = hits.at(-1)?.line ?? 0
+      return LineReader.forEachLine(fileSystem, file, {
+        maxLength: shownLength,
+        skip: (number) => skippedOf(before.get(number) ?? 0),
+        onLine: (line) => (!before.has(line.number) || show(shown, line)) && line.number < last,
+        only: hits.some(({ isLatin }) => isLatin) ? "windows-1252" : undefined,
+        decided
+      })
+    }
+    const linesOf = (files: ReadonlyArray<string>) =>
+      Effect.map(ripgrep.lines(query, files, maxMatches + 1), (hits) => {
+        const byFile = new Map<string, Array<Ripgrep.Hit>>(files.map((file) => [file, []]))
+        for (const hit of hits) byFile.get(hit.file)?.push(hit)
+        return byFile
+      })
+
+    if (start.kind === "file") {
+      const { absolute } = start
+      const decided = identityOf(start)
+      const atFile = Effect.mapError((error: PlatformError) => sentence(error, start.shown))
+      const first = LineReader.forEachPiece(fileSystem, absolute, () => Effect.succeed(1), decided)
+      if ((yield* atFile(first)) === "binary") return isBinary(start)
+      const found = yield* Effect.timeoutOption(linesOf([absolute]), pace.left())
+      const hits = Option.getOrUndefined(found)?.get(absolute) ?? []
+      if (hits.length > 0) yield* atFile(reread(absolute, hits, start.shown, decided))
+      return text(Option.isNone(found) ? "" : undefined, "the pattern")
+    }
+
+    const places = placesOf()
+    const visit = ({ absolute, kind, relative }: Entry): boolean => {
+      if (kind === "directory") places.enter(absolute)
+      if (kind === "file" && matches(relative)) places.add(absolute)
+      else if (kind === "file") places.leaveOut()
+      return true
+    }
+    const omit: typeof omitted.add = (reason, entry) => {
+      places.leaveOut()
+      omitted.add(reason, entry)
+    }
+    // The other half of the time is for ripgrep.
+    const walking = yield* paceNow(pace.left() / 2)
+    places.enter(start.absolute)
+    if ((yield* walk(workspace, start, Infinity, walking, visit, omit, places.leave)) === "end") places.leave()
+    else isLate = true
+
+    const files: Array<string> = []
+    const paths = places.paths()
+    if (paths.length > 0) {
+      const search = ripgrep.files(query, paths, (file) => void files.push(file))
+      const unreadable = yield* Effect.timeoutOption(search, pace.left())
+      isLate ||= Option.isNone(unreadable)
+      for (let i = 0; i < Option.getOrElse(unreadable, () => 0); i++)
+        omitted.add("unreadable", { kind: "directory", relative: "" })
+    }
+
+    // A name may have appeared in a directory after the walk.
+    const isProtected = yield* workspace.protection
+    const sorted = inOrderOfWalk(workspace, files).filter((file) => !isProtected(file))
+    const showing = Effect.gen(function* () {
+      for (let at = 0; at < sorted.length && !results.full(); at += maxMatches) {
+        for (const [file, hits] of yield* linesOf(sorted.slice(at, at + maxMatches))) {
+          if (results.full()) return
+          if (hits.length === 0) continue
+          yield* Effect.catchAll(reread(file, hits), (error) =>
+            Effect.sync(() => failed(error, { kind: "file", relative: workspace.path.relative(start.absolute, file) }))
+          )
+        }
+      }
+    })
+    isLate ||= Option.isNone(yield* Effect.timeoutOption(showing, pace.left() + grace))
+    return text(isLate ? "" : undefined, anyPlace)
+  })
+
+/** Bytes of a line that are not shown before a match. */
+const skippedOf = (before: number): number => (before > 2 * lead ? before - lead : 0)
+
+/** Files to search, by few paths: a directory stands for its files if none was left out. */
+const placesOf = () => {
+  const paths: Array<string> = []
+  const open: Array<{ readonly directory: string; readonly from: number; isWhole: boolean }> = []
+  const leaveOut = (): void => {
+    const last = open.at(-1)
+    if (last !== undefined) last.isWhole = false
+  }
+  return {
+    paths: (): ReadonlyArray<string> => paths,
+    add: (file: string): void => void paths.push(file),
+    /** A file in the directory is not searched. */
+    leaveOut,
+    enter: (directory: string): void => void open.push({ directory, from: paths.length, isWhole: true }),
+    leave: (): void => {
+      const last = open.pop()
+      if (last === undefined) return
+      if (!last.isWhole) leaveOut()
+      else if (paths.length > last.from) paths.splice(last.from, Infinity, last.directory)
+    }
+  }
+}
+
+/** A separator comes before all other characters. */
+const inOrderOfWalk = ({ path }: Service, files: ReadonlyArray<string>): ReadonlyArray<string> =>
+  files
+    .map((file) => [file.replaceAll(path.sep, "\0"), file] as const)
+    .sort(([one], [other]) => (one < other ? -1 : 1))
+    .map(([, file]) => file)
+
+const byLines = (task: Task, { note, pattern }: Lines): Effect.Effect<string, string> =>
+  Effect.gen(function* () {
+    const { matches, pace, start, workspace } = task
+    const { failed, notes, omitted, results, show, text } = findings(task)
+    notes.add(note)
+    /** How far the search has come: whole files, and the last of them. */
+    const progress = { files: 0, last: start.shown, isLate: false }
+
+    const searchFile = (absolute: string, shown: string, decided?: ResolvedPath.FileIdentity) => {
+      let lines: Array<LineReader.Line> = []
+      const splitter = LineReader.splitter(pattern.longest, (line) => lines.push(line) > 0)
+      const find = Effect.gen(function* () {
+        const some = lines
+        lines = []
+        for (const line of some) {
+          progress.isLate = pace.isLate()
+          if (progress.isLate) return false
+          if (EventLoop.isDue(pace.breath, pace.clock)) yield* EventLoop.give
+          if (line.left > 0) notes.add(`Of long lines the first ${pattern.longest} characters were searched`)
+          const at = pattern.find(line.text)
+          if (at >= 0 && !show(shown, excerptOf(line, at))) return false
+        }
+        return true
+      })
+      const onPiece = (piece: string) => {
+        splitter.push(piece)
+        return Effect.map(find, (goesOn) => (goesOn ? undefined : 1))
+      }
+      return LineReader.forEachPiece(workspace.fileSystem, absolute, onPiece, decided).pipe(
+        Effect.tap((outcome) => {
+          if (outcome === "end") splitter.end()
+          return find
+        }),
+        Effect.tap(() => {
+          if (progress.isLate) return
+          progress.last = shown
+          progress.files++
+        })
+      )
+    }
+    const late = () => ` behind ${progress.last}. Files searched: ${progress.files}`
+
+    if (start.kind === "file") {
+      const outcome = yield* Effect.mapError(
+        searchFile(start.absolute, start.shown, identityOf(start)),
+        (error: PlatformError) => sentence(error, start.shown)
+      )
+      return outcome === "binary" ? isBinary(start) : text(progress.isLate ? late() : undefined, "the pattern")
+    }
+    const visit = (entry: Entry) => {
+      if (entry.kind !== "file" || !matches(entry.relative)) return true
+      return Effect.match(searchFile(entry.absolute, entry.shown), {
+        onFailure: (error) => {
+          failed(error, entry)
+          return true
+        },
+        onSuccess: () => !progress.isLate && !results.full()
+      })
+    }
+    const ended = yield* walk(workspace, start, Infinity, pace, visit, omitted.add)
+    return text(ended === "late" ? late() : undefined, anyPlace)
+  })
+
+/** What is shown of a line with a match at this character. */
+const excerptOf = (line: LineReader.Line, at: number): LineReader.Line => {
+  const skipped = skippedOf(at)
+  const before = /[\udc00-\udfff]/.test(line.text.charAt(skipped)) ? skipped + 1 : skipped
+  const text = LineReader.clip(line.text.slice(before), shownLength)
+  return { ...line, before, text, left: line.left + line.text.length - before - text.length }
+}
 
 const globOf = (glob: string | undefined): Effect.Effect<PathPattern.PathPattern, string> =>
   glob === undefined
@@ -325,7 +507,7 @@ const startOf = (workspace: Service, params: SearchParams) => {
 
 /**
  * Visits what is below a directory, depth first and sorted, until a visit returns false (`stopped`) or the time is up
- * (`late`). Directories that cannot be read are skipped, except the first.
+ * (`late`). Directories that cannot be read are skipped, except the first. `leave` follows all visits below a directory.
  */
 const walk = (
   workspace: Service,
@@ -333,7 +515,8 @@ const walk = (
   depth: number,
   { breath, clock, isLate }: Pace,
   visit: (entry: Entry) => boolean | Effect.Effect<boolean>,
-  omit: (reason: Reason, entry: Pick<Entry, "kind" | "relative">) => void
+  omit: (reason: Reason, entry: Pick<Entry, "kind" | "relative">) => void,
+  leave: () => void = () => undefined
 ): Effect.Effect<Ended, string> =>
   Effect.gen(function* () {
     const { direct, fileSystem, path } = workspace
@@ -426,6 +609,7 @@ const walk = (
           })
           const ended = yield* enter(absolute, `${relative}/`, below, level + 1, ignoring)
           if (ended !== "end") return ended
+          leave()
         }
         return "end"
       })

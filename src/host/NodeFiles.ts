@@ -2,70 +2,39 @@
 import * as FileSystem from "@effect/platform/FileSystem"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { isUtf8 } from "node:buffer"
 import * as fs from "node:fs"
+import { createRequire } from "node:module"
 import * as ResolvedPath from "../core/ResolvedPath.js"
 import * as Askpass from "../builtin/Askpass.js"
 import * as DirectFiles from "../builtin/DirectFiles.js"
 import * as DirectLinks from "../internal/DirectLinks.js"
 
-/** Bytes of a file that is read at once; as much as `LineReader` looks at to tell text from binary. */
-const most = 65_536
-
-export const layer: Layer.Layer<DirectFiles.DirectFiles> = Layer.sync(DirectFiles.DirectFiles, () => {
-  const buffer = Buffer.allocUnsafe(most)
-  const decoder = new TextDecoder()
-  // A search asks for the same one again and again.
-  let wanted: { readonly needles: ReadonlyArray<string>; readonly bytes: ReadonlyArray<Buffer> } = {
-    needles: [],
-    bytes: []
-  }
-  return {
-    entries: (directory, decided) => {
-      let held: number | undefined
-      try {
-        held = fs.openSync(directory, fs.constants.O_RDONLY | fs.constants.O_NOFOLLOW | fs.constants.O_DIRECTORY)
-        const handle = isLinux ? `/proc/self/fd/${held}` : directory
-        if (decided !== undefined && !ResolvedPath.isSameFile(fs.fstatSync(held), decided)) return undefined
-        const found = fs.readdirSync(handle, { withFileTypes: true })
-        // On its way to the directory a link may have been put.
-        if ((isLinux ? fs.readlinkSync(handle) : fs.realpathSync(directory)) !== directory) return undefined
-        return found
-          .map((entry) => [entry.name, kindOf(entry)] as const)
-          .sort(([one], [other]) => (one < other ? -1 : one > other ? 1 : 0))
-      } catch {
-        return undefined
-      } finally {
-        if (held !== undefined) fs.closeSync(held)
-      }
-    },
-    mayHold: (path, needles, isIn) => {
-      let file: number | undefined
-      if (wanted.needles !== needles) wanted = { needles, bytes: needles.map((needle) => Buffer.from(needle)) }
-      try {
-        // Without waiting: a pipe may have taken the file's place. Nothing is taken out of it, because it has no position.
-        file = fs.openSync(path, fs.constants.O_RDONLY | fs.constants.O_NOFOLLOW | fs.constants.O_NONBLOCK)
-        const size = fs.readSync(file, buffer, 0, most, 0)
-        const bytes = buffer.subarray(0, size)
-        const holds =
-          size === most ||
-          hasUtf16Mark(bytes) ||
-          (!bytes.includes(0) &&
-            (!isUtf8(bytes) || (wanted.bytes.some((needle) => bytes.includes(needle)) && isIn(decoder.decode(bytes)))))
-        return holds && fs.fstatSync(file).isFile()
-      } catch (error) {
-        // Another reader says that the system does not permit it.
-        return error instanceof Error && "code" in error && error.code === "EACCES"
-      } finally {
-        if (file !== undefined) fs.closeSync(file)
-      }
-    },
-    removeDirectory: (path) => {
-      try {
-        fs.rmdirSync(path)
-      } catch {
-        // It is not empty, or it is gone.
-      }
+export const layer: Layer.Layer<DirectFiles.DirectFiles> = Layer.succeed(DirectFiles.DirectFiles, {
+  entries: (directory, decided) => {
+    let held: number | undefined
+    try {
+      held = fs.openSync(directory, fs.constants.O_RDONLY | fs.constants.O_NOFOLLOW | fs.constants.O_DIRECTORY)
+      const handle = isLinux ? `/proc/self/fd/${held}` : directory
+      if (decided !== undefined && !ResolvedPath.isSameFile(fs.fstatSync(held), decided)) return undefined
+      const found = fs.readdirSync(handle, { withFileTypes: true })
+      // On its way to the directory a link may have been put.
+      if ((isLinux ? fs.readlinkSync(handle) : fs.realpathSync(directory)) !== directory) return undefined
+      return found
+        .map((entry) => [entry.name, kindOf(entry)] as const)
+        .sort(([one], [other]) => (one < other ? -1 : one > other ? 1 : 0))
+    } catch {
+      return undefined
+    } finally {
+      if (held !== undefined) fs.closeSync(held)
+    }
+  },
+  // A program of scripts has no import().
+  ripgrep: Effect.try((): unknown => createRequire(import.meta.url)("@vscode/ripgrep")),
+  removeDirectory: (path) => {
+    try {
+      fs.rmdirSync(path)
+    } catch {
+      // It is not empty, or it is gone.
     }
   }
 })
@@ -124,9 +93,6 @@ const opened = <A>(path: string, flags: number, use: (file: number) => A): A | u
     if (file !== undefined) fs.closeSync(file)
   }
 }
-
-/** Such a file is read in pieces, as one in Latin-1 is. */
-const hasUtf16Mark = ([one, two]: Buffer): boolean => (one === 0xff && two === 0xfe) || (one === 0xfe && two === 0xff)
 
 const kindOf = (entry: fs.Dirent): DirectFiles.Kind =>
   entry.isSymbolicLink() ? "link" : entry.isFile() ? "file" : entry.isDirectory() ? "directory" : "other"

@@ -244,6 +244,10 @@ const startBubblewrap =
   (platform: Layout.Platform, options: BubblewrapSandbox.Ready, layout: Layout.Layout): Sandbox.Service["start"] =>
   (job) =>
     Effect.gen(function* () {
+      if (job.reads !== undefined) {
+        const running = yield* BubblewrapSandbox.start(platform, options, yield* layout.reader(job.reads), job)
+        return { ...running, settle: Effect.succeed([]) }
+      }
       // Left when the process has ended: the process's finalizer is added later, so it runs earlier.
       const { isShared, leave, ...views } = yield* Effect.acquireRelease(layout.enter, ({ leave }) =>
         Effect.ignore(leave)
@@ -279,9 +283,12 @@ const startSeatbelt =
       const readOnly = [...options.readOnly, ...startFiles]
       const profile = SeatbeltProfile.make({
         ...options,
+        ...(job.reads === undefined
+          ? {}
+          : { roots: [], readable: [...options.readable, ...options.roots, ...job.reads] }),
         hidden,
         readOnly,
-        network: job.network ?? options.network,
+        network: job.reads === undefined && (job.network ?? options.network),
         home,
         temp,
         shared: job.shared?.directory

@@ -55,6 +55,8 @@ export interface Entered {
 export interface Layout {
   /** Uninterruptible. Every entered place must be left. */
   readonly enter: Effect.Effect<Entered, string>
+  /** The view of a program of Assent that only reads, with these further files. Commands may run beside the program. */
+  readonly reader: (files: ReadonlyArray<string>) => Effect.Effect<View.View, string>
   /** The next command gets a new layout, because a file that this one mounts is gone. */
   readonly forget: Effect.Effect<void>
 }
@@ -366,7 +368,19 @@ export const make = (
     const forget = Effect.sync(() => {
       isStale = true
     })
-    return { enter, forget }
+    const reader: Layout["reader"] = (files) =>
+      Effect.map(outlook, (view) => ({
+        ...view,
+        homeFrom: undefined,
+        network: false,
+        mounts: [
+          ...view.mounts.map((mount) => (mount._tag === "Writable" ? { ...mount, _tag: "ReadOnly" as const } : mount)),
+          ...files
+            .filter((file) => !view.mounts.some(({ path: place }) => View.isWithin(place, file)))
+            .map((file) => ({ _tag: "ReadOnly" as const, path: file }))
+        ]
+      }))
+    return { enter, forget, reader }
   })
 
 // -----------------------------------------------------------------------------------------------------------------
