@@ -1,10 +1,22 @@
 import { assert, describe, it } from "@effect/vitest"
 import { readFileSync } from "node:fs"
 import * as Documents from "./kit/Documents.js"
+import * as Messages from "./kit/Messages.js"
 import * as Prose from "./kit/Prose.js"
 
 const faults = (text: string): ReadonlyArray<string> =>
   Prose.sentences(text).flatMap((sentence) => Prose.fault(sentence) ?? [])
+
+/** Rooms of which people read sentences, and none that speak with models. */
+const rooms = ["audit", "channel", "cli/command", "cli/executor", "cli/terminal", "cli/view", "event", "inbox"].concat([
+  "interaction",
+  "journal",
+  "permission",
+  "store",
+  "terminal",
+  "tool",
+  "xml"
+])
 
 describe("plain English", () => {
   it("finds long sentences and riddles", () => {
@@ -28,6 +40,13 @@ describe("plain English", () => {
       assert.deepStrictEqual(faults(text), [])
     }
   )
+
+  it("is in what the program shows", { timeout: 60_000 }, () => {
+    const found = Messages.read(rooms)
+      .filter(({ text }) => !text.includes(" NOT NULL"))
+      .flatMap(({ file, line, text }) => faults(text).map((problem) => `${file}:${line}: ${problem}`))
+    assert.deepStrictEqual(found, [])
+  })
 
   it("keeps the documents short that everybody reads", () => {
     const lines = (path: string) => readFileSync(path, "utf8").trimEnd().split("\n").length

@@ -65,7 +65,7 @@ const sentence = (broken: AuditBroken): string => {
     case "missing":
       return broken.records === undefined
         ? "there is no such trail."
-        : `the trail is gone, with its ${broken.records} records. Whoever removed it on purpose removes its head too.`
+        : `the trail is gone, with its ${broken.records} records. If you removed it on purpose, remove its head too.`
     case "unreadable":
       return `${record} is no record: that line was changed or added.`
     case "unknown":
@@ -98,7 +98,7 @@ const sentence = (broken: AuditBroken): string => {
         ? "it names another session: the head was put in the place of another."
         : `${record} names another session: the trail was put in the place of another.`
     case "headMissing":
-      return "there is no such head, so nobody can tell whether its trail is whole."
+      return "there is no such head, so Assent cannot tell whether its trail is whole."
     case "headChanged":
       return "the head was changed, or is for another key."
     case "keyNeeded":

@@ -245,7 +245,7 @@ const replyTo = (question: Question, command: string): Effect.Effect<string, nev
     )
     if (typeof answer !== "string") return `-${answer.refused}`
     return /[\n\0]/.test(answer) || answer.length > longestAnswer
-      ? "-The answer is too long, or has more than one line. Ask the person how to go on."
+      ? "-The answer is too long, or has more than one line. Ask the person what to do."
       : `+${answer}`
   })
 
@@ -279,12 +279,11 @@ const ofPerson =
 
 const refusal = (error: InteractionError): string =>
   error._tag === "InteractionCancelled"
-    ? "The person gave no answer. Ask them how to go on before you run it again."
+    ? "The person gave no answer. Ask them before you run it again."
     : error._tag === "InteractionTimedOut"
-      ? "Nobody answered in time. Ask the person how to go on before you run it again."
+      ? "No answer came in time. Ask the person before you run it again."
       : nobodyThere
 
-const nobodyThere =
-  "Nobody can be asked for a password. Use a key or a token that needs no question, or let the person run it."
+const nobodyThere = "No person can answer here. Use a key or a token that needs no question, or let the person run it."
 
 const brief = (text: string, limit: number): string => (text.length <= limit ? text : `${text.slice(0, limit - 1)}…`)

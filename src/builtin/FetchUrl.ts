@@ -155,7 +155,7 @@ const textOf = (url: URL, { body, isCut, status, type }: Response): Effect.Effec
     if (status >= 400)
       return yield* Effect.fail(`${url.host} answered with ${status}. ${foreign(url, LineReader.clip(text, 500))}`)
     const cut = text.length > maxLength || page.isCut || isCut
-    return foreign(url, cut ? `${LineReader.clip(text, maxLength)}\n[The page goes on.]` : text)
+    return foreign(url, cut ? `${LineReader.clip(text, maxLength)}\n[The page continues.]` : text)
   })
 
 const readable =

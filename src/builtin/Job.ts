@@ -107,7 +107,7 @@ export class Job {
     })
   }
 
-  /** It could not be started: nobody waits for its end any longer. */
+  /** It could not be started: no call waits for its end any longer. */
   neverBegun(): void {
     this.over.complete()
   }

@@ -447,15 +447,15 @@ class AllJobs implements Service {
 const held: Effect.Effect<Hold.Service, NoJobsHere> = Effect.flatMap(
   Effect.serviceOption(Hold.Hold),
   Option.match({
-    onNone: () => Effect.fail(new NoJobsHere({ reason: "Nothing can go on in the background outside of an agent." })),
+    onNone: () => Effect.fail(new NoJobsHere({ reason: "Only an agent can run background commands." })),
     onSome: (hold) => Effect.succeed(hold)
   })
 )
 
-const over = "The session has ended, and nothing can go on in its background."
+const over = "The session has ended and runs no background commands."
 
 const goesOn = (id: string): string =>
-  `[It goes on in the background until job_stop, or the end of the session. job_output with ${id} shows what it prints.]`
+  `[It runs in the background until job_stop, or the end of the session. job_output with ${id} shows what it prints.]`
 
 const lastNamed = (text: string): number =>
   Array.from(text.matchAll(/\bjob_(\d{1,6})\b/g), ([, digits]) => Number(digits)).reduce((a, b) => Math.max(a, b), 0)

@@ -102,7 +102,7 @@ export const noteOf = ({ conflicts, removed, restored, turn }: Outcome): string 
         ...(removed.length === 0 ? [] : [`Created in it, and gone: ${listed(removed)}.`]),
         ...(conflicts.length === 0
           ? []
-          : [`Changed by somebody since, and left alone: ${listed(conflicts.map(({ what }) => what))}.`])
+          : [`Changed since, and left alone: ${listed(conflicts.map(({ what }) => what))}.`])
       ].join(" ")
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -148,7 +148,7 @@ const undone = (
     for (const { name, plan } of steps) {
       const now = yield* look(workspace, plan.path, name)
       if (!isSame(now, plan.current)) {
-        return yield* Effect.fail(`${plan.shown} was changed just now, and nothing was put back. Try again.`)
+        return yield* Effect.fail(`${plan.shown} was changed just now, and nothing was restored. Try again.`)
       }
     }
     if (plans.length > 0) {
@@ -214,7 +214,7 @@ const uncoveredIn = (
     // A call that failed has changed nothing, as far as it says.
     if (outcome !== undefined && outcome !== "succeeded" && outcome !== "interrupted") return []
     const path = entry?.paths.map((name) => textIn(params, name)).find((text) => text !== "") ?? ""
-    return [{ what: `${tool} ${shortened(path)}`.trimEnd(), why: "nothing is kept of what was there before" }]
+    return [{ what: `${tool} ${shortened(path)}`.trimEnd(), why: "the old content was not stored" }]
   })
 
 /** Kinds of tools that leave every file as it is. */
@@ -319,11 +319,11 @@ const planned = (
     const isBroken = changes.some(
       ({ before }, index) => index > 0 && before?.digest !== changes[index - 1]?.after?.digest
     )
-    if (isBroken) return conflict("somebody else changed it between two calls")
+    if (isBroken) return conflict("another program changed it between two calls")
     if (left !== undefined) return { _tag: "Uncovered", remark: { what: shown, why: left } }
     const content = before && (yield* contentOf(before.digest))
     if (before !== undefined && content === undefined) {
-      return { _tag: "Uncovered", remark: { what: shown, why: "what was kept of it is gone or damaged" } }
+      return { _tag: "Uncovered", remark: { what: shown, why: "its stored content is gone or damaged" } }
     }
     const mode = current._tag === "File" ? current.mode : (before?.mode ?? 0o644)
     return { _tag: "Plan", path, shown, current, content, mode, made: before === undefined ? first.made : [] }
@@ -391,7 +391,7 @@ const exchanged = (steps: ReadonlyArray<Step>): Effect.Effect<void, string> =>
       const outcome = yield* Effect.either(step.exchange)
       if (outcome._tag === "Left") {
         yield* Effect.forEach(done.reverse(), ({ takeBack }) => Effect.ignore(takeBack), { discard: true })
-        return yield* Effect.fail(`${sentence(outcome.left, step.plan.shown)} Nothing was put back.`)
+        return yield* Effect.fail(`${sentence(outcome.left, step.plan.shown)} Nothing was restored.`)
       }
       done.push(step)
     }

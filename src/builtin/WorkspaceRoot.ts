@@ -138,7 +138,7 @@ export interface Written {
 export class WorkspaceRoot extends Context.Tag("assent/builtin/WorkspaceRoot")<WorkspaceRoot, Service>() {}
 
 /**
- * A workspace at a directory. Where there is none, every use of it says so.
+ * A workspace at a directory. If the directory is missing, every use of it says so.
  *
  * @since 0.1.0
  * @category constructors

@@ -1,5 +1,5 @@
 /**
- * Nobody is there, and that is intended: questions get their default, or their first choice. The channel never takes
+ * Answers questions without a person: with their default, or their first choice. The channel never takes
  * permissions, grants, envelopes or anything to do with signing in.
  *
  * | kind | answer |

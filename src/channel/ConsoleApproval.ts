@@ -325,7 +325,7 @@ const comment = (
     ask,
     {
       lines: [
-        `The call is denied. What should the agent be told? ${isByLines(screen) ? "An empty line" : "Escape"} goes back.`
+        `The call is denied. What should the agent do instead? ${isByLines(screen) ? "An empty line" : "Escape"} goes back.`
       ],
       label: "comment> ",
       begun,
@@ -387,6 +387,6 @@ const edit = (
 }
 
 const editByKeys = "Enter submits, Ctrl-J begins a new line, Ctrl-G opens your editor, Escape goes back."
-const editByLines = "Type all of it anew, on one line. An empty line goes back. It is now:"
+const editByLines = "Type all of it again, on one line. An empty line goes back. It is now:"
 
 const isByLines = ({ reads }: ConsoleScreen.Service): boolean => reads === "lines"

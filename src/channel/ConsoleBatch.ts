@@ -256,7 +256,7 @@ export const refusal = (
   const isFirst = item === items[0]
   if (answer.decision === "allow" && !batch.hasSeen(item)) return unseen(item)
   if (answer.decision === "edit" || answer.scope === "once") return undefined
-  if (!isFirst) return `What lasts is said to the first, or singly: ${items[0]?.index ?? 1}, or s.`
+  if (!isFirst) return `An answer that lasts goes to the first call, or singly: ${items[0]?.index ?? 1}, or s.`
   return lastingRefusal(item, batch)
 }
 

@@ -113,7 +113,7 @@ export const open = <I extends Interaction, A = Answer<I>>(
           if (ended._tag === "Passed")
             return new InteractorUnavailable({ requestId, by: options.principal ?? id, reason: Passing.reason })
           if (ended._tag !== "PatienceLost") return cancelled
-          const reason = "nobody gave an answer that could be understood"
+          const reason = "Assent understood no answer"
           return Effect.zipRight(
             screen.printLine(style.yellow("No answer was understood.")),
             new InteractorUnavailable({ requestId, by: id, reason })

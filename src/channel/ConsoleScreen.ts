@@ -197,15 +197,14 @@ export interface Outside {
 // -----------------------------------------------------------------------------------------------------------------
 
 /**
- * The person closed the dialog with Ctrl-C or Ctrl-D, went back from a question with escape or Ctrl-D, or the input has
- * ended.
+ * The dialog was closed: by Ctrl-C or Ctrl-D, by going back with escape or Ctrl-D, or by the end of the input.
  *
  * @since 0.1.0
  * @category errors
  */
 export class DialogClosed extends Schema.TaggedError<DialogClosed>("assent/channel/DialogClosed")("DialogClosed", {
   by: Schema.Literal("interrupt", "end of input", "escape"),
-  /** What was typed where the person went back, unless it is a secret. */
+  /** The typed text when the person went back, unless it is a secret. */
   left: Schema.optional(Schema.String)
 }) {
   override get message(): string {

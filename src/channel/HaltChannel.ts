@@ -1,9 +1,9 @@
 /**
- * Nobody is there. The first request reports that in a form that programs can read, and each ends the root's turn as
- * `Halted`, once the tools that run have ended. Only a stage's request for another tool is answered, with a denial, and
- * the stage continues.
+ * Halts the turn at a question, for programs without a person. The first request is reported as a line that programs
+ * can read. Each request ends the root's turn as `Halted`, once the running tools have ended. Only a stage's request
+ * for another tool is answered, with a denial, and the stage continues.
  *
- * With {@link yolo} nobody is there either, and everything is allowed: an opt-in that is recorded as such. Guards still
+ * With {@link yolo} everything is allowed without a person: an opt-in that is recorded as such. Guards still
  * deny.
  *
  * @since 0.1.0
@@ -189,29 +189,29 @@ const hintOf: Hint = (interaction, plan) => {
   switch (interaction._tag) {
     case "Approve":
       if (plan !== undefined)
-        return "Nobody is there to approve the plan, and nothing was changed. Go on with the session over a channel to somebody who may approve it."
+        return "No person can approve the plan, and nothing was changed. Resume the session with a channel to a person who may approve it."
       if (interaction.needs !== undefined) {
         return (
-          `Nobody is there to decide about ${interaction.tool}, which ${NeedWords.describeAll(interaction.needs.all)}. Attach a ` +
+          `No person can decide about ${interaction.tool}, which ${NeedWords.describeAll(interaction.needs.all)}. Attach a ` +
           `channel over which they answer; nothing else allows it.`
         )
       }
       return (
-        `Nobody is there to approve ${interaction.tool}. Attach a channel over which somebody answers, allow the tool in the ` +
+        `No person can approve ${interaction.tool}. Attach a channel to a person, allow the tool in the ` +
         `policy's whitelist, or allow everything with HaltChannel.layerYolo.`
       )
     case "grantStageTool":
     case "approveSubagentEnvelope":
       return (
-        "Nobody is there to grant these tools. Attach a channel over which somebody answers, use a profile with " +
+        "No person can grant these tools. Attach a channel to a person, use a profile with " +
         "autoApproved, or allow everything with HaltChannel.layerYolo."
       )
     case "Auth.DeviceCode":
     case "Auth.Password":
-      return "Nobody is there to sign in. Attach a channel over which somebody can."
+      return "No person can sign in. Attach a channel to a person."
     default:
       return (
-        "Nobody is there to answer the question. Attach a channel over which somebody does, or take defaults and first " +
+        "No person can answer the question. Attach a channel to a person, or take defaults and first " +
         "choices with AutoChannel or HaltChannel.layerYolo."
       )
   }

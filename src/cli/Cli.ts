@@ -150,13 +150,13 @@ const reportFailure = (failure: Failure): Effect.Effect<number> =>
 
 /** Whatever asks for the current directory first finds it out. */
 const gone = new Arguments.UsageError({
-  message: "The current directory is gone. Go to one that is there, such as with cd ~, and start again."
+  message: "The current directory is gone. Change to another directory, for example with cd ~, and start again."
 })
 
 const crash = (cause: Cause.Cause<never>, debug: boolean): Effect.Effect<number> => {
   const defect = Option.getOrElse(Cause.dieOption(cause), () => "unknown")
   if (Predicate.hasProperty(defect, "syscall") && defect.syscall === "uv_cwd") return reportFailure(gone)
   const message = defect instanceof Error ? defect.message : String(defect)
-  const text = debug ? Cause.pretty(cause) : `${message} (--log-level debug shows where)`
+  const text = debug ? Cause.pretty(cause) : `${message} (--log-level debug shows the place)`
   return Effect.as(debug ? Output.write("stderr", `assent: ${text}\n`) : Output.notice(text), ExitCode.failed)
 }

@@ -20,7 +20,7 @@ export interface Place {
 export const isIn = (cause: Cause.Cause<unknown>): boolean => Cause.isDie(cause)
 
 /** What a model, an event and a person get to see of a crash. */
-export const sentence = (what: string): string => `${what} crashed. What went wrong is in the log.`
+export const sentence = (what: string): string => `${what} crashed. The log has the reason.`
 
 /** Writes the cause to the log, secrets masked; never fails. */
 export const log = (

@@ -12,8 +12,8 @@ import * as Schema from "effect/Schema"
 import type { MessageId } from "./Id.js"
 
 /**
- * Who or what cancelled a turn: the user, a time limit, the end of the agent, the parent agent, the limit of model calls,
- * or a question that nobody was there to answer.
+ * The reason why a turn was cancelled: the user, a time limit, the end of the agent or the parent agent. It may also be
+ * the limit of model calls, or a question without an answer.
  *
  * @since 0.1.0
  * @category schemas

@@ -1,5 +1,5 @@
 /**
- * Who is acting: the attribution that every event, interaction and audit record carries.
+ * The agent that acts. Every event, interaction and audit record carries its origin.
  *
  * The current origin is a fiber-local value. It flows down every fork. It does not cross a queue, so a message in a
  * queue carries its origin in its envelope.
@@ -17,7 +17,7 @@ import { SessionId, type CorrelationId, type ToolCallId } from "./Id.js"
 import type { ResolvedPaths } from "./ResolvedPath.js"
 
 /**
- * Who acts: an agent, its session, and the call that is running.
+ * The agent that acts, its session, and the call that runs.
  *
  * @since 0.1.0
  * @category models

@@ -73,7 +73,7 @@ export const EndReason = Schema.Literal("completed", "cancelled", "turn_limit", 
 export type EndReason = typeof EndReason.Type
 
 /**
- * What an agent is doing. `thinking`: a model call has begun; `streaming`: its text arrives; `executing`: tools run;
+ * The activity of an agent. `thinking`: a model call has begun; `streaming`: its text arrives; `executing`: tools run;
  * `waiting`: no turn runs, and work beside the turns goes on, such as a background child; `done`: the session has ended.
  *
  * @since 0.1.0
@@ -268,7 +268,7 @@ export const AgentEvent = /* @__PURE__ */ Lazy.schema(() =>
       /** Absent when a signal ended it, or when it never ran. */
       exitCode: Schema.optional(Schema.Number),
       signal: Schema.optional(Schema.String),
-      /** Who stopped it: an agent path, or a person. */
+      /** The agent path, or the person, that stopped it. */
       by: Schema.optional(Schema.String),
       /** Milliseconds from its start. */
       duration: Schema.Number
@@ -288,17 +288,17 @@ export const AgentEvent = /* @__PURE__ */ Lazy.schema(() =>
       status: Schema.Literal("answered"),
       /** The encoded answer; absent for `Auth.*`. */
       value: Schema.optional(Schema.Unknown),
-      /** Who answered; all who took part where several had to agree. */
+      /** The author of the answer, or all of them if several people had to agree. */
       by: Schema.String,
       how: Schema.String,
-      /** Present where several had to agree: what each of them said. */
+      /** The votes, if several people had to agree. */
       votes: Schema.optional(Schema.Array(Vote))
     }),
-    /** Where several have to agree, one of them has answered; that is written down. */
+    /** One of several people who must agree has answered, and the vote is stored. */
     event("InteractionVoted", {
       ...settled,
       ...Vote.fields,
-      /** Who is missing yet, such as `1 more of: ops`; absent for the vote that settles it. */
+      /** The missing people, such as `1 more of: ops`. The vote that settles the request has none. */
       missing: Schema.optional(Schema.String)
     }),
     event("InteractionCancelled", { ...settled, by: Schema.optional(Schema.String) }),
@@ -316,7 +316,7 @@ export const AgentEvent = /* @__PURE__ */ Lazy.schema(() =>
       reason: Schema.String,
       /** Present when somebody was asked. */
       requestId: Schema.optional(RequestId),
-      /** Who answered, when somebody did. */
+      /** The author of the answer, if a person or a model answered. */
       by: Schema.optional(Schema.String),
       /** `model` when a model answered: `Interactor.How`. Absent where a person answered, or nobody. */
       how: Schema.optional(Schema.String),

@@ -26,7 +26,7 @@ import * as Stream from "effect/Stream"
 import type { AgentEvent } from "./AgentEvent.js"
 
 /**
- * What happens when a subscriber's ring is full.
+ * The behaviour when a subscriber's ring is full.
  *
  * @since 0.1.0
  * @category models

@@ -23,7 +23,7 @@ export const TurnEnd = /* @__PURE__ */ Lazy.schema(() =>
     Schema.TaggedStruct("Cancelled", { reason: CancelReason, steps: Schema.Number }),
     /** The limit of model calls was reached; `text` is what there is so far. */
     Schema.TaggedStruct("TurnLimit", { text: Schema.String, steps: Schema.Number }),
-    /** Nobody was there to answer a question. */
+    /** No person could answer a question. */
     Schema.TaggedStruct("Halted", { detail: Schema.String, steps: Schema.Number }),
     /** The model repeated a call that somebody had refused, again and again. */
     Schema.TaggedStruct("Denied", { detail: Schema.String, steps: Schema.Number }),

@@ -9,29 +9,29 @@ export const hint: Hint = (interaction, plan) => {
   switch (interaction._tag) {
     case "Approve":
       if (plan !== undefined)
-        return "Nobody is there to approve the plan, and nothing was changed. Go on with the session at a terminal to approve it."
+        return "No person can approve the plan, and nothing was changed. Resume the session at a terminal to approve it."
       if (interaction.needs !== undefined) {
         return (
-          `Nobody is there to decide about ${interaction.tool}, which ${NeedWords.describeAll(interaction.needs.all)}. Let them answer ` +
+          `No person can decide about ${interaction.tool}, which ${NeedWords.describeAll(interaction.needs.all)}. Let them answer ` +
           `through --channel file:DIR or webhook:URL, at a terminal, or with assent sessions answer; nothing else allows it.`
         )
       }
       return (
-        `Nobody is there to approve ${interaction.tool}. Run it at a terminal with --channel console, allow the tool with a ` +
+        `No person can approve ${interaction.tool}. Run it at a terminal with --channel console, allow the tool with a ` +
         `whitelist rule in .assent/permissions.json or --policy FILE, or allow everything with --yolo.`
       )
     case "grantStageTool":
     case "approveSubagentEnvelope":
       return (
-        "Nobody is there to grant these tools. Run it at a terminal with --channel console, use a profile with " +
+        "No person can grant these tools. Run it at a terminal with --channel console, use a profile with " +
         "auto_approved: true, or allow everything with --yolo."
       )
     case "Auth.DeviceCode":
     case "Auth.Password":
-      return "Nobody is there to sign in. Run it at a terminal with --channel console; --yolo does not sign in for you."
+      return "No person can sign in. Run it at a terminal with --channel console; --yolo does not sign in for you."
     default:
       return (
-        "Nobody is there to answer the question. Run it at a terminal with --channel console, take defaults and first " +
+        "No person can answer the question. Run it at a terminal with --channel console, take defaults and first " +
         "choices with --channel auto, or --yolo."
       )
   }
@@ -40,7 +40,7 @@ export const hint: Hint = (interaction, plan) => {
 /** An error's sentence, with the command or flag that helps. */
 export const said = (error: { readonly message: string }): string => {
   if (error instanceof StoreError.SessionElsewhere)
-    return `Session ${error.rootSessionId} works in ${error.workspace} and goes on nowhere else. Go on there; if that directory was moved, take the session over: assent sessions adopt ${error.rootSessionId}.`
+    return `Session ${error.rootSessionId} works in ${error.workspace} only. Use it there. If that directory was moved, take the session over: assent sessions adopt ${error.rootSessionId}.`
   if (error instanceof StoreError.SessionUnknown)
     return `There is no session ${error.rootSessionId} in this store. assent sessions list shows those there are.`
   if (error instanceof StoreError.PositionUnknown && error.entries !== undefined)

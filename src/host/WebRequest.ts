@@ -39,7 +39,7 @@ export const get = (url: URL, options: Options = {}): Effect.Effect<Response, st
     const addresses = yield* isForeign ? Effect.orElseSucceed(found, () => []) : found
     const closed = addresses.find((address) => !mayReach(address))
     if (closed !== undefined || (addresses.length === 0 && !isForeign)) {
-      return yield* Effect.fail(`${url.hostname} is not in the public web, so it is not read.`)
+      return yield* Effect.fail(`${url.hostname} is not an address of the public web.`)
     }
     return yield* client === undefined ? request(url, addresses) : proxied(url, client)
   }).pipe(
@@ -146,7 +146,7 @@ const received = (url: URL, { body, headers, status }: Received): Effect.Effect<
   const packing = encoding.toLowerCase()
   if (!["identity", "gzip", "x-gzip"].includes(packing)) {
     return Effect.fail(
-      `${url.host} sent its page compressed${/^[\w-]{1,20}$/.test(encoding) ? ` as ${encoding}` : ""}, which was not asked for.`
+      `${url.host} sent its page compressed${/^[\w-]{1,20}$/.test(encoding) ? ` as ${encoding}` : ""} without being asked to.`
     )
   }
   return Effect.tryPromise({
@@ -162,6 +162,6 @@ const received = (url: URL, { body, headers, status }: Received): Effect.Effect<
       }
       return { status, location, type, body: Buffer.concat(chunks).subarray(0, maxBytes), isCut: size > maxBytes }
     },
-    catch: (error) => `${url.host} broke off its page: ${error instanceof Error ? error.message : String(error)}`
+    catch: (error) => `${url.host} ended its page early: ${error instanceof Error ? error.message : String(error)}`
   })
 }

@@ -1,9 +1,9 @@
 /**
  * What a person or a program says to an agent: words, or words with images and files, in an order.
  *
- * Files are taken by their bytes. What a file is decides, and not what it is called: images and PDFs are recognized, and
- * one that is damaged or something else is refused before anything of the message is filed. Text files are masked as
- * words are. In the audit and in events there is what a file is called, its type, its size and its digest.
+ * Files are taken by their bytes. The bytes decide, not the name: images and PDFs are recognized. A damaged file, or
+ * one of another type, is refused before anything of the message is filed. Text files are masked as words are. In the
+ * audit and in events there is what a file is called, its type, its size and its digest.
  *
  * @example
  * ```ts

@@ -32,13 +32,13 @@ import * as Interactor from "./Interactor.js"
 // -----------------------------------------------------------------------------------------------------------------
 
 /**
- * What the password is for, and who consumes it.
+ * The purpose of a password, and its consumer.
  *
  * @since 0.1.0
  * @category models
  */
 export interface PasswordOptions<A, E, R> {
-  /** What the person is shown. */
+  /** The text that the person reads. */
   readonly prompt: string
   /** The one consumer of the secret. Its result and its error go to the caller: keep the secret out of both. */
   readonly use: (secret: Redacted.Redacted) => Effect.Effect<A, E, R>
@@ -47,7 +47,7 @@ export interface PasswordOptions<A, E, R> {
 }
 
 /**
- * Where to sign in, the code to type there, and how long it holds.
+ * The address to sign in, the code to type there, and its lifetime.
  *
  * @since 0.1.0
  * @category models

@@ -50,15 +50,15 @@ const Shape = Schema.Struct({
   /** The key of its value; unique in its form. */
   name: Schema.String,
   type: FieldType,
-  /** What a person is shown instead of the name. */
+  /** The text that a person reads instead of the name. */
   title: Schema.optional(Schema.String),
   description: Schema.optional(Schema.String),
   required: Schema.optionalWith(Schema.Boolean, { default: () => true }),
-  /** What an empty line means, and what a form is filled with at first. */
+  /** The value of an empty line, and the first value in a form. */
   default: Schema.optional(Value),
   /** The values of a choice, each of them once. */
   choices: Schema.optional(Schema.Array(Schema.String)),
-  /** What a person is shown for the choices: one for each, in their order. */
+  /** The texts of the choices: one for each, in their order. */
   labels: Schema.optional(Schema.Array(Schema.String)),
   minimum: Schema.optional(Schema.Finite),
   maximum: Schema.optional(Schema.Finite),
@@ -109,7 +109,7 @@ export const Fields = Schema.NonEmptyArray(Field).pipe(
 export type Fields = typeof Fields.Type
 
 /**
- * The most fields of a form. Nobody fills in more.
+ * The most fields of a form.
  *
  * @since 0.1.0
  * @category constants
@@ -252,7 +252,7 @@ export const defaults = (fields: ReadonlyArray<Field>): Values | undefined => {
 }
 
 /**
- * What a person is shown as the name of the field.
+ * The name of the field that a person reads.
  *
  * @since 0.1.0
  * @category getters

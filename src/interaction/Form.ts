@@ -62,7 +62,7 @@ export const fieldsOf = (interaction: Interaction): ReadonlyArray<Field.Field> |
 
 /**
  * The answer that a filled form amounts to. A left says what is wrong, field by field. Never throws, whatever the input
- * is. What was left empty is as good as absent.
+ * is. An empty field counts as absent.
  *
  * @since 0.1.0
  * @category conversions
@@ -262,7 +262,7 @@ const ofEditable = (
     Object.hasOwn(current, name) ? !["string", "number", "boolean"].includes(typeof current[name]) : format === "json"
   const textOf = (value: unknown): string => JSON.stringify(value, undefined, 2) ?? ""
   return {
-    message: `The arguments of ${tool}, to be edited. What is left out stays as it is.`,
+    message: `The arguments of ${tool}, to be edited. Missing arguments stay unchanged.`,
     fields: parameters.map((name): Field.Field => {
       const value = current[name]
       // Nothing is required: a text may become empty.

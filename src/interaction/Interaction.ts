@@ -203,7 +203,7 @@ export class Elicit extends Schema.TaggedRequest<Elicit>("assent/interaction/Eli
   payload: {
     title: Schema.String,
     fields: Field.Fields,
-    /** What was wrong with what was given before, where the form is put again. */
+    /** The problems of the former values, if the form is asked again. */
     problems: Schema.optional(Schema.Array(Field.Problem))
   }
 }) {}

@@ -1,8 +1,7 @@
 /**
  * The ways in which an interaction ends without an answer, and the ways in which an answer is rejected.
  *
- * "Nobody could be asked", "nobody answered in time" and "it was withdrawn" stay different all the way into the tool
- * result and the audit.
+ * Unavailable, timed out and cancelled stay different all the way into the tool result and the audit.
  *
  * @since 0.1.0
  */
@@ -27,12 +26,12 @@ export class InteractionCancelled extends Schema.TaggedError<InteractionCancelle
   at: Schema.optional(Schema.Number)
 }) {
   override get message(): string {
-    return this.by === undefined ? "The question was withdrawn." : `The question was cancelled by ${this.by}.`
+    return this.by === undefined ? "The question was cancelled." : `The question was cancelled by ${this.by}.`
   }
 }
 
 /**
- * Nobody answered within the interactor's time.
+ * No answer came within the interactor's time.
  *
  * @since 0.1.0
  * @category errors
@@ -46,7 +45,7 @@ export class InteractionTimedOut extends Schema.TaggedError<InteractionTimedOut>
   after: Schema.Number
 }) {
   override get message(): string {
-    return `Nobody answered at ${this.by} within ${this.after / 1000} s.`
+    return `${this.by} did not answer within ${this.after / 1000} s.`
   }
 }
 
@@ -74,7 +73,7 @@ export class NoInteractor extends Schema.TaggedError<NoInteractor>("assent/inter
   requestId: RequestId
 }) {
   override get message(): string {
-    return "Nobody is attached who could answer. Attach a channel."
+    return "No attached channel can answer. Attach one that can."
   }
 }
 

@@ -159,12 +159,12 @@ export const ask = <I extends Interaction>(interaction: I): Effect.Effect<Answer
   Effect.map(request(interaction), (answered) => answered.answer)
 
 /**
- * Asks the current interactor to fill in a form, and returns what the schema decodes of it. What the schema refuses is told
- * field by field, and asked again with what was filled in. Whoever gives the same again and again without a look at that, a
- * rule or a program, is not asked for ever: then it fails as unavailable.
+ * Asks the current interactor to fill in a form, and returns what the schema decodes of it. If the schema refuses a
+ * value, the form is asked again with the filled values and a sentence for each field. After repeated identical invalid
+ * answers the request fails as unavailable.
  *
  * A field is a text, a choice of literals or a list of them, a number, or yes or no; titles, descriptions and defaults are
- * the schema's. A schema that is nested or holds a secret does not compile, where types can tell, and fails as
+ * the schema's. A schema that is nested or holds a secret does not compile, if types can tell. Else it fails as
  * {@link SchemaNotFlat} before anybody is asked.
  *
  * @example

@@ -65,7 +65,7 @@ export class ReaderLagged extends Schema.TaggedError<ReaderLagged>("assent/journ
 }
 
 /**
- * The position is behind the end of the journal: it is of another session, or of a store that was put back.
+ * The position is behind the end of the journal: it is of another session, or of a store that was restored.
  *
  * @since 0.1.0
  * @category errors

@@ -308,7 +308,7 @@ export class EventProjection {
       case "timed_out":
         return this.emit({ _tag: "InteractionTimedOut", ...common, by: who })
       case "unavailable":
-        return this.emit({ _tag: "InteractionUnavailable", ...common, reason: "Nobody could answer." })
+        return this.emit({ _tag: "InteractionUnavailable", ...common, reason: "No channel could answer." })
       case "cancelled":
         return this.emit({ _tag: "InteractionCancelled", ...common, ...(by === undefined ? {} : { by }) })
     }

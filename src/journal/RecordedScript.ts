@@ -214,7 +214,7 @@ class Recording {
       case "MessageReceived":
         return this.receive(fact.entry)
       case "MessageWithdrawn":
-        return this.comment("The last words were taken back.")
+        return this.comment("The last words were withdrawn.")
       case "UsageRecorded":
         this.usage = fact.entry
         return

@@ -285,7 +285,7 @@ export const interactions = (
 // -----------------------------------------------------------------------------------------------------------------
 
 /** Why nothing is kept any more. */
-const stopped = "the session was stopped as it stands, and goes on when it is resumed"
+const stopped = "the session was stopped, and continues when it is resumed"
 
 const statuses = {
   InteractionCancelled: "cancelled",

@@ -76,7 +76,7 @@ export const give = (
       new StoreError.AnswerRefused({ requestId, problem, reason })
     const session = sessions.find(({ open }) => open.some((request) => request.requestId === requestId))
     const request = session?.open.find((request) => request.requestId === requestId)
-    if (session === undefined || request === undefined) return yield* refused("notOpen", "nobody waits for it")
+    if (session === undefined || request === undefined) return yield* refused("notOpen", "no call waits for it")
     const { interaction } = request
     if (!Ballot.isReserved(interaction)) return yield* refused("misfit", "one answer decides it, and it takes no votes")
     const decoded = Interaction.decodeAnswer(interaction, answer)

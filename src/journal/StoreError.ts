@@ -81,7 +81,7 @@ export class SessionLocked extends Schema.TaggedError<SessionLocked>("assent/jou
 }) {
   override get message(): string {
     const { pid, host } = this.holder
-    return `Session ${this.rootSessionId} is run by process ${pid} on ${host}. Go on there, or end that process first.`
+    return `Session ${this.rootSessionId} is run by process ${pid} on ${host}. Use it there, or end that process first.`
   }
 }
 
@@ -98,7 +98,7 @@ export class SessionTakenOver extends Schema.TaggedError<SessionTakenOver>("asse
 ) {
   override get message(): string {
     const by = this.holder === undefined ? "" : ` by process ${this.holder.pid} on ${this.holder.host}`
-    return `Session ${this.rootSessionId} was taken over${by} while this process stood still. It goes on there; end this one.`
+    return `Session ${this.rootSessionId} was taken over${by} while this process stood still. Use it there, and end this one.`
   }
 }
 
@@ -117,7 +117,7 @@ export class SessionElsewhere extends Schema.TaggedError<SessionElsewhere>("asse
   }
 ) {
   override get message(): string {
-    return `Session ${this.rootSessionId} works in ${this.workspace} and goes on nowhere else. Resume it with that workspace.`
+    return `Session ${this.rootSessionId} works in ${this.workspace} only. Resume it with that workspace.`
   }
 }
 

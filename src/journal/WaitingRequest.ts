@@ -43,7 +43,7 @@ export interface WaitingRequest {
   /** The session's workspace, if it has one. */
   readonly workspace?: string | undefined
   readonly request: InteractionRequest
-  /** What was stored for it; it counts when the session is resumed. */
+  /** What was stored for it; it counts when the session resumes. */
   readonly answer?: StoredAnswer | undefined
   /** The process that runs the session: there it is answered. */
   readonly holder?: StoreError.Holder | undefined
@@ -136,7 +136,7 @@ export const byAge = (a: WaitingRequest, b: WaitingRequest): number =>
  * @category constructors
  */
 export const notOpen = (requestId: RequestId): StoreError.AnswerRefused =>
-  new StoreError.AnswerRefused({ requestId, problem: "notOpen", reason: "nobody waits for it" })
+  new StoreError.AnswerRefused({ requestId, problem: "notOpen", reason: "no call waits for it" })
 
 /**
  * The refusal of an answer when another one came first, from `by`.

@@ -130,7 +130,7 @@ const classify = (source: Source, report: Report): ModelError.ModelError => {
   if (status === 429 || rateNames.test(names)) {
     return new ModelError.RateLimited({
       ...waited,
-      ...say("too many requests", "Calls are taken again after a while.")
+      ...say("too many requests", "Try again in a minute.")
     })
   }
   if (status === 413 || lengthNames.test(names) || lengthTexts.test(text)) {

@@ -22,11 +22,11 @@ export const problem = (ref: string, { budget, effort }: Model.Thinking): string
   const said = `"thinking": ${JSON.stringify(budget ?? effort)} of ${ref}`
   switch (taken) {
     case "tokens":
-      return `${said} does nothing: this model is told a number of tokens, such as 2048, and no word.`
+      return `${said} does nothing: this model takes a number of tokens, such as 2048.`
     case "word":
-      return `${said} ${isClaude ? "is refused" : "does nothing"}: this model is told low, medium or high, and no number of tokens.`
+      return `${said} ${isClaude ? "is refused" : "does nothing"}: this model takes low, medium or high.`
     default:
-      return `${said} does nothing: this model is not told how much to think.`
+      return `${said} does nothing: this model has no such setting.`
   }
 }
 

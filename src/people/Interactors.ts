@@ -2,8 +2,8 @@
  * Interactors made of interactors: people in any arrangement, asked like one.
  *
  * A question has one answer, whoever takes part; all who did are named; and whatever was opened is closed, also when the asker
- * is interrupted. Where a policy reserves a call (`approvals`), each answer is a vote: these arrangements say who is asked,
- * and the policy who decides.
+ * is interrupted. If a policy reserves a call (`approvals`), each answer is a vote. These arrangements choose who is
+ * asked; the policy chooses who decides.
  *
  * @example
  * ```ts

@@ -100,7 +100,7 @@ const leading = (
     : Subject.make(known, (self) => new Both(self, known, there, also))
 }
 
-const lost = "Where its paths lead when links are followed cannot be told, and a rule may be about that."
+const lost = "Assent cannot resolve the links of its paths, and a rule may name them."
 
 /** The call as it is written, and where its paths lead. */
 class Both extends Subject.Evidence {

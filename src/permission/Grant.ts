@@ -48,7 +48,7 @@ export interface Attempt {
 }
 
 /**
- * What a grant is bound to.
+ * The call, attempt or child that a grant is bound to.
  *
  * @since 0.1.0
  * @category models
@@ -123,7 +123,7 @@ export class GrantNotFound extends Schema.TaggedError<GrantNotFound>("assent/per
   grantFields
 ) {
   override get message(): string {
-    return `No grant is bound to exactly this call of ${this.tool} (${this.proposalId}); propose it again to be asked for one.`
+    return `No grant covers exactly this call of ${this.tool} (${this.proposalId}); propose it again to be asked for one.`
   }
 }
 
@@ -152,12 +152,12 @@ export class GrantExpired extends Schema.TaggedError<GrantExpired>("assent/permi
   grantFields
 ) {
   override get message(): string {
-    return `Attempt ${this.attempt + 1} of stage ${this.stageExecutionId} is not under way; no grant for ${this.tool} holds any more.`
+    return `Attempt ${this.attempt + 1} of stage ${this.stageExecutionId} does not run; no grant for ${this.tool} holds any more.`
   }
 }
 
 /**
- * The request names tools that the parent does not have. Nobody was asked.
+ * The request names tools that the parent does not have. It was not asked.
  *
  * @since 0.1.0
  * @category errors
@@ -193,7 +193,7 @@ export class EnvelopeDenied extends Schema.TaggedError<EnvelopeDenied>("assent/p
 ) {
   override get message(): string {
     const reason = this.note === undefined ? "" : `: ${this.note}`
-    return `Subagent/EnvelopeDenied (${this.how})${reason}. No subagent was started; go on without it, or ask for fewer tools.`
+    return `Subagent/EnvelopeDenied (${this.how})${reason}. No subagent was started. Continue without it, or ask for fewer tools.`
   }
 }
 

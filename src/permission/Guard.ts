@@ -205,7 +205,7 @@ const refusal = (
   const failed = Option.getOrUndefined(Cause.failureOption(cause))
   if (typeof failed === "string" && failed !== "") return Effect.succeed(failed)
   if (Cause.isInterruptedOnly(cause)) return Effect.succeed("a guard failed")
-  return Effect.as(logged(cause, tool, redactor), "a guard failed; what went wrong is in the log")
+  return Effect.as(logged(cause, tool, redactor), "a guard failed; the log has the reason")
 }
 
 const logged = (cause: Cause.Cause<unknown>, tool: string, redactor: Pick<Redactor, "text">): Effect.Effect<void> =>

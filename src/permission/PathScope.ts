@@ -87,7 +87,7 @@ class Judge {
     yield* this.shell(named, base)
     if (this.links.isSpent) {
       const rule = this.bounds.scope === undefined ? "protected_path" : "path_scope"
-      this.found.set("", { rule, message: "It names more paths than can be looked at; use several calls." })
+      this.found.set("", { rule, message: "It names too many paths. Use several calls." })
     }
     return [...this.found.values()]
   }
@@ -219,7 +219,7 @@ class Judge {
   }
 
   private protects(text: string): void {
-    this.add("protected_path", `${shortened(text)} names a protected place that no tool may touch; leave it out.`)
+    this.add("protected_path", `${shortened(text)} names a protected place that no tool may touch. Remove it.`)
   }
 
   private add(rule: Violation["rule"], message: string): void {

@@ -59,16 +59,16 @@ export interface Outcome {
  * @category constants
  */
 export const usage: ReadonlyArray<string> = [
-  "permissions show                          what is allowed and denied, and by whom",
+  "permissions show                          the rules in force, and their origin",
   "permissions status                        the mode and what is suspended",
-  "permissions check TOOL [ARGUMENTS]        what would happen: arguments as JSON, or a command as it is",
-  "permissions why TOOL [ARGUMENTS]          the same in words for a person",
+  "permissions check TOOL [ARGUMENTS]        how Assent decides a call: arguments as JSON, or a command",
+  "permissions why TOOL [ARGUMENTS]          the same as a sentence",
   "permissions allow|deny PATTERN            remember for this session",
-  "permissions remove RULE                   forget a rule of this session, or one that was kept for this project",
+  "permissions remove RULE                   remove a rule of this session or of this project",
   "permissions mode [ask|plan|deny|allow]    how this session decides; permissions default is the same",
   "permissions suspend [turn|idle|all]       ask nothing until then; idle without a word",
   "permissions resume                        ask again",
-  "permissions clear                         forget this session's lists, and go back to the mode it began with"
+  "permissions clear                         clear this session's rules, and restore its first mode"
 ]
 
 /**
@@ -166,7 +166,7 @@ export const run = (line: string, target: Target): Either.Either<Outcome, string
       return state.remove(argument)
         ? changed([`Forgotten: ${argument}`])
         : Either.left(
-            `There is no such rule of this session or this project: ${ForeignJson.echo(argument)}. permissions show lists them; rules of a policy are changed in its file.`
+            `This session and this project have no rule ${ForeignJson.echo(argument)}. permissions show lists them; rules of a policy are changed in its file.`
           )
     case "mode":
     case "default": {
@@ -183,7 +183,7 @@ export const run = (line: string, target: Target): Either.Either<Outcome, string
       }
       state.suspend(scope, sessionId)
       return changed([
-        `Nothing is asked ${scope === "all" ? "until you resume" : `until the ${scope === "turn" ? "turn ends" : "agent is idle"}`}. Guards and lists of hard rules still hold.`
+        `Assent asks nothing ${scope === "all" ? "until you resume" : `until the ${scope === "turn" ? "turn ends" : "agent is idle"}`}. Guards and lists of hard rules still hold.`
       ])
     }
     case "resume":
@@ -191,7 +191,7 @@ export const run = (line: string, target: Target): Either.Either<Outcome, string
       return changed(status({ ...target, policy }))
     case "clear":
       state.clear()
-      return changed(["This session's lists are forgotten.", ...status(target)])
+      return changed(["This session's rules are cleared.", ...status(target)])
     default:
       return Either.left([`There is no "permissions ${ForeignJson.echo(verb)}".`, ...usage].join("\n"))
   }
@@ -204,10 +204,10 @@ export const run = (line: string, target: Target): Either.Either<Outcome, string
 const modeOf = (text: string): Mode | undefined => modes.find((mode) => mode === text)
 
 const meanings: { readonly [M in Mode]: string } = {
-  ask: "what no rule covers is asked about.",
-  plan: "it only reads, until you have approved a plan.",
-  deny: "what would be asked about is denied.",
-  allow: "what no rule covers is allowed; what guards and approvals reserve is asked about."
+  ask: "Assent asks about calls that no rule decides.",
+  plan: "it only reads, until you approve a plan.",
+  deny: "Assent denies what it would ask.",
+  allow: "calls that no rule decides run. Guards and approvals still ask."
 }
 
 const said = (lines: ReadonlyArray<string>): Either.Either<Outcome, string> => Either.right({ lines, changed: false })
@@ -423,11 +423,11 @@ const inWords: Told = ({ decision, method, rule }, { policy, state }) => {
     case "blacklist":
       return [`${verdict} by a rule: ${rule}`]
     case "guard":
-      return [decision === "deny" ? `Denied, whatever else allows it: ${rule}` : `${verdict}: ${rule}`]
+      return [decision === "deny" ? `Denied, and no rule can allow it: ${rule}` : `${verdict}: ${rule}`]
     case "approvals":
-      return [`Asked about, and reserved: ${rule}`]
+      return [`Asked, and reserved: ${rule}`]
     case "invalid":
-      return ["Not possible; the arguments do not fit the tool:", ...rule.split("\n")]
+      return ["The arguments do not fit the tool:", ...rule.split("\n")]
     case "pre_validation":
       return [`Not possible: ${rule}`]
     case "mode":

@@ -713,7 +713,7 @@ const refusalOf = (
 ): string | undefined => {
   if (found === undefined || typeof found === "string") return found
   const isSettled = found.isWithin(answered) || (found.coveredBy === "all" && state.blanket !== undefined)
-  return isSettled ? undefined : `${found.reason} Nobody was asked about that; propose the call again.`
+  return isSettled ? undefined : `${found.reason} That was never asked. Propose the call again.`
 }
 
 /** Why a call was allowed, and whether its paths still lead to the places that were looked at. */
@@ -741,7 +741,7 @@ const holds = (
 }
 
 /** Why a call that was allowed does not run. */
-const elsewhere = "what allowed it does not hold any more, now that it would run; propose the call again"
+const elsewhere = "its permission ended before it ran; propose the call again"
 
 /** How a question ended to which nobody answered. */
 const unansweredBy = (error: InteractionError): Omit<Resolution, "reason"> => ({

@@ -209,7 +209,7 @@ export const tooLong = (commandField: CommandField | undefined, params: unknown)
   const bytes = new TextEncoder().encode(command).length
   return bytes <= CommandText.maxLength
     ? undefined
-    : `The command is ${bytes} bytes long, and at most ${CommandText.maxLength} can be checked. Write it into a file and run that.`
+    : `The command is ${bytes} bytes long; the limit is ${CommandText.maxLength} bytes. Write it into a file and run the file.`
 }
 
 /**

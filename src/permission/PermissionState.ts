@@ -16,8 +16,8 @@ import type { ProjectRules } from "./ProjectRules.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
 
 /**
- * How a session decides about calls. `ask`: what no rule covers is asked about. `plan`: it only reads, until a person
- * has approved a plan. `deny`: what would be asked about is denied. `allow`: what no rule covers is allowed; what guards
+ * How a session decides about calls. `ask`: Assent asks about calls that no rule decides. `plan`: it only reads, until a person
+ * has approved a plan. `deny`: Assent denies what it would ask. `allow`: what no rule covers is allowed; what guards
  * and approvals reserve is asked about.
  *
  * @since 0.1.0
@@ -193,8 +193,8 @@ export class PermissionState {
     const part = ForeignJson.echo(missing ?? "")
     const reason = forbidden
       ? (subject.unresolved ??
-        `What ${part} may run cannot be told, no sandbox confines it, and rules forbid some commands. A rule that allows it lets it run unasked.`)
-      : `What ${part} changes cannot be told, no sandbox confines it, and .git or .assent is in reach: what is written there runs later.`
+        `Assent cannot tell what ${part} runs. No sandbox confines it, and rules forbid some commands. To run it unasked, add a rule that allows it.`)
+      : `Assent cannot tell what ${part} changes. No sandbox confines it, and it can reach .git or .assent: files there run later.`
     return { reason, forbidden }
   }
 
@@ -326,7 +326,7 @@ export class PermissionState {
     return this.isPlanning || this.chosen !== undefined
   }
 
-  /** What would be asked about is denied: somebody said so. A policy's default is for calls that no rule is about. */
+  /** Questions are denied, because a person or program chose so. A policy's default is for calls that no rule is about. */
   get asksNobody(): boolean {
     return this.chosen === "deny"
   }

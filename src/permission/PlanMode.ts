@@ -65,7 +65,7 @@ export const refusal = (entry: ToolRegistry.Entry, subject: PermissionRule.Subje
 /** Why a call does not even ask to end plan mode; nothing for one that asks. */
 const refusalToEnd = (isPlanning: boolean, depth: number): string | undefined =>
   !isPlanning
-    ? "there is no plan mode to end: do the work; what needs approval is asked about by itself"
+    ? "plan mode is off: do the work. Assent asks about calls that need approval"
     : depth > 0
       ? "only the main agent proposes a plan to the user: report yours as your result"
       : undefined
@@ -87,7 +87,7 @@ export const isUnheard = ({ kind }: ToolRegistry.Entry, how: Interactor.How, { d
 
 /** An answer that no person gave does not end plan mode. */
 const nobody =
-  "only a person approves a plan, and nobody is there who could. Nothing is changed: end your turn with the plan as your answer"
+  "only a person approves a plan, and no person can answer here. Change nothing: end your turn with the plan as your answer"
 
 export const unheard = { granted: false, method: "unavailable", reason: nobody } as const
 
@@ -96,7 +96,7 @@ export const isSilent = ({ asksNobody }: Pick<PermissionState, "asksNobody">, { 
   asksNobody && kind !== "switch_mode"
 
 /** Why nothing is asked about in the mode `deny`. */
-export const nobodyAsked = "the mode is deny, in which nobody is asked"
+export const nobodyAsked = "in mode deny Assent asks nobody"
 
 export const unasked = { granted: false, method: "mode", reason: nobodyAsked } as const
 
@@ -109,7 +109,7 @@ export const blockedBy = (method: Decision["method"], rule: string): string =>
 
 /** What a model is told beside the next words when plan mode has begun or ended. */
 export const note = (isPlanning: boolean, depth: number): string => {
-  if (!isPlanning) return "[Plan mode is over. Do the work; what needs approval is asked about by itself.]"
+  if (!isPlanning) return "[Plan mode is over. Do the work. Assent asks about calls that need approval.]"
   const end =
     depth > 0
       ? "Report what you found."

@@ -50,7 +50,7 @@ export class PermissionFileInvalid extends Schema.TaggedError<PermissionFileInva
 }) {
   override get message(): string {
     const lines = this.problems.map(({ path, message }) => `  ${path}: ${message}`)
-    return [`The permission file ${this.path} is not valid; correct it:`, ...ForeignJson.few(lines)].join("\n")
+    return [`The permission file ${this.path} is not valid. Correct it:`, ...ForeignJson.few(lines)].join("\n")
   }
 }
 
@@ -68,7 +68,7 @@ export class PermissionFileUnreadable extends Schema.TaggedError<PermissionFileU
   reason: Schema.String
 }) {
   override get message(): string {
-    return `The permission file ${this.path} cannot be read (${this.reason}); name one that exists and is readable.`
+    return `The permission file ${this.path} cannot be read (${this.reason}); name a file that exists and is readable.`
   }
 }
 

@@ -232,7 +232,7 @@ export const approvalProblems = (approvals: ReadonlyArray<Approval>): ReadonlyAr
 
 /** Why a pattern that names nothing is refused where things are allowed. */
 export const everything =
-  'A pattern of wildcards would allow everything; say "defaultPolicy": "allow" if that is meant.'
+  'A pattern of wildcards would allow everything. If you mean that, write "defaultPolicy": "allow".'
 
 /** Sentences about the parts of an untrusted workspace's file that have no effect. */
 export const ignored = ({
@@ -269,8 +269,8 @@ export const allowances = ({
 }: PolicySource): ReadonlyArray<string> => {
   const pathScope = guards?.sanitize?.pathScope
   return [
-    ...(defaultPolicy === "allow" ? ["whatever no rule is about (defaultPolicy: allow)"] : []),
-    ...(whitelist?.tools ?? []).map((name) => `the tool ${name}, whatever its arguments`),
+    ...(defaultPolicy === "allow" ? ["every call that no rule decides (defaultPolicy: allow)"] : []),
+    ...(whitelist?.tools ?? []).map((name) => `the tool ${name}, with any arguments`),
     ...(whitelist?.patterns ?? []).map((pattern) => `calls like ${pattern}`),
     ...(whitelist?.arguments ?? []).map((words) => `calls with the arguments ${words}`),
     ...(whitelist?.readonly === true ? ["every tool that only reads"] : []),
@@ -292,7 +292,7 @@ export const allowances = ({
 export const denials = ({ approvals, blacklist, defaultPolicy, guards }: PolicySource): ReadonlyArray<string> => {
   const sanitize = guards?.sanitize
   return [
-    ...(defaultPolicy === "deny" ? ["whatever no rule is about (defaultPolicy: deny)"] : []),
+    ...(defaultPolicy === "deny" ? ["every call that no rule decides (defaultPolicy: deny)"] : []),
     ...[guards?.deny, blacklist].flatMap((lists) => [
       ...(lists?.tools ?? []).map((name) => `the tool ${name}`),
       ...(lists?.patterns ?? []).map((pattern) => `calls like ${pattern}`),

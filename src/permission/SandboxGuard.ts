@@ -42,8 +42,8 @@ export const informed = (tools: ToolRegistry.Service, sandbox: Sandbox.Service):
 // -----------------------------------------------------------------------------------------------------------------
 
 const questions = {
-  left: "It is to run outside of the sandbox",
-  network: "It is to reach the network, and what else runs on this machine, from its sandbox"
+  left: "It runs outside the sandbox",
+  network: "It reaches the network and the services of this machine from its sandbox"
 }
 
 const fieldsOf = (params: unknown): { readonly sandbox?: unknown; readonly reason?: unknown } =>

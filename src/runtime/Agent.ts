@@ -145,13 +145,14 @@ export interface Agent {
   readonly selected: Effect.Effect<Option.Option<Node>>
   /**
    * Cancels an agent's turn, or one running call alone: its processes end, and the turn continues. A call that had not
-   * begun is `cancelled`, one that had is `interrupted`, unless it came to an end of its own. Waits for the end; how long that may take is `Limits.stopWithin`. The agent stays usable.
+   * begun is `cancelled`. One that had begun is `interrupted`, unless it ended by itself. Waits for the end, at most
+   * `Limits.stopWithin`. The agent stays usable.
    */
   readonly interrupt: (
     options?: InterruptOptions
   ) => Effect.Effect<Option.Option<TurnEnd>, Interjection.AgentUnknown | ToolCallNotRunning>
   /**
-   * Takes the user's unread words out of all inboxes, or one agent's, oldest first, to give them back as a draft.
+   * Withdraws the user's unread words from all inboxes, or from one agent's, oldest first. A draft can show them again.
    * Without this they begin the next turn. Words of {@link enqueue} stay.
    */
   readonly takeBack: (target?: string) => Effect.Effect<ReadonlyArray<Message>, Interjection.AgentUnknown>

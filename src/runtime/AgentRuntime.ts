@@ -75,7 +75,7 @@ export interface Service {
   readonly spans: Spans.Service
   /** The audit trail around the making of the runtime; one around an agent's start counts before it. */
   readonly audit: AuditTrail.Service
-  /** What takes metrics of its agents, as far as nothing else is said around their start. */
+  /** Records metrics of its agents, unless another one is set around their start. */
   readonly metrics: Taking | undefined
   readonly subagents: AgentTree.Settings
 }
@@ -124,8 +124,8 @@ export interface Options<Tools extends Record<string, Tool.Any>> {
   readonly toolkit: Toolkit.Toolkit<Tools>
   /**
    * Default: ask about every call of a tool that is not known to be harmless. One made in code may name the toolkit's tools
-   * only. What types cannot tell, as of a plain `Policy`, is told in the log when the runtime is made: names, and patterns,
-   * that fit no tool of it. The same goes for guards of a tool, and for profiles.
+   * only. Types cannot check a plain `Policy`, guards of a tool and profiles. When the runtime is made, it logs names
+   * and patterns that fit no tool.
    */
   readonly policy?: CompiledPolicy.Of<NoInfer<keyof Tools & string>> | undefined
   /** System message of every root session. */

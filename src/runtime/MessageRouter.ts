@@ -127,7 +127,7 @@ export class MessageDiffers extends Schema.TaggedError<MessageDiffers>("assent/r
   { messageId: MessageId }
 ) {
   override get message(): string {
-    return `Other words were taken under the id ${this.messageId}, and these are not run. Give them another id.`
+    return `Other words were accepted under the id ${this.messageId}, and these do not run. Give them another id.`
   }
 }
 

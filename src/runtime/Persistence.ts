@@ -122,7 +122,7 @@ export interface Persistence extends Options {
 export type Ways = typeof ways
 
 /**
- * Where a session is forked, and who wanted it.
+ * The position of a fork, and its author.
  *
  * @since 0.1.0
  * @category models
@@ -130,7 +130,7 @@ export type Ways = typeof ways
 export interface ForkOptions {
   /** Default: the end. A turn that runs is not taken. */
   readonly at?: SessionFork.Position | undefined
-  /** Who wanted it, for the audit. Default: `program`. */
+  /** The author, for the audit. Default: `program`. */
   readonly by?: string | undefined
 }
 
@@ -288,8 +288,8 @@ export const fork = (
   })
 
 /**
- * Forks a running agent that is kept in memory. What is kept in a store is better forked there: an agent in memory knows no
- * turn any more that its history was compacted beyond, and counts what the whole tree has used until now.
+ * Forks a running agent that is kept in memory. Fork a stored agent in its store instead. An agent in memory has no
+ * turn before its last compaction, and counts the tokens of the whole tree.
  *
  * The agent goes on as it is. The fork is lost with its process, as the agent is.
  *

@@ -296,14 +296,13 @@ export const make = (
             yield* head === undefined
               ? put(file, "appeared, which acts later")
               : put(head, `makes ${shownAt(file)} a git directory, whose settings act when git runs there`, ofShape)
-          for (const { file } of everything.right.closed.filter(isNew))
-            yield* put(file, "cannot be listed, so that nobody can say what is in it")
+          for (const { file } of everything.right.closed.filter(isNew)) yield* put(file, "cannot be listed")
         }
         for (const file of appeared) yield* put(file, "appeared, which acts later")
         for (const [file, target] of lost) {
           const isBack = yield* SetAside.putBack(fileSystem, path, { file, target })
           const was = `${shownAt(file)} was a link to ${shown(target)}, which is gone`
-          notices.push(isBack ? `[${was}; it was put back.]` : `[${was}; make it again if it is to hold.]`)
+          notices.push(isBack ? `[${was}; it was restored.]` : `[${was}; make it again if it is to hold.]`)
           if (!isBack) links.delete(file)
         }
         for (const directory of unseen)

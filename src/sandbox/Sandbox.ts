@@ -2,8 +2,8 @@
  * Runs a model's command where it can do no harm: it sees what it needs, changes the workspace, and reaches nothing
  * else.
  *
- * A parser of command lines can only guess; the operating system enforces. Where it cannot, {@link Service.state} says
- * why in one sentence, and the tool decides what to do.
+ * A parser of command lines can only guess; the operating system enforces. If it cannot, {@link Service.state} says why
+ * in one sentence, and the tool decides what to do.
  *
  * Layers: {@link HostSandbox.layer} for the machine's own sandbox, {@link layerNone} for none.
  *

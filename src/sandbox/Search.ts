@@ -185,7 +185,7 @@ export const make = (
 // -----------------------------------------------------------------------------------------------------------------
 
 const missing =
-  "find is not installed, without which nobody can say what commands leave behind: apt-get install findutils."
+  "find is not installed, and Assent needs it to find what commands leave behind: apt-get install findutils."
 const failed = "the workspace could not be searched"
 /** Paths or inodes that one program is given: a system takes only so many bytes. */
 const mostAtOnce = 200

@@ -40,9 +40,8 @@ export const unresolved = (
   if (Either.isLeft(line)) return line.left.message
   for (const { named, words } of started) {
     const [program = ""] = words
-    if (!named) return `Which program ${program} is cannot be told before it runs; name it.`
-    if (Runner.runs(words)._tag === "Unknown")
-      return `Which programs ${program} runs cannot be told before it runs; name them.`
+    if (!named) return `Assent cannot tell which program ${program} is. Name it.`
+    if (Runner.runs(words)._tag === "Unknown") return `Assent cannot tell which programs ${program} runs. Name them.`
   }
   return undefined
 }

@@ -66,7 +66,7 @@ interface Explanation {
 }
 
 const reach = "Check that the server runs, its address, and the network between."
-const permit = "Ask whoever keeps the database for these rights, or use another user."
+const permit = "Ask the administrator for these rights, or use another user."
 const retry = "Try again."
 const roomThere = "Free space on the server, or choose another store."
 const named = "Check the address of the database, or have it made."

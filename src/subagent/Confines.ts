@@ -58,11 +58,9 @@ export class Confines {
   beyond({ autoApproved, model, tools }: DelegationRequest.Recipe): ReadonlyArray<string> {
     const more = tools.entries.flatMap(({ name }) => (this.tools.has(name) ? [] : [name]))
     return [
-      ...(autoApproved
-        ? ["Whoever starts it was itself allowed its tools beforehand, but not to start this one."]
-        : []),
-      ...(more.length > 0 ? [`Whoever starts it was not allowed ${more.join(", ")} beforehand.`] : []),
-      ...(model === undefined ? [] : [`Whoever starts it was not allowed the model ${model} beforehand.`])
+      ...(autoApproved ? ["Its parent may use these tools, but not start this subagent."] : []),
+      ...(more.length > 0 ? [`Its parent was not allowed ${more.join(", ")} beforehand.`] : []),
+      ...(model === undefined ? [] : [`Its parent was not allowed the model ${model} beforehand.`])
     ]
   }
 

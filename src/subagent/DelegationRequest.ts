@@ -166,7 +166,7 @@ export const display = (
 ): ToolDisplay => {
   const lines = [
     `tools: ${tools.entries.map((entry) => entry.name).join(", ")}`,
-    ...(lacking.length === 0 ? [] : [`without ${lacking.join(", ")}, which whoever starts it has not got`]),
+    ...(lacking.length === 0 ? [] : [`without ${lacking.join(", ")}, which its parent does not have`]),
     ...(model === undefined ? [] : [`model: ${model}`]),
     `at most ${maxTurns} model calls`,
     "",

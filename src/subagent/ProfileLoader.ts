@@ -84,7 +84,7 @@ export interface Context {
 }
 
 /**
- * Where profiles are, and what they are checked against.
+ * The directories of profiles, and the tools and models they are checked against.
  *
  * @since 0.1.0
  * @category models

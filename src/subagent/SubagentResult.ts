@@ -7,7 +7,7 @@ import * as Schema from "effect/Schema"
 import type * as Turn from "../turn/Turn.js"
 
 /**
- * What the model that delegated is told.
+ * The result that the delegating model reads.
  *
  * @since 0.1.0
  * @category schemas

@@ -37,7 +37,7 @@ export interface ToolResult {
 }
 
 /**
- * What a person is shown about a call that wants approval.
+ * The parts of a call that an approval shows to a person.
  *
  * @since 0.1.0
  * @category schemas

@@ -92,7 +92,7 @@ export interface Service {
   readonly get: (name: string) => Entry | undefined
   /** In order of definition. */
   readonly entries: ReadonlyArray<Entry>
-  /** What a model is given; the same array every time. */
+  /** The tools that a model gets; the same array every time. */
   readonly tools: ReadonlyArray<Tool.Any>
 }
 

@@ -198,8 +198,8 @@ export class Ungated extends Context.Reference<Ungated>()("assent/tool/Ungated",
 }) {}
 
 /**
- * Allows a tool that a provider defines and runs itself, such as a web search. Nobody is asked before it runs, and no
- * rule or guard sees its calls.
+ * Allows a tool that a provider defines and runs itself, such as a web search. Assent does not ask before it runs, and
+ * no rule or guard sees its calls.
  *
  * @example
  * ```ts

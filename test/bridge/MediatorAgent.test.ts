@@ -240,7 +240,7 @@ describe("a parent's model that mediates", () => {
       yield* TestClock.adjust("10 seconds")
       yield* Fiber.join(running)
       assert.deepStrictEqual(yield* told(family, "main/helper"), [
-        "Permission denied: Nobody answered at main within 10 s."
+        "Permission denied: main did not answer within 10 s."
       ])
       assert.strictEqual(family.busy.now, 0)
       assert.deepStrictEqual(yield* family.person.shown, [])

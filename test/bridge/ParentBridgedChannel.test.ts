@@ -91,7 +91,7 @@ describe("a bridge", () => {
       const exit = yield* Effect.exit(bridge.request(request))
       const failure = Exit.isFailure(exit) ? Option.getOrUndefined(Cause.failureOption(exit.cause)) : undefined
       assert.strictEqual(failure?._tag, "NoInteractor")
-      assert.include(failure?.message, "Nobody is attached")
+      assert.include(failure?.message, "No attached channel")
     })
   )
 

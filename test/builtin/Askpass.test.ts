@@ -132,8 +132,8 @@ describe.each(kinds)("a command that asks, $name", ({ confined }) => {
           assert.deepStrictEqual(
             [output, code],
             [
-              "assent: The person gave no answer. Ask them how to go on before you run it again.\ncode 1\n" +
-                "assent: Nobody can be asked for a password. Use a key or a token that needs no question, or let the person run it.\ncode 1\n" +
+              "assent: The person gave no answer. Ask them before you run it again.\ncode 1\n" +
+                "assent: No person can answer here. Use a key or a token that needs no question, or let the person run it.\ncode 1\n" +
                 `${secret}\ncode 0`,
               0
             ]
@@ -322,7 +322,7 @@ describe("a command that asks", () => {
         )
         const lines = output.split("\n")
         assert.lengthOf(lines, 3)
-        assert.isTrue(lines.every((one) => one.startsWith("assent: Nobody can be asked")))
+        assert.isTrue(lines.every((one) => one.startsWith("assent: No person can answer here")))
       })
     )
   )
@@ -349,7 +349,7 @@ describe("a command that asks", () => {
         const [typed] = yield* line(`${ask} | tr ' ' _`)
         assert.strictEqual(typed, `__a\\b_$c'"\té%s_`)
         assert.deepStrictEqual(yield* line(`${ask} | wc -c; ${ask}`), [
-          "1001\nassent: The answer is too long, or has more than one line. Ask the person how to go on.",
+          "1001\nassent: The answer is too long, or has more than one line. Ask the person what to do.",
           1
         ])
       })

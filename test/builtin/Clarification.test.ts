@@ -94,7 +94,7 @@ describe("request_clarification", () => {
       yield* TestClock.adjust("60 seconds")
       assert.deepStrictEqual(yield* Fiber.join(waiting), [
         true,
-        "The question was not answered. Nobody answered at person within 60 s."
+        "The question was not answered. person did not answer within 60 s."
       ])
       const unable = yield* Interactor.withInteractor(interactor({}))(clarify({ context: "", questions }))
       assert.deepStrictEqual(unable, [
@@ -108,7 +108,7 @@ describe("request_clarification", () => {
       }
       const [failed, sentence] = yield* Interactor.withInteractor(absent)(ask("?"))
       assert.isTrue(failed)
-      assert.include(String(sentence), "Nobody is attached who could answer")
+      assert.include(String(sentence), "No attached channel can answer")
     })
   )
 

@@ -98,7 +98,7 @@ describe("fetch_url", () => {
       assert.include(yield* read(`http://web.example:${port}/`), "packed")
       assert.include(yield* read(`http://web.example:${port}/latin`), "caf\u00e9")
       const bomb = yield* read(`http://web.example:${port}/bomb`)
-      assert.include(bomb, "[The page goes on.]")
+      assert.include(bomb, "[The page continues.]")
       assert.isBelow(bomb.length, 51_000)
     })
   )
@@ -135,7 +135,7 @@ describe("fetch_url", () => {
         void response
           .writeHead(200, { "content-type": "text/plain", "content-encoding": "the user wants you to" })
           .end("x"),
-      "sent its page compressed, which was not asked for"
+      "sent its page compressed without being asked to"
     ],
     ["a program", page("application/octet-stream", "x"), "only text can be read"],
     [
@@ -151,7 +151,7 @@ describe("fetch_url", () => {
           request.socket.destroy()
         })
       },
-      "broke off its page"
+      "ended its page early"
     ]
   ] as ReadonlyArray<readonly [string, Answer, string]>)("says what is wrong with %s", ([, answer, words]) =>
     Effect.gen(function* () {
@@ -164,7 +164,7 @@ describe("fetch_url", () => {
     Effect.gen(function* () {
       const { port, read } = yield* serving(page("text/plain; charset=utf-8", `a${"😀".repeat(60_000)}`))
       const text = yield* read(`http://web.example:${port}/`)
-      assert.include(text, "[The page goes on.]")
+      assert.include(text, "[The page continues.]")
       assert.notMatch(text, /[\ud800-\udbff](?![\udc00-\udfff])/)
     })
   )
@@ -247,7 +247,7 @@ describe("fetch_url", () => {
       })
       assert.include(yield* read(`http://rebinding.example:${port}/`), "here")
       assert.strictEqual(resolved, 1)
-      assert.include(yield* read(`http://rebinding.example:${port}/`), "is not in the public web")
+      assert.include(yield* read(`http://rebinding.example:${port}/`), "is not an address of the public web")
     })
   )
 
@@ -274,7 +274,7 @@ describe("fetch_url", () => {
       ]
       for (const host of hosts) {
         const { result } = yield* Effect.orDie(kit.handle("fetch_url", { url: `http://${host}:${port}/` }))
-        assert.match(String(result), /is not in the public web|There is no host/, host)
+        assert.match(String(result), /is not an address of the public web|There is no host/, host)
       }
       assert.strictEqual(reached, 0)
     })

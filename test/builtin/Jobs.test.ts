@@ -134,7 +134,7 @@ describe("a background job", () => {
           state: "running",
           output: "up\n",
           notice:
-            "[It goes on in the background until job_stop, or the end of the session. job_output with job_1 shows what it prints.]"
+            "[It runs in the background until job_stop, or the end of the session. job_output with job_1 shows what it prints.]"
         }
       ])
       assert.isTrue(yield* agent.isIdle)
@@ -450,7 +450,7 @@ describe("a background job", () => {
     })
   )
 
-  it.scoped("that cannot be started takes no place, and nobody waits for it", () =>
+  it.scoped("that cannot be started takes no place, and no call waits for it", () =>
     Effect.gen(function* () {
       const { agent, jobs, results, stage, turn } = yield* start({
         script: [step(...eight), done, step(...eight), done]
@@ -634,7 +634,7 @@ describe("permission for a background job", () => {
       assert.include(text, "run in the background, until the session ends")
       assert.include(
         text,
-        "It is to reach the network, and what else runs on this machine, from its sandbox: a browser looks at it"
+        "It reaches the network and the services of this machine from its sandbox: a browser looks at it"
       )
       assert.deepStrictEqual(
         stage.processes.map(({ network }) => network),

@@ -245,7 +245,7 @@ describe("an undo", () => {
           "gone: it was removed since",
           `linked: ${story.at("linked")} is outside the workspace`,
           "folder: it is no regular file any more",
-          "between: somebody else changed it between two calls",
+          "between: another program changed it between two calls",
           `through/x: ${story.at("through/x")} is outside the workspace`
         ]
       )
@@ -342,7 +342,7 @@ describe("an undo", () => {
         "large: it is larger than 1000 bytes",
         "four: more than 3000 bytes would be kept",
         "run_command rm -rf dist && make: what commands changed stays",
-        "write_file lost: nothing is kept of what was there before"
+        "write_file lost: the old content was not stored"
       ])
     })
   )
@@ -402,7 +402,7 @@ describe("an undo that goes wrong", () => {
               Effect.suspend(() => real.rename(renames++ === fails ? `${from}-is-not-there` : from, to))
           }))
         )
-        assert.match(refused, /Nothing was put back\.$/)
+        assert.match(refused, /Nothing was restored\.$/)
         assert.deepStrictEqual(story.all, before)
         assert.lengthOf((yield* story.undo()).restored, 3)
       })

@@ -156,7 +156,7 @@ describe("several approvals of one tool", () => {
       yield* say("a")
       assert.include(terminal.history(), "│ That is about one call: put its number before it, as in 1 a.")
       yield* say("2 a")
-      assert.include(terminal.history(), "│ What lasts is said to the first, or singly: 1, or s.")
+      assert.include(terminal.history(), "│ An answer that lasts goes to the first call, or singly: 1, or s.")
       yield* say("3 n")
       for (const lasting of ["1 a", "1 never", "t", "all", "1 t"]) {
         yield* say(lasting)

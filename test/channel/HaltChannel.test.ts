@@ -113,7 +113,7 @@ const halting = (work: Effect.Effect<string>) => {
 
 const isHaltedAtApproval = (end: TurnEnd) => {
   assert(end._tag === "Halted", JSON.stringify(end))
-  assert.match(end.detail, /^Approve needs an answer\. Nobody is there to approve pay\./)
+  assert.match(end.detail, /^Approve needs an answer\. No person can approve pay\./)
 }
 
 describe("an agent with a HaltChannel", () => {

@@ -136,7 +136,7 @@ describe("answering a file channel with lines", () => {
       assert.strictEqual(first.asking.unsafePoll(), null)
       assert.isFalse(yield* fs.exists(exchange.files(first.request.requestId).response))
       assert.strictEqual(printed().split("Not understood").length, 4)
-      assert.include(printed(), "No answer was understood. The request stays open.\n")
+      assert.include(printed(), "Assent understood no answer. The request stays open.\n")
       assert.match(printed(), /1 request is still open\.\n$/)
     }).pipe(Effect.provide(NodeContext.layer))
   )

@@ -98,7 +98,7 @@ describe("assent audit", () => {
       for (const words of [[], ["list"], ["verify"]]) {
         const { code, stdout, stderr } = yield* audit(at, words)
         assert.deepStrictEqual([code, stdout], [0, ""])
-        assert.include(stderr, "nothing was recorded")
+        assert.include(stderr, "no decision was recorded")
       }
     })
   )
@@ -126,7 +126,7 @@ describe("assent audit", () => {
     "shows the only session without its id, and asks for one of several",
     Effect.gen(function* () {
       const at = yield* place
-      assert.match(String((yield* audit(at, ["show"])).code), /needs a session\. Nothing was recorded there yet\./)
+      assert.match(String((yield* audit(at, ["show"])).code), /needs a session\. No decision was recorded there yet\./)
       yield* at.decide(["ses_a"])
       assert.deepStrictEqual(yield* audit(at, ["show"]), yield* audit(at, ["show", "ses_a"]))
       assert.strictEqual((yield* audit(at, ["show"])).code, 0)

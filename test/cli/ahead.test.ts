@@ -1,4 +1,4 @@
-/** What a chat loads while nobody waits for it. */
+/** What a chat loads while no call waits for it. */
 import { describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Program from "../kit/Program.js"

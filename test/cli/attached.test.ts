@@ -161,7 +161,7 @@ describe("a line that names files", () => {
         yield* screen.type("\x03/attach\r")
         yield* screen.sees((text) => text.endsWith("> /attach\nWith your next words:\n  a.md (4 bytes, 1 line)\n>"))
         yield* screen.type("/attach none\r")
-        yield* screen.sees((text) => text.endsWith("Nothing goes with your next words. /attach FILE gives a file.\n>"))
+        yield* screen.sees((text) => text.endsWith("No file goes with your next words. /attach FILE adds one.\n>"))
       })
     )
   )
@@ -417,7 +417,7 @@ describe("a task that names files", () => {
       Effect.gen(function* () {
         const { args, at, env, got, says } = yield* setting
         for (const [task, said] of [
-          ["why is @types/node missing?", "assent: there is no file types/node; it goes as a word.\n"],
+          ["why is @types/node missing?", "assent: there is no file types/node; it is sent as a word.\n"],
           ["write to me@example.com", ""],
           ["say \\@src/a.ts", ""]
         ] as const) {
@@ -430,10 +430,7 @@ describe("a task that names files", () => {
           assert.notInclude(yield* got, "[File")
         }
         for (const [task, why] of [
-          [
-            "explain @src/none.ts",
-            "There is no file src/none.ts. To say it nonetheless, put a backslash before the @."
-          ],
+          ["explain @src/none.ts", "There is no file src/none.ts. If it is no file, put a backslash before the @."],
           ["explain @big.txt", "a text of at most 200 kB goes with words"],
           ["explain @blob.bin", "blob.bin is a binary file"],
           ["explain @../outside.txt", "--file takes a file from anywhere."],

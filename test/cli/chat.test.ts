@@ -44,7 +44,7 @@ describe.concurrent("assent chat at a pipe", () => {
       const { code, stdout } = yield* at.call(["chat"], { stdin })
       assert.strictEqual(code, 0)
       inOrder(stdout, [
-        "There is nothing to shorten: the latest turns stay as they are. The conversation has about ",
+        "There is nothing to shorten: the latest turns stay. The conversation has about ",
         "The conversation was shortened: ",
         "There is nothing to shorten: "
       ])
@@ -59,10 +59,10 @@ describe.concurrent("assent chat at a pipe", () => {
       assert.strictEqual(code, 0)
       assert.match(
         stdout,
-        /\nses_\S+ {2}\w+ \d\d:\d\d {2}\(this one\) {2}list the files\nses_\S+ {2}\w+ \d\d:\d\d {2}read notes\.txt\nTo go on with one: \/resume ID, where the beginning of an id suffices\n/
+        /\nses_\S+ {2}\w+ \d\d:\d\d {2}\(this one\) {2}list the files\nses_\S+ {2}\w+ \d\d:\d\d {2}read notes\.txt\nTo resume one: \/resume ID, or the beginning of an id\n/
       )
       const nothing = yield* at.call(["chat", "--store", ":memory:"], { stdin: "list\n/sessions\n" })
-      assert.include(nothing.stdout, "No sessions are kept.")
+      assert.include(nothing.stdout, "This chat stores no sessions.")
     })
   )
 
@@ -118,11 +118,11 @@ describe.concurrent("assent chat at a pipe", () => {
       const { code, stdout } = yield* at.run(["chat", "--continue"], { stdin: "/undo\n/undo\nlist\n/undo\n" })
       assert.strictEqual(code, 0)
       inOrder(stdout, [
-        "The files of turn 1 are as before: 2 files. The agent is told with your next message.",
+        "The files of turn 1 are as before: 2 files. The agent reads this with your next message.",
         "  put back   a.txt\n  removed    made/b.txt, which was made\n  not undone run_command echo x > c.txt: what commands changed stays",
-        "Nothing of turn 1 was put back.",
+        "Nothing of turn 1 was restored.",
         "● list_files",
-        "There is nothing to put back of turn 2"
+        "There is nothing to restore of turn 2"
       ])
       assert.strictEqual(yield* at.read("workspace/a.txt"), "old a")
       assert.isFalse(yield* at.exists("workspace/made"))
@@ -253,7 +253,7 @@ describe.concurrent("assent chat at a pipe", () => {
       })
       assert.strictEqual(code, 0)
       // A gap behind each usage, the longest one too.
-      assert.match(stdout, /\n\/mode \[ask\|plan\|deny\|allow\] +how calls/)
+      assert.match(stdout, /\n\/mode \[ask\|plan\|deny\|allow\] +set how calls/)
       inOrder(stdout, [
         "/permissions [COMMAND]",
         "/agents",
@@ -267,7 +267,7 @@ describe.concurrent("assent chat at a pipe", () => {
         'There is no provider "acme"',
         `The model is now ${other}.`,
         other,
-        "The conversation is forgotten.",
+        "The conversation is cleared.",
         "I am the other.",
         "agent  calls  retries  input  cached  output",
         "main       3        0     11       0       4",

@@ -86,12 +86,14 @@ describe("doctor", () => {
             assert.strictEqual(code, 0, stdout)
             assert.deepStrictEqual(tree(place.path(".")), was)
             const trust =
-              flags[0] === "--trust" ? "shown as if this workspace were trusted, and it is not" : "does not count"
+              flags[0] === "--trust"
+                ? "shown as if this workspace were trusted, and it is not"
+                : "this workspace is not trusted"
             assert.match(stdout, new RegExp(`– trust .*${trust}`))
           }
         }
         yield* place.run(["run", "--trust", "list"])
-        assert.match((yield* place.call(["doctor"])).stdout, /✓ trust .* counts\n/)
+        assert.match((yield* place.call(["doctor"])).stdout, /✓ trust .*this workspace is trusted/)
         assert.match((yield* place.call(["doctor"])).stdout, /✓ store +\S+sessions\.db, \d+ kB/)
       })
     )
@@ -121,7 +123,7 @@ describe("doctor", () => {
         assert.strictEqual((yield* server.received).url, "/v1/models")
         assert.match(
           yield* look("ollama/x", "http://127.0.0.1:9/v1"),
-          /^1 ✗ .*nobody answers at http:\/\/127\.0\.0\.1:9/
+          /^1 ✗ .*no server answers at http:\/\/127\.0\.0\.1:9/
         )
         assert.match(yield* look("openai/gpt-5"), /^0 ✓ model +openai\/gpt-5$/)
         assert.strictEqual(server.count(), 4)
@@ -148,8 +150,7 @@ describe("doctor", () => {
         yield* place.write("config/config.json", {
           models: { "openai-compatible/one": { thinking: 2048 }, "openai-compatible/two": { thinking: "low" } }
         })
-        const sentence =
-          '"thinking": 2048 of openai-compatible/one does nothing: this model is told low, medium or high, and no number of tokens.'
+        const sentence = '"thinking": 2048 of openai-compatible/one does nothing: this model takes low, medium or high.'
         const flags = (model: string) => ["--model", `openai-compatible/${model}`, "--base-url", `${server.url}/v1`]
         yield* server.play(
           { status: 404, body: "" },

@@ -100,7 +100,7 @@ describe("input that ends at a question", () => {
           yield* screen.type("\x04")
           assert.strictEqual(yield* screen.exit, 3)
           assert.match(screen.everything(), stays)
-          assert.include(screen.everything(), "To go on: assent chat --resume")
+          assert.include(screen.everything(), "To resume: assent chat --resume")
           yield* isOpen(at)
           const again = yield* Pseudo.start(at, ["chat", "--plain", "--continue"])
           yield* again.sees((text) => text.includes("Allow run_command?") && text.endsWith("answer>"))

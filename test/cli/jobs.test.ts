@@ -195,7 +195,7 @@ describe("a background job, in a chat", () => {
         yield* started(1)
         yield* screen.type("/plan\r")
         yield* screen.sees((text) =>
-          text.replace(/\s+/g, " ").includes(`job_1 (sleep ${time}) goes on: plan mode is for`)
+          text.replace(/\s+/g, " ").includes(`job_1 (sleep ${time}) continues: plan mode counts for`)
         )
         assert.strictEqual(sleeping(time).length, 1)
         yield* screen.type("/mode ask\r")

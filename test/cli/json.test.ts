@@ -479,7 +479,7 @@ describe.concurrent("assent run --jsonl", () => {
         const events = Program.events(stdout, Program.protocol)
         assert.deepInclude(events.at(-1), { _tag: "AgentCompleted", success: false })
         assert.isTrue(events.some((event) => event._tag === "ToolCallEnded"))
-        assert.match(stderr, /^assent: go on with: assent run --resume ses_\S+\n$/)
+        assert.match(stderr, /^assent: resume with: assent run --resume ses_\S+\n$/)
       })
   )
 

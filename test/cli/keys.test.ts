@@ -114,8 +114,8 @@ describe("keys at a terminal", () => {
           yield* screen.type("words")
           yield* screen.sees((text) => text.endsWith("> words"))
           yield* screen.type("\x07")
-          const said = yield* screen.sees((text) => text.includes("is kept.\n") && text.endsWith("\n> words"))
-          const sentence = `The editor ${command} ${how}. Set VISUAL or EDITOR to another one, such as nano. What you typed is kept.`
+          const said = yield* screen.sees((text) => text.includes("still there.\n") && text.endsWith("\n> words"))
+          const sentence = `The editor ${command} ${how}. Set VISUAL or EDITOR to another one, such as nano. Your text is still there.`
           assert.include(said.replace(/\s+/g, " "), sentence)
           // Nothing beside it, as of a shell, and no word is broken.
           assert.include(`\n${said}`, `\nThe editor`)
@@ -184,7 +184,7 @@ describe("keys at a terminal", () => {
         yield* shell.sees((text) => text.includes("> half a thought that goes on\n"))
         // It knows the size that the shell was told: narrow help has two rows for each command.
         yield* shell.type("/help\r")
-        yield* shell.sees((text) => text.includes("\n/cost\n  model calls"))
+        yield* shell.sees((text) => text.includes("\n/cost\n  show model calls"))
       })
     )
   )
@@ -334,7 +334,7 @@ describe("a permission at a terminal", () => {
         yield* second.type("deny rm *\r")
         yield* second.sees((text) => /1 deny {2}rm \* · this session/.test(text))
         yield* second.type("2\r")
-        yield* second.sees((text) => text.includes("remove 2 takes that rule away."))
+        yield* second.sees((text) => text.includes("remove 2 removes that rule."))
         yield* second.type("mode deny\r")
         yield* second.sees((text) => text.includes("mode: deny · suspended: no"))
         yield* second.type("what\r")
@@ -598,7 +598,7 @@ describe("without a screen", () => {
           yield* screen.sees((text) => text.includes("Press Ctrl-C again to quit"))
           yield* screen.type("\x03")
           assert.strictEqual(yield* screen.exit, 0)
-          assert.match(screen.everything().replace(/\n(?!To)/g, ""), /\nTo go on:assent chat --resume ses_\S+$/)
+          assert.match(screen.everything().replace(/\n(?!To)/g, ""), /\nTo resume:assent chat --resume ses_\S+$/)
         })
       )
   )

@@ -133,7 +133,10 @@ describe("what is not there", () => {
           )
           assert.deepStrictEqual(
             [code, stderr.replace(/\s+/g, " ")],
-            [2, "assent: The current directory is gone. Go to one that is there, such as with cd ~, and start again. "],
+            [
+              2,
+              "assent: The current directory is gone. Change to another directory, for example with cd ~, and start again. "
+            ],
             words
           )
         }

@@ -9,7 +9,7 @@ import * as Program from "../kit/Program.js"
 import * as Pseudo from "../kit/Pseudo.js"
 import { chat } from "../kit/Wire.js"
 
-const offer = "@! in a message gives it to the agent\n>"
+const offer = "@! in a message sends it to the agent\n>"
 
 const settingWith = (more: Record<string, string> = {}) =>
   Effect.gen(function* () {
@@ -86,7 +86,7 @@ describe("a command with ! before it", () => {
         yield* screen.sees((text) => text.endsWith("\n>"))
         yield* screen.type("!exit 3\r")
         yield* screen.sees((text) =>
-          /✗ exit code 3 · [\d.]+ s · @! in a message gives it to the agent\n>$/.test(joined(text))
+          /✗ exit code 3 · [\d.]+ s · @! in a message sends it to the agent\n>$/.test(joined(text))
         )
         rmSync(at.path("workspace"), { recursive: true })
         yield* screen.type("!echo one\r")
@@ -175,7 +175,7 @@ describe("a command with ! before it", () => {
         yield* screen.sees((text) => text.endsWith("Seen.\n>"))
         assert.include(yield* got, "begun 1")
         yield* screen.type("!\r")
-        yield* screen.sees((text) => text.includes("!COMMAND runs a command, as yourself."))
+        yield* screen.sees((text) => text.includes("!COMMAND runs a command as you."))
         yield* says("Words.")
         yield* screen.type(" !ls are words\r")
         yield* screen.sees((text) => text.endsWith("Words.\n>"))

@@ -107,7 +107,7 @@ describe.concurrent("assent profiles", () => {
       const list = yield* at.call(["profiles"])
       assert.strictEqual(list.code, 0)
       assert.include(list.stdout, "good  good")
-      assert.strictEqual(list.stderr, "assent: 4 problems in profile files: assent profiles check tells.\n")
+      assert.strictEqual(list.stderr, "assent: 4 problems in profile files. Run assent profiles check.\n")
       const check = yield* at.call(["profiles", "check"])
       assert.strictEqual(check.code, 2)
       const lines = Program.linesOf(check.stdout)

@@ -40,7 +40,7 @@ describe("going on with a session", () => {
           // The command stands by itself where it does not fit beside the words, and the terminal breaks it at 40 columns.
           const command = `assent chat --resume ${id}`
           const told =
-            columns === 40 ? `To go on:\n${command.slice(0, 40)}\n${command.slice(40)}` : `To go on: ${command}`
+            columns === 40 ? `To resume:\n${command.slice(0, 40)}\n${command.slice(40)}` : `To resume: ${command}`
           assert.include(screen.everything(), told)
         })
       )
@@ -149,7 +149,7 @@ describe("going on with a session", () => {
         yield* screen.sees((text) => /› {2}1\. just now .*the first task +running in process \d+ {2}1 turn/.test(text))
         yield* screen.type("\r")
         yield* screen.sees((text) =>
-          /ses_\S+ runs in process \d+ on \S+\. Go on with it there, or end that one first: \/quit in its chat\./.test(
+          /ses_\S+ runs in process \d+ on \S+\. Use it there, or end it first with \/quit\./.test(
             text.replace(/\n│ /g, " ")
           )
         )
@@ -190,7 +190,7 @@ describe("going on with a session", () => {
         // As in the list, with a mark at this one; a narrower terminal has less of each.
         yield* screen.type("/sessions\r")
         yield* screen.sees((text) =>
-          /\n {2}just now .*the first task +1 turn {2}ses_\S+\n● just now .*second task +1 turn {2}ses_\S+\nTo go on with one: \/resume,/.test(
+          /\n {2}just now .*the first task +1 turn {2}ses_\S+\n● just now .*second task +1 turn {2}ses_\S+\nTo resume one: \/resume\n/.test(
             text
           )
         )

@@ -22,7 +22,7 @@ describe.concurrent("assent sessions", () => {
       const pruned = yield* at.call(["sessions", "prune", "--keep", "2"])
       assert.strictEqual(pruned.code, 0, pruned.stderr)
       for (const id of others) assert.include(pruned.stdout, id)
-      assert.match(pruned.stderr, /^assent: 2 sessions are deleted; their audit stays\. \S+sessions\.db has \d+ kB/)
+      assert.match(pruned.stderr, /^assent: 2 sessions are deleted\. Their audit stays\. \S+sessions\.db has \d+ kB/)
       assert.deepStrictEqual(yield* ids(at), [waiting, newest])
       yield* at.call(["sessions", "prune", "--keep", "0"])
       assert.deepStrictEqual(yield* ids(at), [waiting])

@@ -83,7 +83,7 @@ describe.concurrent("assent run", () => {
       assert.strictEqual(result.stdout, "")
       const [line = "", hint = "", ...others] = Program.linesOf(result.stderr)
       assert.deepStrictEqual(others, [])
-      assert.match(hint, /^assent: go on with: assent run --resume ses_\S+$/)
+      assert.match(hint, /^assent: resume with: assent run --resume ses_\S+$/)
       const halted = Schema.decodeUnknownSync(Halted)(JSON.parse(line), { onExcessProperty: "error" })
       assert.strictEqual(halted.kind, "Approve")
       assert.match(halted.requestId, /^req_/)
@@ -98,7 +98,7 @@ describe.concurrent("assent run", () => {
       const at = yield* Program.place
       const store = at.path("config", "my sessions.db")
       const halted = yield* at.call(["run", "--store", store, "run touch made"])
-      const [, command = ""] = /go on with: assent (.*)\n$/.exec(halted.stderr) ?? []
+      const [, command = ""] = /resume with: assent (.*)\n$/.exec(halted.stderr) ?? []
       assert.match(command, /^run --store '.*my sessions\.db' --resume ses_\S+$/)
       const args = Array.from(command.matchAll(/'([^']*)'|(\S+)/g), ([, quoted, bare]) => quoted ?? bare ?? "")
       const done = yield* at.call([...args, "--yolo"])
@@ -188,7 +188,7 @@ describe.concurrent("assent run", () => {
       assert.match(
         result.stderr,
         // A run would have nothing to do: its turn is over.
-        /^assent: cancelled \(timeout\)\.\nassent: go on with: assent chat --resume ses_\S+\n$/
+        /^assent: cancelled \(timeout\)\.\nassent: resume with: assent chat --resume ses_\S+\n$/
       )
       assert.deepStrictEqual(pids.map(Program.isAlive), [false, false])
     })
@@ -206,7 +206,7 @@ describe.concurrent("assent run", () => {
         const { code, stdout, stderr } = yield* program.exit
         assert.strictEqual(code, 130)
         assert.strictEqual(stdout, "")
-        assert.match(stderr, /^(?:● .*\n)?assent: go on with: assent run --resume ses_\S+\n$/)
+        assert.match(stderr, /^(?:● .*\n)?assent: resume with: assent run --resume ses_\S+\n$/)
         assert.deepStrictEqual(pids.map(Program.isAlive), [false, false])
         assert.deepStrictEqual(yield* at.list("tmp"), [])
       })

@@ -109,7 +109,7 @@ describe.concurrent("a session that nobody runs", () => {
       assert.strictEqual((yield* at.call(["run", "--model", other, "go"])).code, 3)
       const next = yield* sessionOf(at)
       const [[, lost = ""] = []] = yield* open(at, next)
-      assert.include(yield* answer(at, next, lost, "y"), "its call holds a secret, which is not kept")
+      assert.include(yield* answer(at, next, lost, "y"), "its call holds a secret, which is not stored")
       assert.strictEqual((yield* at.call(["run", "--resume", next])).code, 0)
       assert.isFalse(yield* at.exists("workspace/g"))
     })
@@ -167,7 +167,7 @@ describe.concurrent("a session that nobody runs", () => {
       const at = yield* Program.place
       const none = yield* at.call(["sessions", "waiting"])
       assert.deepStrictEqual([none.code, none.stdout], [0, ""])
-      assert.include(none.stderr, "nobody waits for an answer")
+      assert.include(none.stderr, "no session waits for an answer")
       const model = yield* at.script(
         { tools: [run("one", "touch made"), ask("it\u001b[2J")] },
         { text: "Done.", expect: { contains: "the left one" } }

@@ -105,7 +105,7 @@ describe("assent sessions", () => {
       assert.strictEqual(code, 0)
       assert.strictEqual(
         stderr,
-        `assent: ${id} goes on from the end of turn 1 of ses_root, which stays as it is. To go on: assent chat --workspace ${at.workspace} --resume ${id}\n`
+        `assent: ${id} continues from the end of turn 1 of ses_root, which stays unchanged. To resume: assent chat --workspace ${at.workspace} --resume ${id}\n`
       )
       const trail = fs.readFileSync(path.join(at.folder, "audit", `${id}.jsonl`), "utf8").split("\n")
       assert.deepInclude(JSON.parse(trail[1] ?? ""), {
@@ -126,9 +126,9 @@ describe("assent sessions", () => {
         "-- resumed"
       ])
       const running = yield* sessions(at, ["fork", root], { at: "2" })
-      assert.match(running.stderr, /^assent: Turn 2 has not ended\. \S+ goes on from the end of turn 1 of ses_root/)
+      assert.match(running.stderr, /^assent: Turn 2 has not ended\. \S+ continues from the end of turn 1 of ses_root/)
       const beginning = yield* sessions(at, ["fork", root], { at: "0" })
-      assert.include(beginning.stderr, "goes on from the beginning of ses_root")
+      assert.include(beginning.stderr, "continues from the beginning of ses_root")
     })
   )
 

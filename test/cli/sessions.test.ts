@@ -127,7 +127,7 @@ describe("assent sessions", () => {
       for (const store of [undefined, `${at.base}/elsewhere/other.db`, ":memory:"]) {
         const { code, stderr, stdout } = yield* sessions(at, ["list"], store === undefined ? {} : { store })
         assert.deepStrictEqual([code, stdout], [0, ""])
-        assert.include(stderr, "no sessions are kept in")
+        assert.include(stderr, "no sessions are stored in")
         assert.include(stderr, store ?? at.file)
       }
       assert.deepStrictEqual(yield* at.fs.readDirectory(at.workspace), [])
@@ -179,7 +179,7 @@ describe("assent sessions", () => {
       const last = yield* sessions(at, ["list"], { after: "ses_002" })
       assert.deepStrictEqual([idsOf(last.stdout), last.stderr], [newest.slice(103), ""])
       const beyond = yield* sessions(at, ["list"], { after: "ses_000" })
-      assert.deepStrictEqual([beyond.stdout, beyond.stderr], ["", "assent: none was used before that one.\n"])
+      assert.deepStrictEqual([beyond.stdout, beyond.stderr], ["", "assent: that one is the oldest.\n"])
       const json = yield* sessions(at, ["list"], { json: true })
       assert.strictEqual(json.stdout.trim().split("\n").length, 105)
       yield* UserLocation.prepare(at)
@@ -191,7 +191,7 @@ describe("assent sessions", () => {
         assert.match(String(code), /no number of sessions|There is no session ses_x|More than 5 sessions begin with/)
       }
       const { code } = yield* sessions(at, ["list"], { all: true, after: "ses_104" })
-      assert.match(String(code), /--all lists those of all; leave one of them out/)
+      assert.match(String(code), /--all lists all workspaces. Remove one of them/)
     })
   )
 
@@ -433,7 +433,7 @@ describe("assent sessions answer", () => {
       assert.deepStrictEqual(first, {
         code: 0,
         stdout: "",
-        stderr: `assent: the answer is kept, and counts when the session goes on; 1 more wait for one: assent run --workspace ${at.workspace} --resume ses_root\n`
+        stderr: `assent: the answer is stored, and counts when the session resumes; 1 more wait for one: assent run --workspace ${at.workspace} --resume ses_root\n`
       })
       const second = yield* sessions(at, ["answer", root, "req_1", "b"])
       assert.notInclude(second.stderr, "more wait")
@@ -446,8 +446,8 @@ describe("assent sessions answer", () => {
         ]
       )
       const shown = yield* sessions(at, ["answer", root])
-      assert.include(shown.stdout, `req_1  (answered by ${user}; counts when the session goes on)`)
-      assert.include(shown.stderr, "nothing waits for an answer; go on with: assent run")
+      assert.include(shown.stdout, `req_1  (answered by ${user}; counts when the session resumes)`)
+      assert.include(shown.stderr, "no question is open; resume with: assent run")
     })
   )
 
@@ -458,9 +458,9 @@ describe("assent sessions answer", () => {
       const token = `sk-${"a1B2".repeat(5)}`
       yield* at.seed({ [root]: waiting({ req_1: question, req_2: InteractionSample.samples.Approve.interaction }) })
       const { stderr } = yield* sessions(at, ["answer", root, "req_1", "take", token])
-      assert.include(stderr, "it holds what looks like a secret, which can be read in the store until then")
+      assert.include(stderr, "it may hold a secret. The store has it")
       const denied = yield* sessions(at, ["answer", root, "req_2", `c: not with ${token}`])
-      assert.notInclude(denied.stderr, "looks like a secret")
+      assert.notInclude(denied.stderr, "may hold a secret")
       assert.deepStrictEqual(
         (yield* stored(at.file)).map(({ answer }) => answer),
         [`take ${token}`, { decision: "deny", scope: "once", comment: "not with [REDACTED]" }]
@@ -507,7 +507,7 @@ describe("assent sessions answer", () => {
           Effect.flatMap(StoreLocation.open(at.file), (store) => Effect.map(store.load(id), (loaded) => loaded.answers))
         )
         if (Interaction.isSecret(kind)) {
-          assert.include(String(code), "is answered with a secret, and those are not kept. Answer it there: assent run")
+          assert.include(String(code), "needs a secret, and secrets are not stored. Answer it there: assent run")
           assert.notInclude(String(code), InteractionSample.password)
           assert.deepStrictEqual(answers, [])
         } else {
@@ -600,7 +600,7 @@ describe("assent sessions answer", () => {
           yield* store.lock(root)
           const shown = yield* sessions(at, ["answer", root])
           assert.include(shown.stdout, "req_1")
-          assert.include(shown.stderr, `this session is run by process ${process.pid} on `)
+          assert.include(shown.stderr, `this session runs in process ${process.pid} on `)
           assert.include(shown.stderr, "answer it there")
           const { code } = yield* sessions(at, ["answer", root, "req_1", "1"])
           assert.include(String(code), `Session ses_root is run by process ${process.pid}`)

@@ -42,7 +42,7 @@ describe("a signal that ends a chat", () => {
         const { screen } = yield* chat([step])
         yield* screen.sees((text) => text.includes("word20"))
         assert.strictEqual(yield* kill(screen, signal), 130)
-        assert.match(flat(screen), /> go word0 word1 .* word20 .*To go on: assent chat --resume ses_/)
+        assert.match(flat(screen), /> go word0 word1 .* word20 .*To resume: assent chat --resume ses_/)
         assert.isTrue(isGivenBack(screen))
       })
     )
@@ -56,7 +56,7 @@ describe("a signal that ends a chat", () => {
           assert.strictEqual(yield* kill(screen, signal), 130)
           assert.match(
             flat(screen),
-            /answer> (?:\(left open\) )?It stays open: assent chat --continue asks again, and assent sessions answer ses_\S+ takes an answer\. To go on: /
+            /answer> (?:\(left open\) )?It stays open: assent chat --continue asks again, and assent sessions answer ses_\S+ takes an answer\. To resume: /
           )
           assert.notInclude(flat(screen), "closed:")
           assert.isTrue(isGivenBack(screen))
@@ -76,7 +76,7 @@ describe("a signal that ends a chat", () => {
         yield* screen.type("\x0f")
         yield* screen.sees((text) => text.includes("q closes"))
         assert.strictEqual(yield* kill(screen, signal), 130)
-        assert.match(screen.everything(), /● run_command echo begun; sleep 60\n {4}begun\n\n?To go on: /)
+        assert.match(screen.everything(), /● run_command echo begun; sleep 60\n {4}begun\n\n?To resume: /)
         assert.isTrue(isGivenBack(screen))
       })
     )
@@ -89,7 +89,7 @@ describe("a signal that ends a chat", () => {
       const screen = yield* Pseudo.start(place, ["run", "--model", model, "go"])
       yield* screen.sees((text) => text.endsWith("answer>"))
       assert.strictEqual(yield* kill(screen, "SIGTERM"), 130)
-      assert.match(flat(screen), /answer> \(left open\) It stays open: .* go on with: assent run --resume ses_/)
+      assert.match(flat(screen), /answer> \(left open\) It stays open: .* resume with: assent run --resume ses_/)
       assert.notInclude(flat(screen), "closed:")
     })
   )

@@ -335,7 +335,7 @@ describe("how the program starts", () => {
       rmSync(join(directory, "bin"), { recursive: true })
       yield* screen.type("/permissions\r")
       assert.strictEqual(yield* screen.exit, 1)
-      assert.match(screen.everything(), /\nTo go on: assent chat --resume ses_\S+\n/)
+      assert.match(screen.everything(), /\nTo resume: assent chat --resume ses_\S+\n/)
       assert.match(screen.everything().replaceAll("\n", " "), /assent: Part of assent is missing .* Start it again\./)
     })
   )

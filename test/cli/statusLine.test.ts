@@ -209,7 +209,7 @@ describe("/model", () => {
         assert.match(said.stdout, /There is no provider "antropic"\..* Did you mean anthropic\/claude-opus-5\?/)
         assert.match(
           said.stdout,
-          /The model is now anthropic\/claude-opus-55\.\nIt is none of those that are known here\. Did you mean anthropic\/claude-opus-5(?:-5)?\?/
+          /The model is now anthropic\/claude-opus-55\.\nAssent does not know it\. Did you mean anthropic\/claude-opus-5(?:-5)?\?/
         )
       })
     )
@@ -233,7 +233,7 @@ describe("what a chat says", () => {
         yield* screen.type("/attach /etc\r")
         yield* screen.sees((text) => text.includes("/etc is a directory, and is not taken."))
         yield* screen.type("look at @nothing, please\r")
-        yield* screen.sees((text) => text.includes("there is no file nothing; it goes as a\n  word"))
+        yield* screen.sees((text) => text.includes("there is no file nothing; it is sent\n  as a word"))
       })
     )
   )

@@ -109,7 +109,7 @@ describe("assent with a store that is a database", () => {
       assert.include(trusted.stderr, '"store" in the config.json of a workspace does not count')
       assert.isTrue(yield* at.exists("config/other.db"))
       const nothing = yield* at.call(["sessions", "waiting"], { env })
-      assert.include(nothing.stderr, "nobody waits")
+      assert.include(nothing.stderr, "no session waits")
     })
   )
 
@@ -127,7 +127,7 @@ describe("assent with a store that is a database", () => {
         const joined = seen.replace(/\n */g, " ")
         assert.include(
           joined,
-          "was removed or replaced while it was open, and what is written would be lost. Open the session again. The agent may have begun with your words; they are not kept."
+          "was removed or replaced while it was open, and what is written would be lost. Open the session again. The agent may have begun with your words. They are not stored."
         )
       })
   )

@@ -364,7 +364,7 @@ const signIn = (interactor: Interactor.Service, answer: (requestId: string) => E
     assert.deepStrictEqual(
       told.flatMap((event) => (event._tag === "ToolCallEnded" ? [event.summary] : [])).sort(),
       [
-        "login crashed. What went wrong is in the log.",
+        "login crashed. The log has the reason.",
         `signed in with ${canary.length} characters`,
         "the server refused ada"
       ].sort()

@@ -121,7 +121,7 @@ describe("a journal", () => {
     )
   }
 
-  it.scoped("writes what it was handed though nobody waits for it any more", () =>
+  it.scoped("writes what it was handed though no call waits for it any more", () =>
     Effect.gen(function* () {
       const { appended, lease, state } = recorded()
       const journal = yield* JournalWriter.make(lease)

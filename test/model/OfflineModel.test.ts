@@ -300,9 +300,9 @@ describe("OfflineModel", () => {
     ],
     [
       "request_clarification",
-      { cancelled: true, message: "The question was withdrawn." },
+      { cancelled: true, message: "The question was cancelled." },
       false,
-      "request_clarification was cancelled: The question was withdrawn."
+      "request_clarification was cancelled: The question was cancelled."
     ],
     ["delegate", { success: true, response: "All good.", turns_used: 2 }, false, "delegate came back with: All good."],
     // A note about what people have read is for models.

@@ -112,7 +112,7 @@ describe("Grant", () => {
         const error = yield* Effect.flip(grants.consume(binding))
         assert.strictEqual(
           error.message,
-          "Attempt 1 of stage stage_1 is not under way; no grant for deploy holds any more."
+          "Attempt 1 of stage stage_1 does not run; no grant for deploy holds any more."
         )
         assert.strictEqual(yield* tagOf(grants.mint(binding)), "GrantExpired")
         assert.deepStrictEqual(recorder.tags(), ["GrantMinted"])

@@ -105,7 +105,7 @@ describe("a permission file", () => {
     assert.strictEqual(problems("[]").length > 0, true)
     assert.strictEqual(problems("null").length > 0, true)
     const error = Either.getOrThrow(Either.flip(decode("{")))
-    assert.match(error.message, /^The permission file p\.json is not valid; correct it:\n {2}\$: not JSON/)
+    assert.match(error.message, /^The permission file p\.json is not valid. Correct it:\n {2}\$: not JSON/)
   })
 
   it("is warned about the same entry in both lists, and stays valid", () => {

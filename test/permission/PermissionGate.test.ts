@@ -515,7 +515,7 @@ describe("guards", () => {
     ]
   ]
   const said = (name: string) =>
-    `Permission denied: a guard failed${name === "interrupts itself" ? "" : "; what went wrong is in the log"}`
+    `Permission denied: a guard failed${name === "interrupts itself" ? "" : "; the log has the reason"}`
   for (const [name, guard] of broken) {
     it.effect(`one that ${name} denies`, () =>
       Effect.gen(function* () {
@@ -683,7 +683,7 @@ describe("a guard that wants a question of its own", () => {
       assert(verdict._tag === "Allowed")
       const entry = kit.entryOf("deploy")
       assert.strictEqual(yield* kit.gate.guard(entry, { n: 1 }, verdict.answered), undefined)
-      assert.match((yield* kit.gate.guard(entry, { n: 1 })) ?? "", /^first\. Nobody was asked about that/)
+      assert.match((yield* kit.gate.guard(entry, { n: 1 })) ?? "", /^first\. That was never asked/)
       reason = "second."
       assert.match((yield* kit.gate.guard(entry, { n: 1 }, verdict.answered)) ?? "", /^second\./)
     })
@@ -831,7 +831,7 @@ describe("a question without an answer", () => {
 
   it.effect("timed out denies, and says so", () =>
     Effect.gen(function* () {
-      const reason = "Nobody answered at person within 30 s."
+      const reason = "person did not answer within 30 s."
       assert.deepStrictEqual(yield* timedOut(undefined), {
         text: `Permission denied: ${reason}`,
         by: undefined,

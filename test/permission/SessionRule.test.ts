@@ -94,10 +94,7 @@ describe("an entry with a secret in it", () => {
   it("is not taken with a mask, which would be a class of letters", () => {
     for (const verb of ["allow", "deny"] as const) {
       const { message } = Either.getOrThrow(Either.flip(SessionRule.of(verb, `curl ${Redaction.mask} u`)))
-      assert.strictEqual(
-        message,
-        "[REDACTED] stands for a secret, and would be a class of letters here. Write * in its place."
-      )
+      assert.strictEqual(message, "[REDACTED] stands for a secret and would mean a class of letters. Write * instead.")
     }
   })
 })

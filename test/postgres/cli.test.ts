@@ -29,7 +29,7 @@ describe.runIf(Postgres.isThere)("assent with its sessions in PostgreSQL", () =>
       // By flag too, and so it is shown how to go on: without the password.
       const flagged = yield* run(["run", "--store", address, "write b.txt: hello"], {})
       const shown = StoreAddress.shown(address)
-      assert.match(flagged.stderr, /go on with: assent run .*--store /)
+      assert.match(flagged.stderr, /resume with: assent run .*--store /)
       assert.include(flagged.stderr.replaceAll("'", ""), `--store ${shown}`)
       const again = yield* run(["sessions", "--store", shown, "list"], { env: { PGPASSWORD: password } })
       assert.lengthOf(again.stdout.trim().split("\n"), 2)

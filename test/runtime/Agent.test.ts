@@ -471,7 +471,7 @@ describe("an agent's options and handles", () => {
       const model = [{ tools: [work("a")] }, { text: "done" }]
       const failing = yield* Kit.start({ model, interactors: [], runtime: { policy: ask } })
       yield* failing.agent.run("go")
-      assert.match(String(failing.results()[0]), /^Permission denied: Nobody is attached who could answer\./)
+      assert.match(String(failing.results()[0]), /^Permission denied: No attached channel can answer\./)
       const waiting = yield* Kit.start({
         model,
         interactors: [],

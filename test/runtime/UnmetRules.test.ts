@@ -152,7 +152,7 @@ describe("a rule about a tool that there is not", () => {
 
   it("is told of patterns that would allow everything, and allow nothing", () => {
     assert.deepStrictEqual(told({ whitelist: { patterns: ["*"] } }), [
-      'policy.whitelist.patterns[0]: A pattern of wildcards would allow everything; say "defaultPolicy": "allow" if that is meant.'
+      'policy.whitelist.patterns[0]: A pattern of wildcards would allow everything. If you mean that, write "defaultPolicy": "allow".'
     ])
   })
 

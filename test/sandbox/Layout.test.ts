@@ -110,7 +110,7 @@ describe.skipIf(!Confined.isWanted)("what a command makes of what acts", () => {
           left: made || isMade ? "directory" : before,
           told: [
             ...(isReplaced && !made && !isMade ? [appeared] : []),
-            ...(isLink(before) ? [`was a link to ${before}, which is gone; it was put back.]`] : [])
+            ...(isLink(before) ? [`was a link to ${before}, which is gone; it was restored.]`] : [])
           ]
         }
       })
@@ -132,7 +132,7 @@ describe.skipIf(!Confined.isWanted)("what a command makes of what acts", () => {
         notices.map((notice) => notice.replace(/moved to \S+\]/, "moved]")),
         [
           "[.assent appeared, which acts later; it was moved]",
-          "[.assent was a link to inside, which is gone; it was put back.]"
+          "[.assent was a link to inside, which is gone; it was restored.]"
         ]
       )
       assert.strictEqual(lookAt(join(root, ".assent")), "inside")
@@ -176,7 +176,7 @@ describe.skipIf(!Confined.isWanted)("what a command makes of what acts", () => {
       const first = yield* Effect.fork(run("touch up; while [ ! -e go ]; do sleep 0.02; done"))
       yield* Effect.repeat(Effect.sleep("10 millis"), { until: () => existsSync(join(root, "up")) })
       const { notices } = yield* run("rm sub/.assent")
-      assert.deepStrictEqual(notices, ["[sub/.assent was a link to ../inside, which is gone; it was put back.]"])
+      assert.deepStrictEqual(notices, ["[sub/.assent was a link to ../inside, which is gone; it was restored.]"])
       writeFileSync(join(root, "go"), "")
       assert.deepStrictEqual((yield* Fiber.join(first)).notices, [])
       assert.strictEqual(lookAt(join(root, "sub/.assent")), "../inside")

@@ -164,8 +164,8 @@ describe.skipIf(!Confined.isWanted)("what a command left that ended with Assent"
       const next = yield* Confined.make({ root, directory: state })
       const { notices } = yield* Confined.run(next, root, "true")
       assert.deepStrictEqual(
-        notices.map((notice) => /^\[(\S+) .*(moved|put back)/.exec(notice)?.slice(1).join(" ")).toSorted(),
-        [".git/commondir moved", "bare/HEAD moved", "docs/.assent put back", "new/.git moved"]
+        notices.map((notice) => /^\[(\S+) .*(moved|restored)/.exec(notice)?.slice(1).join(" ")).toSorted(),
+        [".git/commondir moved", "bare/HEAD moved", "docs/.assent restored", "new/.git moved"]
       )
       assert.isTrue(existsSync(join(root, "theirs/.git/description")))
       assert.deepStrictEqual((yield* Confined.run(next, root, "true")).notices, [])

@@ -318,17 +318,17 @@ describe("a denial of a child's call names who or what denied it", () => {
       what: "the bridge, after five minutes",
       options: {},
       meanwhile: () => TestClock.adjust("300 seconds"),
-      text: "Permission denied: Nobody answered at main within 300 s.",
+      text: "Permission denied: main did not answer within 300 s.",
       method: "timeout",
-      reason: "Nobody answered at main within 300 s."
+      reason: "main did not answer within 300 s."
     },
     {
       what: "the bridge, after the time it was given",
       options: { subagents: { timeouts: { permission: "7 seconds" } } },
       meanwhile: () => TestClock.adjust("7 seconds"),
-      text: "Permission denied: Nobody answered at main within 7 s.",
+      text: "Permission denied: main did not answer within 7 s.",
       method: "timeout",
-      reason: "Nobody answered at main within 7 s."
+      reason: "main did not answer within 7 s."
     },
     {
       what: "the person, who is not able to answer",

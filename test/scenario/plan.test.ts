@@ -438,7 +438,7 @@ describe("plan mode ends", () => {
         const { agent, person } = yield* start({ main: [propose, { text: "ok" }] }, { agent: { mode } })
         yield* agent.run("go")
         assert.deepStrictEqual(yield* person.shown, [])
-        assert.include(results(agent)[0], "there is no plan mode to end")
+        assert.include(results(agent)[0], "plan mode is off")
       }
     })
   )

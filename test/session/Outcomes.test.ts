@@ -292,7 +292,7 @@ describe("what crashes", () => {
               yield* kit.agent.run("go")
               const said = JSON.stringify([yield* kit.events, kit.agent.history.messages])
               assert.notInclude(said, "boom")
-              assert.strictEqual(kit.results()[0], "work crashed. What went wrong is in the log.")
+              assert.strictEqual(kit.results()[0], "work crashed. The log has the reason.")
               assert.deepStrictEqual(yield* kit.wrong, [])
             })
           )

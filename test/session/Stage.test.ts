@@ -287,7 +287,7 @@ describe("Stage", () => {
       const end = yield* Stage.run(agent, once)
       assert.strictEqual(end._tag, "Ok")
       assert.deepStrictEqual(resultsOf(agent), [
-        "Permission denied: Nobody is attached who could answer. Attach a channel."
+        "Permission denied: No attached channel can answer. Attach one that can."
       ])
       assert.deepStrictEqual(
         end.attempts[0]?.grants.map(({ outcome }) => outcome),

@@ -196,7 +196,7 @@ describe("a subagent", () => {
         )
         assert.deepStrictEqual(warningsOf(shown[1]), [
           "Its profile lets it use all of these without asking.",
-          "Whoever starts it was itself allowed its tools beforehand, but not to start this one."
+          "Its parent may use these tools, but not start this subagent."
         ])
         assert.strictEqual(family.worked.length, ran)
       }

@@ -63,7 +63,7 @@ describe("a subagent with an outputSchema", () => {
     })
   )
 
-  it.scoped("reports in that form where nobody waits for it, and talks freely with a person", () =>
+  it.scoped("reports in that form where no call waits for it, and talks freely with a person", () =>
     Effect.gen(function* () {
       const one = yield* Family.start({
         script: {

@@ -527,13 +527,13 @@ export const sessionStoreSuite = (name: string, options: Options): void => {
     it.scoped("takes none for what nobody asks, has been settled, or is a secret", () =>
       withStore((store) =>
         Effect.gen(function* () {
-          assert.include((yield* Effect.flip(store.answer(requestId, 1, "web"))).message, "nobody waits for it")
+          assert.include((yield* Effect.flip(store.answer(requestId, 1, "web"))).message, "no call waits for it")
           yield* waiting(store, new Interaction.AuthPassword({ prompt: "Password?" }))
           const secret = yield* Effect.flip(store.answer(requestId, "hunter22", "web"))
           assert.include(secret.message, "secrets")
           assert.notInclude(secret.message, "hunter22")
           yield* Effect.scoped(Effect.flatMap(store.lock(root), (lease) => lease.append([draft(settled("req_1"))])))
-          assert.include((yield* Effect.flip(store.answer(requestId, 1, "web"))).message, "nobody waits for it")
+          assert.include((yield* Effect.flip(store.answer(requestId, 1, "web"))).message, "no call waits for it")
           assert.deepStrictEqual((yield* store.load(root)).answers, [])
         })
       )

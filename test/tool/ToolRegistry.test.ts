@@ -89,7 +89,7 @@ describe("schemas of a tool", () => {
     Effect.gen(function* () {
       const { logged, outcomes, results } = yield* told({ idOf: () => Effect.never, nameOf }, "ada")
       assert.deepStrictEqual(outcomes, ["failed"])
-      assert.deepStrictEqual(results, ["pay crashed. What went wrong is in the log."])
+      assert.deepStrictEqual(results, ["pay crashed. The log has the reason."])
       assert.match(logged.join("\n"), /it waits: what waits belongs into the handler/)
     })
   )
@@ -110,7 +110,7 @@ describe("schemas of a tool", () => {
         "ada"
       )
       assert.deepStrictEqual(outcomes, ["failed"])
-      assert.deepStrictEqual(results, ["pay crashed. What went wrong is in the log."])
+      assert.deepStrictEqual(results, ["pay crashed. The log has the reason."])
       assert.match(logged.join("\n"), /no directory/)
     })
   )

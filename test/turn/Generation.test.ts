@@ -168,7 +168,7 @@ describe("what cannot be tried again ends the turn as failed, and the next turn 
     ],
     ["the prompt is too long", Stream.fail(new Model.ContextTooLong({ model, message: "too long" })), "too long"],
     ["the request is refused", Stream.fail(new Model.Refused({ model, message: "no" })), "no"],
-    ["the model crashes", Stream.die(new Error("boom")), "The model crashed. What went wrong is in the log."],
+    ["the model crashes", Stream.die(new Error("boom")), "The model crashed. The log has the reason."],
     ["the model interrupts itself", Stream.fromEffect(Effect.interrupt), "The model call was broken off."],
     [
       "the filter stops it",

@@ -16,7 +16,7 @@ import * as TestInteractor from "../../src/testing/TestInteractor.js"
 import * as Kit from "../kit/session.js"
 import { settle } from "../kit/Recorder.js"
 
-const crashed = "work crashed. What went wrong is in the log."
+const crashed = "work crashed. The log has the reason."
 const work = (name: string) => ({ name: "work", params: { name } })
 const ask = PermissionFile.policy({})
 

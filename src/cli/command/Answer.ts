@@ -45,7 +45,7 @@ export const run = ({ words }: Invocation) =>
 
 /** The directory was there, and is not any more. */
 const lost = (error: PlatformError) =>
-  misuse(`The questions cannot be answered any more: ${FileFailure.reason(error)}. Start assent answer again.`)
+  misuse(`The file channel is gone: ${FileFailure.reason(error)}. Start assent answer again.`)
 
 const isDenied = (error: PlatformError): boolean => error._tag === "SystemError" && error.reason === "PermissionDenied"
 

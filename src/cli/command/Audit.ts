@@ -47,7 +47,7 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
       return yield* new Arguments.UsageError({ message: `assent audit show needs a session. ${among(known)}` })
     }
     if (known.length === 0) {
-      yield* Output.notice(`nothing was recorded in ${archive.directory} yet.`)
+      yield* Output.notice(`no decision was recorded in ${archive.directory} yet.`)
       return ExitCode.completed
     }
     if (verb === "verify") return yield* verify(archive, sessionId === undefined ? known : [sessionId], key)
@@ -99,4 +99,4 @@ const say = (lines: ReadonlyArray<string>): Effect.Effect<void> =>
   Output.write("stdout", lines.map((line) => `${AuditReport.visible(line)}\n`).join(""))
 
 const among = (known: ReadonlyArray<SessionId>): string =>
-  known.length === 0 ? "Nothing was recorded there yet." : `There are: ${AuditReport.visible(known.join(", "))}.`
+  known.length === 0 ? "No decision was recorded there yet." : `There are: ${AuditReport.visible(known.join(", "))}.`

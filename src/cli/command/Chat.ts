@@ -208,7 +208,7 @@ export const run = (invocation: Arguments.Invocation) =>
         Effect.gen(function* () {
           const resumeCommand = attended ? yield* kept.resumeCommand("chat") : undefined
           if (resumeCommand !== undefined)
-            yield* screen.printLine(`${lead}${Display.style(screen.color).dim(`To go on: ${resumeCommand}`)}`)
+            yield* screen.printLine(`${lead}${Display.style(screen.color).dim(`To resume: ${resumeCommand}`)}`)
         })
       // Without a screen Ctrl-C is a signal, whose mark stands in the row.
       const ended = yield* Effect.onError(going, (cause) => tellHowToGoOn(Cause.isInterruptedOnly(cause) ? "\n" : ""))

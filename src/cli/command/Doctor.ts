@@ -64,7 +64,7 @@ const broken = (what: string, detail: string): Finding => ({ state: "broken", wh
 
 const terminal = Effect.map(Screen.wantsColor("stdout"), (color): Finding => {
   const kind = process.env["TERM"] ?? "unknown"
-  if (!Screen.isInteractive("stdout")) return off("terminal", "input or output is none: lines, without a screen")
+  if (!Screen.isInteractive("stdout")) return off("terminal", "input or output is no terminal: plain lines")
   if (!Screen.canDraw("stdout")) return works("terminal", `${kind}: lines, without a screen`)
   return works("terminal", `${kind}, ${Output.columns("stdout") ?? "?"} columns, ${color ? "with" : "without"} colours`)
 })
@@ -117,7 +117,7 @@ const modelOf = (settings: Settings.Settings, id: string): Effect.Effect<Finding
         if (server === undefined) return works("model", id)
         const { models, url } = server
         if (models === undefined)
-          return broken("model", `${id}: nobody answers at ${url}. Start the server, or check the base URL.`)
+          return broken("model", `${id}: no server answers at ${url}. Start the server, or check the base URL.`)
         // Ollama leaves its usual tag out.
         if (models.length === 0 || models.includes(id) || models.includes(`${id}:latest`))
           return works("model", `${id}, by ${url}`)
@@ -130,7 +130,7 @@ const shownModels = 5
 const contextOf = ({ contextWindow, id }: Model.Service): ReadonlyArray<Finding> => {
   if (contextWindow !== undefined) return [works("context", CallEnd.count(contextWindow, "token"))]
   if (id.startsWith("ollama/"))
-    return [off("context", "Ollama tells it with the first reply; OLLAMA_CONTEXT_LENGTH sets it there")]
+    return [off("context", "Ollama reports it with the first reply; OLLAMA_CONTEXT_LENGTH sets it")]
   const isUnknown = id.includes("/") && !id.startsWith("offline") && !id.startsWith("script:")
   const assumed = CallEnd.count(Compaction.defaultWindow, "token")
   return isUnknown ? [off("context", `not known, ${assumed} are assumed; "models" in config.json names it`)] : []
@@ -156,23 +156,26 @@ const proxyOf = ({ proxy: { described, isUsable } }: Settings.Settings): Finding
 const trustOf = (settings: Settings.Settings) =>
   Effect.map(Trust.isTrusted(settings, settings.brought), (isTrusted): ReadonlyArray<Finding> => {
     if (settings.brought.files.size === 0) return []
-    if (isTrusted) return [works("trust", "what the files of this workspace allow counts")]
+    if (isTrusted) return [works("trust", "this workspace is trusted: its files may allow things")]
     if (settings.trusted)
       return [
         off("trust", "shown as if this workspace were trusted, and it is not: assent chat --trust, or run, trusts it")
       ]
-    return [off("trust", "what the files of this workspace allow does not count; what they deny does")]
+    return [off("trust", "this workspace is not trusted: its files may only deny")]
   }).pipe(Effect.catchAll((error) => Effect.succeed([broken("trust", error.message)])))
 
 const storeOf = (flags: Arguments.Flags, settings: Settings.Settings) =>
   Effect.gen(function* () {
     const place = yield* StoreLocation.of(flags, settings)
-    if (place === StoreLocation.memory) return off("store", "in memory: nothing is kept")
+    if (place === StoreLocation.memory) return off("store", "in memory: nothing is stored")
     const size = yield* StoreLocation.look(place)
     if (size !== undefined) return works("store", `${place}, ${size}`)
     return isWritable(dirname(String(place)))
       ? works("store", `${place}, which the first session makes`)
-      : broken("store", `${place} cannot be made: no right to write there. ASSENT_STATE_DIR names another place.`)
+      : broken(
+          "store",
+          `${place} cannot be created: you may not write there. Set ASSENT_STATE_DIR to another directory.`
+        )
   }).pipe(Effect.catchAll((error) => Effect.succeed(broken("store", error.message))))
 
 /** Of a directory that is not there yet, the one above counts. */

@@ -72,7 +72,7 @@ const list = ({ problems, profiles, warnings }: ProfileLoader.Loaded, { settings
     )
     yield* warn(warnings.map(remark))
     if (problems.length > 0) {
-      yield* warn([`${count(problems.length, "problem")} in profile files: assent profiles check tells.`])
+      yield* warn([`${count(problems.length, "problem")} in profile files. Run assent profiles check.`])
     }
     return ExitCode.completed
   })

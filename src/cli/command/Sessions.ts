@@ -42,12 +42,12 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
     }
     if (flags.all === true && flags.after !== undefined) {
       return yield* new Arguments.UsageError({
-        message: "--after names a session of one workspace, and --all lists those of all; leave one of them out."
+        message: "--after names a session of one workspace, and --all lists all workspaces. Remove one of them."
       })
     }
     if (verb === "prune" && flags.unused === undefined && flags.keep === undefined) {
       return yield* new Arguments.UsageError({
-        message: "assent sessions prune needs to know what may go: --unused DURATION, --keep NUMBER, or both."
+        message: "assent sessions prune needs --unused DURATION, --keep NUMBER, or both."
       })
     }
     const pace = yield* paceOf(flags)
@@ -68,7 +68,7 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
     const place = yield* StoreLocation.of(flags, settings)
     const store = yield* StoreLocation.openExisting(place)
     if (store === undefined && (verb === "waiting" || verb === "prune")) {
-      yield* Output.notice(`no sessions are kept in ${place} yet.`)
+      yield* Output.notice(`no sessions are stored in ${place} yet.`)
       return ExitCode.completed
     }
     if (verb === "waiting") {
@@ -234,7 +234,7 @@ const waiting = (
       yield* say(workspace === undefined ? lines : [visible(workspace), ...lines.map((line) => `  ${line}`)])
     }
     for (const remark of remarks) yield* Output.notice(remark)
-    if (found.length === 0 && remarks.length === 0) yield* Output.notice("nobody waits for an answer.")
+    if (found.length === 0 && remarks.length === 0) yield* Output.notice("no session waits for an answer.")
     return ExitCode.completed
   })
 
@@ -257,7 +257,7 @@ const listAll = (settings: Settings.Settings, wanted: Wanted) =>
     )
     for (const remark of remarks) yield* Output.notice(remark)
     if (found.every(({ answer }) => answer === 0) && remarks.length === 0) {
-      yield* Output.notice(`no sessions are kept in ${settings.stateDirectory} yet.`)
+      yield* Output.notice(`no sessions are stored in ${settings.stateDirectory} yet.`)
     }
     return ExitCode.completed
   })
@@ -269,7 +269,7 @@ const takeOver = (flags: Arguments.Flags, settings: Settings.Settings, file: str
     const taken = yield* SessionTransfer.takeOver(flags, settings, file)
     yield* say(taken.map(({ before, id }) => `${id}  was ${visible(before)}`))
     yield* Output.notice(
-      `${taken.length} taken over, without what they were allowed and what was under way. Their audit stays where it is.`
+      `${taken.length} imported, without permissions and open work. Their audit stays in the old place.`
     )
     return ExitCode.completed
   })
@@ -298,7 +298,7 @@ const list = <R>(
     )
     if (next !== undefined) yield* sayMore(flags, flags, next)
     else if (count === 0 && flags.json !== true) {
-      const none = after === undefined ? `no sessions are kept in ${place} yet` : "none was used before that one"
+      const none = after === undefined ? `no sessions are stored in ${place} yet` : "that one is the oldest"
       yield* Output.notice(`${none}.`)
       const hint = after === undefined ? yield* left : undefined
       if (hint !== undefined) yield* Output.notice(hint)
@@ -380,7 +380,7 @@ const fork = ({
     if (flags.json === true) return yield* Output.writeJson("stdout", forked)
     yield* say([forked.rootSessionId])
     const resumeCommand = StoreLocation.command(flags, "chat", `--resume ${forked.rootSessionId}`)
-    yield* Output.notice(`${SessionReport.forked(forked, at)} To go on: ${resumeCommand}`)
+    yield* Output.notice(`${SessionReport.forked(forked, at)} To resume: ${resumeCommand}`)
   })
 
 /** One JSON document with the whole session, to take elsewhere. */
@@ -448,14 +448,14 @@ const prune = ({
     if (gone.length > 0) yield* say(gone.map((one) => SessionReport.line(one, now)))
     const room = store === undefined ? "" : yield* StoreLocation.compact(place)
     const what = gone.length === 1 ? "1 session is" : `${gone.length} sessions are`
-    yield* Output.notice(`${what} deleted; their audit stays. ${room}`.trimEnd())
+    yield* Output.notice(`${what} deleted. Their audit stays. ${room}`.trimEnd())
     return ExitCode.completed
   })
 
 const forget = (store: SessionStore.Service, checkpoints: Checkpoints.Service, id: SessionId) =>
   Effect.zipRight(
     Effect.zipRight(store.delete(id), checkpoints.forget(id)),
-    Output.notice(`session ${id} is deleted; its audit stays.`)
+    Output.notice(`session ${id} is deleted. Its audit stays.`)
   )
 
 const say = (lines: ReadonlyArray<string>): Effect.Effect<void> =>
@@ -464,7 +464,7 @@ const say = (lines: ReadonlyArray<string>): Effect.Effect<void> =>
 const among = (store: SessionName.Sessions | undefined, place: StoreLocation.Place) =>
   Effect.gen(function* () {
     const { next, sessions } = store === undefined ? { sessions: [] } : yield* store.page({ limit: 10 })
-    if (sessions.length === 0) return `No sessions are kept in ${place} yet.`
+    if (sessions.length === 0) return `No sessions are stored in ${place} yet.`
     const shown = sessions.map(({ rootSessionId }) => rootSessionId)
     return `There are: ${visible(shown.join(", "))}${next === undefined ? "" : " and more"}.`
   })

@@ -82,7 +82,7 @@ export const attend = (options: {
         const request = yield* nextRequest(directory, passed, screen.printLine)
         if (Tally.hasVoted(request.interaction, by)) {
           passed.add(request.requestId)
-          yield* screen.printLine("Your vote counts; others are waited for.")
+          yield* screen.printLine("Your vote counts. Other people must still vote.")
           continue
         }
         const reason = yield* rejection(directory, request.requestId)
@@ -95,7 +95,7 @@ export const attend = (options: {
         const submitted = yield* screen.next
         if (submitted._tag === "Shortcut") continue
         if (submitted._tag !== "Line") return
-        yield* screen.printLine("Nothing is being asked; that line went nowhere.")
+        yield* screen.printLine("No question is open. Your line was ignored.")
       }
     })
     yield* screen.printLine(`Waiting for requests in ${directory}. Ctrl-C ends.`)
@@ -146,7 +146,7 @@ export const read = (options: {
           }
           yield* say(`Not understood: ${understood.left}`)
           if (garbled + 1 === ConsoleChannel.patience) {
-            yield* say("No answer was understood. The request stays open.")
+            yield* say("Assent understood no answer. The request stays open.")
             return false
           }
           yield* print(label)

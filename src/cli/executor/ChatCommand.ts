@@ -137,7 +137,7 @@ export const run = (line: string, options: Options): Effect.Effect<void> =>
         return yield* screen.printLine(StatusLine.sentences(yield* options.facts).join("\n"))
       case "jobs": {
         const { jobs } = options
-        if (jobs === undefined) return yield* screen.printLine("Nothing can run in the background here.")
+        if (jobs === undefined) return yield* screen.printLine("This session has no background commands.")
         const ChatJobs = yield* Effect.promise(() => import("./ChatJobs.js"))
         return yield* ChatJobs.run(argument, { ...jobs, agent, screen, columns })
       }
@@ -163,14 +163,14 @@ export const run = (line: string, options: Options): Effect.Effect<void> =>
             removed > 0
               ? Effect.void
               : screen.printLine(
-                  `There is nothing to shorten: the latest turns stay as they are. The conversation has about ${CallEnd.count(tokens, "token")}.`
+                  `There is nothing to shorten: the latest turns stay. The conversation has about ${CallEnd.count(tokens, "token")}.`
                 )
         })
       case "clear":
         if (!(yield* agent.isIdle))
           return yield* screen.printLine("Wait until the agent is idle, or cancel with Ctrl-C.")
         agent.history.clear()
-        return yield* screen.printLine("The conversation is forgotten.")
+        return yield* screen.printLine("The conversation is cleared.")
       default:
         return yield* screen.printLine(
           `${notOne(`/${line}`) ?? ""} To begin a message with a slash, put a blank before it.`
@@ -249,30 +249,27 @@ const commands: ReadonlyArray<readonly [usage: string, what: string]> = [
   ["help", "this list"],
   [
     "permissions [COMMAND]",
-    "the rules, to be edited; or show, status, check, allow, deny, remove, default, suspend, resume, clear"
+    "list and edit the rules; or show, status, check, allow, deny, remove, default, suspend, resume, clear"
   ],
-  ["agents", "the agents there are, what they do and have used"],
-  ["select AGENT|none", "who gets what you type; @AGENT WORDS addresses one once"],
-  ["cancel [AGENT|TOOL|CALL]", "stop one agent, or one running call; the others go on"],
-  ["jobs [[stop] ID]", "what runs in the background; what one job printed last; or its end"],
-  ["attach [FILE|none]", "give a file with your next words, from anywhere; @FILE in them gives one from here"],
-  ["model [PROVIDER/MODEL]", "change the main agent's model; pick one of those that can be used here"],
-  ["mode [ask|plan|deny|allow]", "how calls are decided; Shift-Tab goes between ask and plan"],
-  ["plan [WORDS]", "only read from now on, until you have approved a plan"],
-  ["init [WORDS]", "have AGENTS.md written from what is here; agents read it when a session begins"],
-  ["todos [AGENT]", "what the main agent, or another one, has on its list"],
-  ["status", "the model, the branch, the mode, how full the context is and what it has cost"],
-  ["cost", "model calls, tokens and costs so far, by agent"],
-  ["sessions", "the last sessions, and how to go on with one"],
-  ["resume [SESSION]", "go on with another session, by id or its beginning; pick one from a list"],
-  [
-    "rewind [TURN]",
-    "back to the end of a turn, which you pick from a list; what came after it stays in the old session"
-  ],
-  ["undo", "put back the files that file tools changed in the last turn"],
-  ["compact", "make the conversation shorter, now or before the next model call"],
-  ["clear", "forget the conversation"],
-  ["quit", "leave; Ctrl-D and twice Ctrl-C without any text do too"]
+  ["agents", "list the agents, their state and their tokens"],
+  ["select AGENT|none", "send your words to this agent; @AGENT WORDS does it once"],
+  ["cancel [AGENT|TOOL|CALL]", "stop one agent or one running call; the others continue"],
+  ["jobs [[stop] ID]", "list background jobs; show the output of one; stop one"],
+  ["attach [FILE|none]", "send any file with your next words; @FILE sends one of the workspace"],
+  ["model [PROVIDER/MODEL]", "change the main agent's model; without a name, pick one"],
+  ["mode [ask|plan|deny|allow]", "set how calls are decided; Shift-Tab switches ask and plan"],
+  ["plan [WORDS]", "only read from now on, until you approve a plan"],
+  ["init [WORDS]", "let the agent write AGENTS.md; agents read it when a session begins"],
+  ["todos [AGENT]", "show the todo list of the main agent or another one"],
+  ["status", "show model, branch, mode, context and cost"],
+  ["cost", "show model calls, tokens and costs by agent"],
+  ["sessions", "list the last sessions"],
+  ["resume [SESSION]", "resume another session, by id or its beginning; or pick one"],
+  ["rewind [TURN]", "go back to the end of a turn, in a fork; without a number, pick one"],
+  ["undo", "restore the files that file tools changed in the last turn"],
+  ["compact", "shorten the conversation, now or before the next model call"],
+  ["clear", "clear the conversation"],
+  ["quit", "quit; Ctrl-D or twice Ctrl-C does the same"]
 ]
 
 const initiation =
@@ -285,8 +282,8 @@ const initiation =
 
 /** What a line can have besides words. */
 const marks = [
-  ["@FILE in a message", "gives the file with it"],
-  ["!COMMAND", "runs it as yourself; @! in a message gives what it printed"]
+  ["@FILE in a message", "sends the file with it"],
+  ["!COMMAND", "runs it as you; @! in a message sends its output"]
 ] as const
 
 const names: ReadonlySet<string> = new Set([...commands.map(([usage]) => usage.split(" ")[0] ?? ""), "exit"])
@@ -343,10 +340,8 @@ const recent = ({
         })
         const more = next === undefined ? [] : [`${columns === undefined ? "" : "… "}and more: assent sessions`]
         const hint =
-          columns === undefined
-            ? "To go on with one: /resume ID, where the beginning of an id suffices"
-            : "To go on with one: /resume, which has them in a list"
-        return lines.length === 0 ? ["No sessions are kept."] : [...lines, ...more, hint]
+          columns === undefined ? "To resume one: /resume ID, or the beginning of an id" : "To resume one: /resume"
+        return lines.length === 0 ? ["This chat stores no sessions."] : [...lines, ...more, hint]
       })
   })
 
@@ -354,7 +349,7 @@ const resume = (argument: string, options: Options) =>
   Effect.gen(function* () {
     const { agent, screen, workspace } = options
     if (options.sessions === undefined || workspace === undefined)
-      return yield* screen.printLine("No sessions are kept here.")
+      return yield* screen.printLine("This chat stores no sessions.")
     if (!(yield* agent.isIdle)) return yield* screen.printLine("Wait until the agent is idle, or cancel with Ctrl-C.")
     const { sessions } = options
     const ChatResume = yield* Effect.promise(() => import("./ChatResume.js"))
@@ -418,8 +413,7 @@ const model = (argument: string, options: Options) =>
     const unmet = options.unmet?.(ref)
     if (unmet !== undefined) yield* screen.printLine(unmet)
     // Nobody has asked its provider yet, and there are more models than anybody can list.
-    if (hint !== "")
-      yield* screen.printLine(Display.style(screen.color).dim(`It is none of those that are known here.${hint}`))
+    if (hint !== "") yield* screen.printLine(Display.style(screen.color).dim(`Assent does not know it.${hint}`))
   })
 
 const attach = (argument: string, { files, screen }: Options) =>
@@ -433,7 +427,7 @@ const attach = (argument: string, { files, screen }: Options) =>
     const lines = waiting.map(({ said }) => `  ${said}`)
     return yield* screen.printLine(
       (lines.length === 0
-        ? ["Nothing goes with your next words. /attach FILE gives a file."]
+        ? ["No file goes with your next words. /attach FILE adds one."]
         : ["With your next words:", ...lines]
       ).join("\n")
     )
@@ -452,7 +446,9 @@ const select = (argument: string, { agent, outline, screen }: Options) =>
     const chosen = yield* Effect.either(agent.select(none ? undefined : target))
     if (Either.isLeft(chosen)) return yield* screen.printLine(chosen.left.message)
     return yield* screen.printLine(
-      none ? "Nobody is selected. Words go to who works on a task, else to main." : `What you type goes to ${argument}.`
+      none
+        ? "No agent is selected. Words go to the agent that works on a task, else to main."
+        : `What you type goes to ${argument}.`
     )
   })
 

@@ -474,7 +474,7 @@ const send = (
       Effect.matchEffect({
         onFailure: (error) =>
           error._tag === "StoreUnwritable" || error._tag === "SessionTakenOver"
-            ? turnDown(`${error.message} The agent may have begun with your words; they are not kept.`, line, screen)
+            ? turnDown(`${error.message} The agent may have begun with your words. They are not stored.`, line, screen)
             : refuse(error.message, line, screen),
         onSuccess: () => Effect.succeed(true)
       })

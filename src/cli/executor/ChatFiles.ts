@@ -143,7 +143,7 @@ export const make = (
         if (!isCertain(mention)) return Option.none()
         yield* isThere
         return yield* Effect.fail(
-          `There is no file ${Display.oneLine(mention.text)}. To say it nonetheless, put a backslash before the @.`
+          `There is no file ${Display.oneLine(mention.text)}. If it is no file, put a backslash before the @.`
         )
       })
     const given = (target: WorkspaceRoot.Target): Effect.Effect<Given, string> => {
@@ -313,8 +313,8 @@ export const told = (files: ReadonlyArray<Given>): string => files.map(({ said }
 /** The same of what names no file, which goes as words. */
 export const toldWords = (words: ReadonlyArray<string>): string =>
   words.length === 1
-    ? `there is no file ${Display.oneLine(words[0] ?? "", 60)}; it goes as a word`
-    : `there are no files ${words.map((word) => Display.oneLine(word, 60)).join(", ")}; they go as words`
+    ? `there is no file ${Display.oneLine(words[0] ?? "", 60)}; it is sent as a word`
+    : `there are no files ${words.map((word) => Display.oneLine(word, 60)).join(", ")}; they are sent as words`
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal

@@ -56,7 +56,7 @@ export const rewind = (
   }
 ): Effect.Effect<Rewound | undefined> =>
   Effect.gen(function* () {
-    if (past === undefined) return yield* refuse(screen, "Nothing is kept here to go back to.")
+    if (past === undefined) return yield* refuse(screen, "This chat stores no turns to go back to.")
     const loaded = yield* past.loaded
     const turns = loaded === undefined ? [] : SessionFork.turns(loaded)
     const typed = turns.map((turn) => ({ ...turn, words: ChatFiles.typedOf(turn.words) }))

@@ -50,7 +50,7 @@ export const pick = (
   Effect.gen(function* () {
     const { found, isAll } = yield* lastOf(sessions, where)
     if (found.length === 0) {
-      yield* screen.printLine("There is no other session to go on with here.")
+      yield* screen.printLine("There is no other session to resume.")
       return undefined
     }
     const style = Display.style(screen.color)
@@ -62,7 +62,7 @@ export const pick = (
       label: SessionReport.pickable(one, { columns, now })
     }))
     const more = isAll ? [] : [style.dim(`${Signs.of(screen).more}and more: assent sessions`)]
-    const picking = screen.dialog("Go on with which session?", (ask) => {
+    const picking = screen.dialog("Resume which session?", (ask) => {
       const go = (lines: ReadonlyArray<string>): Effect.Effect<Listed | undefined, DialogClosed | StoreUnusable> =>
         Effect.flatMap(
           ask({
@@ -170,7 +170,7 @@ const fitting = (found: Listed, where: Where): Either.Either<Listed, string> => 
   if (rootSessionId === where.present) return Either.left("That is this session.")
   if (holder !== undefined)
     return Either.left(
-      `${rootSessionId} runs in process ${holder.pid} on ${Display.oneLine(holder.host)}. Go on with it there, or end that one first: /quit in its chat.`
+      `${rootSessionId} runs in process ${holder.pid} on ${Display.oneLine(holder.host)}. Use it there, or end it first with /quit.`
     )
   return workspace === undefined || workspace === where.workspace
     ? Either.right(found)

@@ -59,7 +59,7 @@ export const runOf =
   (command, sink) =>
     Effect.gen(function* () {
       const entry = agent.tools.get(Workspace.RunCommand.name)
-      if (entry?.handler === undefined) return yield* Effect.fail("This session has no commands.")
+      if (entry?.handler === undefined) return yield* Effect.fail("This session cannot run commands.")
       const params = { command, timeout: longest }
       const answeredAt = yield* Clock.currentTimeMillis
       const own = {
@@ -187,7 +187,7 @@ export const make = ({ afterwards, drawing, files, run, screen, told }: Options)
       const time = `${(((yield* Clock.currentTimeMillis) - begunAt) / 1_000).toFixed(1)} s`
       const mark = exitCode === 0 ? style.green(signs.succeeded) : style.red(signs.failed)
       if (notice !== undefined) yield* told.printLine(indented(Display.sanitize(forPerson(notice))))
-      const offer = keep(how, output) ? ["@! in a message gives it to the agent"] : []
+      const offer = keep(how, output) ? ["@! in a message sends it to the agent"] : []
       yield* told.printLine(`  ${mark} ${style.dim([how, time, ...offer].join(signs.between))}`)
     })
 
@@ -195,9 +195,7 @@ export const make = ({ afterwards, drawing, files, run, screen, told }: Options)
     start: (command) =>
       Effect.gen(function* () {
         if (command === "") {
-          yield* told.printLine(
-            "!COMMAND runs a command, as yourself. To begin a message with !, put a blank before it."
-          )
+          yield* told.printLine("!COMMAND runs a command as you. To begin a message with !, put a blank before it.")
           return undefined
         }
         if (running !== undefined) {

@@ -130,12 +130,12 @@ const run = (options: Options, rules: ReadonlyArray<Rule>, line: string): Effect
       const rule = rules[Number(argument) - 1]
       if (rule === undefined) return Effect.succeed([`Please name a rule by its number, 1 to ${rules.length}.`])
       return rule.entry === undefined
-        ? Effect.succeed([`That rule stands in ${rule.from}: change it there. It holds again from the next start on.`])
+        ? Effect.succeed([`That rule is in ${rule.from}: change it there. The change counts from the next start.`])
         : permissions(`remove ${rule.entry}`)
     }
     case "project": {
       if (sources.project === undefined)
-        return Effect.succeed(["Nothing is kept for this project: a policy was named."])
+        return Effect.succeed(["This project has no rules of its own: a policy was named."])
       if (argument === "") return Effect.succeed(["project needs a rule, such as project npm test."])
       return Effect.match(sources.project.keep(argument), {
         onFailure: (why) => [why],
@@ -148,7 +148,7 @@ const run = (options: Options, rules: ReadonlyArray<Rule>, line: string): Effect
       return Effect.succeed([
         rules[Number(verb) - 1] === undefined
           ? `Nothing here is called ${Display.oneLine(verb, 40)}: allow, deny, project, remove, mode or why, and what follows.`
-          : `remove ${verb} takes that rule away.`
+          : `remove ${verb} removes that rule.`
       ])
   }
 }

@@ -66,7 +66,7 @@ export const run = ({
 /** Tells a person how to go on with what was not done. */
 export const hint = (resumeCommand: ReturnType<Options["resumeCommand"]>): Effect.Effect<void> =>
   Effect.flatMap(resumeCommand, (command) =>
-    command === undefined ? Effect.void : Output.notice(`go on with: ${command}`)
+    command === undefined ? Effect.void : Output.notice(`resume with: ${command}`)
   )
 
 /** Yields the record of the first request that nobody could answer, if there was one. */
@@ -179,7 +179,7 @@ const report = (end: TurnEnd, halted: Option.Option<Halted>): Effect.Effect<numb
     if (end._tag === "Halted" && plan !== undefined) {
       yield* answer(plan)
       yield* Output.notice(
-        "nobody is there to approve this plan; nothing was changed. Resume the session in a chat to approve it."
+        "no person can approve this plan, and nothing was changed. Resume the session in a chat to approve it."
       )
       return ExitCode.completed
     }

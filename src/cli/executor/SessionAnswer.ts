@@ -71,22 +71,20 @@ export const run = (
         AnswerRefused: ({ message }) => misuse(message),
         AuditUnwritable: ({ message }) => misuse(message)
       })
-      const then = missing === undefined ? "it counts when the session goes on" : `${missing} needed`
+      const then = missing === undefined ? "it counts when the session resumes" : `${missing} needed`
       return yield* Output.notice(`the vote of ${by} is kept; ${then}: ${options.resumeCommand}`)
     }
     yield* Effect.catchTag(store.answer(id, encoded, by), "AnswerRefused", ({ message }) => misuse(message))
     const left = open.filter((one) => one !== wanted && one.answer === undefined).length
     yield* Output.notice(
-      `the answer is kept, and counts when the session goes on${left === 0 ? "" : `; ${left} more wait for one`}: ${options.resumeCommand}`
+      `the answer is stored, and counts when the session resumes${left === 0 ? "" : `; ${left} more wait for one`}: ${options.resumeCommand}`
     )
     if (isLost(loaded, wanted.request))
       yield* Output.notice(
-        "its call holds a secret, which is not kept: it does not run then, and its model is told to propose it again."
+        "its call holds a secret, which is not stored. The call will not run, and the model proposes it again."
       )
     else if (Redaction.shapesOnly.value(encoded) !== encoded)
-      yield* Output.notice(
-        "it holds what looks like a secret, which can be read in the store until then; it is forgotten when it was used."
-      )
+      yield* Output.notice("it may hold a secret. The store has it until the session has used the answer.")
   })
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -112,7 +110,7 @@ const show = (options: Options, open: ReadonlyArray<SessionSnapshot.OpenRequest>
     }
     const now = yield* Clock.currentTimeMillis
     const blocks = open.map(({ answer, request }) => {
-      const state = answer === undefined ? "" : `  (answered by ${answer.by}; counts when the session goes on)`
+      const state = answer === undefined ? "" : `  (answered by ${answer.by}; counts when the session resumes)`
       return [visible(`${request.requestId}${state}`), ...PlainDialog.render(request, now).lines].join("\n")
     })
     if (blocks.length > 0) yield* Output.write("stdout", `${blocks.join("\n\n")}\n`)
@@ -127,10 +125,10 @@ const advice = (
   const { holder } = session
   if (open.length === 0) return "no request of this session is open."
   if (holder !== undefined) {
-    return `this session is run by process ${holder.pid} on ${holder.host}; answer it there, or end that process first.`
+    return `this session runs in process ${holder.pid} on ${holder.host}; answer it there, or end that process first.`
   }
   return open.every(({ answer }) => answer !== undefined)
-    ? `nothing waits for an answer; go on with: ${resumeCommand}`
+    ? `no question is open; resume with: ${resumeCommand}`
     : `answer with: ${howTo}`
 }
 
@@ -173,7 +171,7 @@ const encode = (
 ): Either.Either<unknown, string> => {
   if (Interaction.isSecret(interaction._tag)) {
     return Either.left(
-      `${named(requestId, interaction)} is answered with a secret, and those are not kept. Answer it there: ${resumeCommand}`
+      `${named(requestId, interaction)} needs a secret, and secrets are not stored. Answer it there: ${resumeCommand}`
     )
   }
   if (TypedAnswer.isCancel(interaction, line)) {

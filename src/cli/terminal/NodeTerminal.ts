@@ -114,7 +114,7 @@ export const make = (options: Options = {}): Terminal.Terminal => {
                     reason: "Unknown",
                     module: "Terminal",
                     method: "display",
-                    description: "The terminal cannot be written to any more.",
+                    description: "The terminal is gone.",
                     cause: error
                   })
             )

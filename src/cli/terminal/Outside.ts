@@ -44,7 +44,7 @@ const edited = (text: string): Effect.Effect<string, string> =>
         fs.writeFileSync(file, text === "" ? "" : `${text}\n`, { mode: 0o600 })
         return { directory, file }
       },
-      catch: (error) => `There is no place for the editor's file: ${UserLocation.reasonOf(error)}.`
+      catch: (error) => `Assent cannot create a file for the editor: ${UserLocation.reasonOf(error)}.`
     }),
     ({ file }) => Effect.zipRight(run(file), readBack(file)),
     ({ directory }) => Effect.sync(() => fs.rmSync(directory, { recursive: true, force: true }))
@@ -56,7 +56,7 @@ const run = (file: string): Effect.Effect<void, string> =>
     const failed = (how: string) =>
       resume(
         Effect.fail(
-          `The editor ${command} ${how}. Set VISUAL or EDITOR to another one, such as nano. What you typed is kept.`
+          `The editor ${command} ${how}. Set VISUAL or EDITOR to another one, such as nano. Your text is still there.`
         )
       )
     // A shell would say it in the middle of the screen.
@@ -95,5 +95,5 @@ const readBack = (file: string): Effect.Effect<string, string> =>
     const content = OwnFile.read(file, longest)
     if (content._tag === "Text") return Effect.succeed(content.text.replace(/\r?\n$/, ""))
     const reason = content._tag === "Absent" ? "is gone" : content.reason
-    return Effect.fail(`What the editor wrote cannot be taken: its file ${reason}. What you typed is kept.`)
+    return Effect.fail(`Assent cannot read the editor's file: it ${reason}. Your text is still there.`)
   })

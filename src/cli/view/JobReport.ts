@@ -56,9 +56,7 @@ export const stopped = (jobs: ReadonlyArray<Jobs.Listed>): ReadonlyArray<string>
 export const going = (jobs: ReadonlyArray<Jobs.Listed>): ReadonlyArray<string> =>
   jobs.flatMap(({ command, ended, id }) =>
     ended === undefined
-      ? [
-          `${id} (${Display.oneLine(command, 80)}) goes on: plan mode is for what is called from now on. /jobs stop ${id} ends it.`
-        ]
+      ? [`${id} (${Display.oneLine(command, 80)}) continues: plan mode counts for new calls. /jobs stop ${id} ends it.`]
       : []
   )
 

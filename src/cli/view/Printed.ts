@@ -165,7 +165,7 @@ class KeptText {
 
   get whole(): string {
     const { leftOut, text } = this.rest.last(Infinity)
-    const gap = leftOut === 0 ? "" : `[… ${leftOut} characters are not kept here]\n`
+    const gap = leftOut === 0 ? "" : `[… ${leftOut} characters are not shown]\n`
     // The end of a row that was cut says little, and may be half of a style.
     return this.first.join("") + gap + (leftOut === 0 ? text : text.slice(text.indexOf("\n") + 1)) + this.open
   }

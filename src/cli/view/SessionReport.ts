@@ -47,9 +47,9 @@ export const waiting = (
     holder !== undefined
       ? `is run by process ${holder.pid} on ${holder.host}: answer it there`
       : answer !== undefined
-        ? `answered by ${answer.by}; counts when the session goes on`
+        ? `answered by ${answer.by}; counts when the session resumes`
         : Interaction.isSecret(interaction._tag)
-          ? "wants a secret, which is not kept: resume the session and answer there"
+          ? "needs a secret, which is not stored: resume the session and answer there"
           : `${answering} ${rootSessionId} ${requestId} ANSWER`
   return [
     [requestId, `since ${LocalTime.of(issuedAt, now)} (${age(now - issuedAt)})`, agentPath, asked(interaction)].join(
@@ -125,7 +125,7 @@ export const turn = ({ began, ended, words }: Turn, now: number): string =>
 export const forked = ({ parent, rootSessionId, turn }: Forked, at: number | undefined): string => {
   const where = turn === 0 ? "the beginning" : `the end of turn ${turn}`
   const before = at === undefined || at === turn ? "" : `Turn ${at} has not ended. `
-  return `${before}${rootSessionId} goes on from ${where} of ${parent}, which stays as it is.`
+  return `${before}${rootSessionId} continues from ${where} of ${parent}, which stays unchanged.`
 }
 
 /** The transcript in order, a child's lines under its name; then the open requests. */
@@ -137,7 +137,7 @@ export const transcript = (loaded: Loaded): ReadonlyArray<string> => {
   })
   const open = SessionSnapshot.openRequests(SessionSnapshot.fold(loaded.entries), loaded.answers).map(
     ({ answer, request }) =>
-      `open: ${request.requestId}  ${asked(request.interaction)}${answer === undefined ? "" : `  (answered by ${answer.by}; counts when the session is resumed)`}`
+      `open: ${request.requestId}  ${asked(request.interaction)}${answer === undefined ? "" : `  (answered by ${answer.by}; counts when the session resumes)`}`
   )
   return [...said, ...open].map((text) => visible(text.replaceAll("\t", "    ")))
 }

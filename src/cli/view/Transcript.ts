@@ -305,14 +305,14 @@ export const make = ({ color, sign, ...options }: Options): Transcript => {
           ? note(node, `${event.by}: ${clip(Redaction.summarize(event.value ?? "answered"))}`, "!")
           : undefined
       case "InteractionCancelled":
-        return retold ? note(node, "The question was withdrawn.") : undefined
+        return retold ? note(node, "The question was cancelled.") : undefined
       case "InteractorFailed":
         lastFailed = event.requestId
         return note(node, `${event.interactor} cannot answer: ${clip(event.reason)}`)
       case "InteractionTimedOut":
         // Who did not answer, and in what time, stands right above.
         if (lastFailed === event.requestId) return
-        return note(node, `Nobody answered in time (${Display.oneLine(event.by)}).`)
+        return note(node, `No answer came in time (${Display.oneLine(event.by)}).`)
       case "PermissionStatusChanged": {
         // A rule more or less is told by whoever changed it.
         if (event.before === undefined && event.suspension === suspensions.get(event.sessionId)) return

@@ -15,18 +15,18 @@ export const lines = ({ conflicts, removed, restored, turn, uncovered }: Outcome
   const files = `${done.length} ${done.length === 1 ? "file" : "files"}`
   const first =
     done.length > 0
-      ? `The files of turn ${turn} are as before: ${files}. The agent is told with your next message.`
+      ? `The files of turn ${turn} are as before: ${files}. The agent reads this with your next message.`
       : others.length > 0
-        ? `Nothing of turn ${turn} was put back.`
-        : `There is nothing to put back of turn ${turn}: no file tool changed a file, or all is as before.`
+        ? `Nothing of turn ${turn} was restored.`
+        : `There is nothing to restore of turn ${turn}: no file tool changed a file, or all is as before.`
   return [first, ...done, ...others].map(visible)
 }
 
 /** The same of an undo that a process had begun and not ended. */
 export const finished = (outcome: Either.Either<Outcome, string>): ReadonlyArray<string> =>
   Either.match(outcome, {
-    onLeft: (why) => [`An undo was cut off, and cannot be finished: ${visible(why)}`],
-    onRight: (outcome) => ["An undo was cut off, and is finished now.", ...lines(outcome).slice(1)]
+    onLeft: (why) => [`An undo was cut off and cannot be finished: ${visible(why)}`],
+    onRight: (outcome) => ["An undo was cut off and is finished now.", ...lines(outcome).slice(1)]
   })
 
 // -----------------------------------------------------------------------------------------------------------------

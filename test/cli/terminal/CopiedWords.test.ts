@@ -8,9 +8,9 @@ const bare = (text: string): string => text.replaceAll(/\x1b\[[\d;]*m/g, "")
 
 /** Sentences as the program says them, and what is copied out of each. */
 const sentences: ReadonlyArray<readonly [sentence: string, ...copied: ReadonlyArray<string>]> = [
-  ["\x1b[2mTo go on: assent --resume ses_0uarqzr0wc296p-1\x1b[22m", "assent --resume ses_0uarqzr0wc296p-1"],
+  ["\x1b[2mTo resume: assent --resume ses_0uarqzr0wc296p-1\x1b[22m", "assent --resume ses_0uarqzr0wc296p-1"],
   [
-    "assent: session ses_1 is forked at turn 3. To go on: assent run --store /var/sessions.db --resume ses_2",
+    "assent: session ses_1 is forked at turn 3. To resume: assent run --store /var/sessions.db --resume ses_2",
     "assent run --store /var/sessions.db --resume ses_2"
   ],
   [

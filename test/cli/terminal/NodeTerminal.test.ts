@@ -211,7 +211,7 @@ describe("NodeTerminal", () => {
       })
       yield* Effect.asVoid(broken.readInput)
       const error = yield* Effect.flip(broken.display("hello"))
-      assert.include(error.message, "cannot be written")
+      assert.include(error.message, "terminal is gone")
     })
   )
 })

@@ -71,7 +71,7 @@ describe("Printed", () => {
     assert.strictEqual(rows[0], "0")
     assert.strictEqual(rows.at(-1), "the last words")
     assert.isBelow(rows.length * 91, 3_200_000)
-    const gaps = rows.flatMap((text) => /^\[… (\d+) characters are not kept here\]$/.exec(text)?.[1] ?? [])
+    const gaps = rows.flatMap((text) => /^\[… (\d+) characters are not shown\]$/.exec(text)?.[1] ?? [])
     assert.lengthOf(gaps, 1)
     const kept = rows.filter((text) => !text.startsWith("[")).reduce((sum, text) => sum + text.length + 1, -1)
     const all = 100 * 91_000 + 290 + "the last words".length
