@@ -9,9 +9,9 @@
  */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as Stream from "effect/Stream"
 import * as RemoteInteractor from "../channel/RemoteInteractor.js"
 import { canonicalJson } from "../core/CanonicalJson.js"
-import { RequestId } from "../core/Id.js"
 import type * as Host from "../host/Host.js"
 import * as Ballot from "../interaction/Ballot.js"
 import * as Form from "../interaction/Form.js"
@@ -55,9 +55,8 @@ export interface Answers {
 export const make = (host: Host.Service, stores: Stores): Answers => {
   /** Answers that counted, by request: whose, and under which id. The oldest are forgotten. */
   const counted = new Map<string, string>()
-  const keyOf = (by: string, id: string) => JSON.stringify([by, id])
+  const keyOf = (by: string, id: string | undefined) => JSON.stringify([by, id ?? null])
   const count = (requestId: string, by: string, { id }: Given) => {
-    if (id === undefined) return
     counted.set(requestId, keyOf(by, id))
     const [oldest] = counted.keys()
     if (counted.size > remembered && oldest !== undefined) counted.delete(oldest)
@@ -82,10 +81,13 @@ export const make = (host: Host.Service, stores: Stores): Answers => {
       const { settled } = found
       if (settled === undefined) return found
       const winner = settled.by ?? settled.status
+      // A former process kept no ids: there the answer itself tells.
+      const known = counted.get(requestId)
       const isSame =
         given?.id !== undefined &&
-        (counted.get(requestId) === keyOf(by, given.id) ||
-          (settled.by === by && isAnswer(found.request, given, settled)))
+        (known === undefined
+          ? settled.by === by && isAnswer(found.request, given, settled)
+          : known === keyOf(by, given.id))
       if (isSame) return "again" as const
       return yield* new Api.InteractionAlreadyAnswered({
         requestId,
@@ -147,19 +149,28 @@ export const make = (host: Host.Service, stores: Stores): Answers => {
       if (found === "again") return { status: "answered", again: true } as const
       const { request, rootSessionId, store } = found
       const encoded = yield* understand(request, given)
-      if (Ballot.isReserved(request.interaction) && encoded !== undefined) {
+      const { interaction } = request
+      let isKept = false
+      if (encoded !== undefined && Ballot.isReserved(interaction)) {
         const vote = { rootSessionId, requestId: request.requestId, answer: encoded, by: name, roles }
         const { missing } = yield* Refusal.of(SessionVote.give(store, vote))
         if (missing !== undefined) return { status: "voted", missing } as const
-      } else if (encoded !== undefined && !Interaction.isSecret(request.interaction._tag)) {
-        const kept = yield* Effect.either(store.answer(RequestId.make(requestId), encoded, name))
-        if (Either.isLeft(kept) && (kept.left._tag !== "AnswerRefused" || kept.left.problem !== "once"))
-          return yield* keptBefore(requestId, kept.left)
+        isKept = true
+      } else if (encoded !== undefined && !Interaction.isSecret(interaction._tag)) {
+        const kept = yield* Effect.either(store.answer(request.requestId, encoded, name))
+        if (Either.isLeft(kept)) {
+          const { left } = kept
+          if (left._tag !== "AnswerRefused" || left.problem !== "once") return yield* keptBefore(requestId, left)
+        } else isKept = true
       }
+      if (isKept) count(requestId, name, given)
       // The session goes on with it.
       const session = yield* Refusal.of(host.open(rootSessionId))
-      count(requestId, name, given)
+      if (isKept) return { status: "answered" } as const
+      yield* askedAgain(session, requestId)
       if (encoded === undefined) yield* session.agent.broker.cancel(requestId, name)
+      else yield* Refusal.of(session.agent.broker.answer(requestId, name, encoded, roles))
+      count(requestId, name, given)
       return { status: "answered" } as const
     })
 
@@ -200,6 +211,7 @@ export const make = (host: Host.Service, stores: Stores): Answers => {
         const found = yield* late(requestId, undefined, name)
         if (found === "again") return
         const session = yield* Refusal.of(host.open(found.rootSessionId))
+        yield* askedAgain(session, requestId)
         yield* session.agent.broker.cancel(requestId, name)
       })
   }
@@ -210,6 +222,25 @@ export const make = (host: Host.Service, stores: Stores): Answers => {
 // -----------------------------------------------------------------------------------------------------------------
 
 const remembered = 10_000
+
+/** Waits until a session that was resumed has its question open again. */
+const askedAgain = ({ agent, id }: Host.LiveSession, requestId: string) =>
+  Effect.gen(function* () {
+    // Before the look: what is asked in between is heard.
+    const { stream } = yield* agent.subscribe()
+    if ((yield* agent.broker.open).some((request) => request.requestId === requestId)) return
+    yield* stream.pipe(
+      Stream.filter((event) => event._tag === "InteractionRequested" && event.requestId === requestId),
+      Stream.runHead
+    )
+  }).pipe(
+    Effect.scoped,
+    Effect.timeoutFail({
+      duration: "10 seconds",
+      onTimeout: () =>
+        new Api.Unavailable({ message: `Session ${id} has not asked this again yet. Try again in a moment.` })
+    })
+  )
 
 /** Whether this is the answer with which the request was settled. */
 const isAnswer = (

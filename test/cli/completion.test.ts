@@ -7,7 +7,7 @@ import * as Table from "../../src/cli/config/CompletionTable.js"
 import * as Program from "../kit/Program.js"
 import * as Pseudo from "../kit/Pseudo.js"
 
-const commands = "chat run permissions profiles sessions audit answer acp doctor completion help".split(" ")
+const commands = "chat run permissions profiles sessions audit answer serve acp doctor completion help".split(" ")
 
 /** A program in whose place shells complete, and what it has. */
 const completing = Effect.gen(function* () {
@@ -36,7 +36,7 @@ const completing = Effect.gen(function* () {
   /** A line up to the cursor, and what may come there. */
   const cases: ReadonlyArray<readonly [line: string, words: ReadonlyArray<string>]> = [
     ["assent ", commands],
-    ["assent se", ["sessions"]],
+    ["assent se", ["serve", "sessions"]],
     ["assent sessions re", ["replay"]],
     ["assent --store x audit v", ["verify"]],
     ["assent --mode=ask --plain audit v", ["verify"]],

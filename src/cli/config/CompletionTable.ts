@@ -65,6 +65,7 @@ const known: { readonly [name: string]: Values } = {
   file: from("files"),
   store: from("files", ":memory:", "postgres://"),
   key: from("files"),
+  "token-file": from("files"),
   workspace: from("directories"),
   "add-dir": from("directories"),
   resume: from("sessions"),
@@ -106,7 +107,7 @@ export const commands: ReadonlyArray<Command> = Flags.commands.map((name) => {
             ["settings", "the settings of config.json"] as const
           ]
         : verbs.map((verb) => [CommandTable.nameOf(verb), verb[1]] as const),
-    first: name === "answer" ? from("directories") : undefined,
+    first: name === "answer" || name === "serve" ? from("directories") : undefined,
     behind: verbs.flatMap((verb) => {
       const [usage] = verb
       const takes = stands.find(([word]) => word.test(usage))?.[1]
