@@ -25,6 +25,11 @@ type Failure = Arguments.UsageError | ConfigurationInvalid
 
 export const main = (argv: ReadonlyArray<string>): Effect.Effect<number> =>
   Effect.gen(function* () {
+    if (argv[0] === "__complete") {
+      const Completion = yield* Effect.promise(() => import("./config/Completion.js"))
+      const lines = Completion.of(argv.slice(1)).map((line) => `${line}\n`)
+      return yield* Effect.as(Output.write("stdout", lines.join("")), ExitCode.completed)
+    }
     const parsed = Arguments.parse(argv)
     if (Either.isLeft(parsed)) return yield* reportFailure(parsed.left)
     const invocation = parsed.right

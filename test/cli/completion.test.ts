@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as fs from "node:fs"
 import { execFileSync, spawnSync } from "node:child_process"
+import * as Completion from "../../src/cli/config/Completion.js"
 import * as Table from "../../src/cli/config/CompletionTable.js"
 import * as Program from "../kit/Program.js"
 import * as Pseudo from "../kit/Pseudo.js"
@@ -18,7 +19,7 @@ const completing = Effect.gen(function* () {
   yield* place.write("profiles.txt", (yield* place.call(["profiles"])).stdout)
   const program = yield* place.write(
     "bin/assent",
-    `#!/bin/sh\ncase "$*" in "sessions --json") cat ${place.path("sessions.txt")};; profiles) cat ${place.path("profiles.txt")};; esac\n`
+    `#!/bin/sh\ncase "$*" in "sessions --json") cat ${place.path("sessions.txt")};; profiles) cat ${place.path("profiles.txt")};; *) exec ${process.execPath} ${Program.binary} "$@";; esac\n`
   )
   fs.chmodSync(program, 0o755)
   const ids = listed
@@ -82,21 +83,49 @@ const completing = Effect.gen(function* () {
     ["assent --store :m", [":memory:"]],
     ["assent --store p", ["postgres://"]]
   ]
-  return { place, script, env, paths, cases: cases.map(([line, words]) => [line, words.toSorted()] as const) }
+  const sorted = cases.map(([line, words]) => [line, words.toSorted()] as const)
+  /** A process of the program for each is slow, so shells are asked for some of each kind. */
+  const some = new Set([
+    ...["assent ", "assent --mode=ask --plain audit v", "assent run do", "assent --mo", "assent --sandbox "],
+    ...["assent run --mode=a", "assent run --mode=", "assent --model o", "assent --profile ", "assent --profile=e"],
+    ...["assent --plain sessions show ", "assent profiles show plan "]
+  ])
+  return { place, script, env, paths, all: sorted, ids, cases: sorted.filter(([line]) => some.has(line)) }
 })
 
 /** Whether a shell is here that a test can ask. */
 const isHere = (shell: string): boolean => spawnSync(shell, ["--version"]).status === 0
 
 describe("completion", () => {
+  it.live("offers what can stand there, and nothing else", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { all, ids } = yield* completing
+        const sources: { readonly [source: string]: ReadonlyArray<string> } = {
+          "/sessions": ids,
+          "/profiles": ["code_reviewer", "explore", "plan"]
+        }
+        for (const [line, words] of all) {
+          const parts = line.split(" ").slice(1)
+          const current = parts.at(-1)?.replace(/^--[\w-]+=/, "") ?? ""
+          const found = Completion.of(parts)
+            .map((row) => row.split("\t")[0] ?? "")
+            .flatMap((word) => sources[word] ?? (word.startsWith("/") ? [] : [word.replace(/^--[\w-]+=/, "")]))
+            .filter((word) => word.startsWith(current))
+          assert.deepStrictEqual(found.toSorted(), words, line)
+        }
+      })
+    )
+  )
+
   it.live("of bash offers what can stand there, and nothing else", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const { cases, env, paths, place, script } = yield* completing
         const source = yield* script("bash")
-        const ask = `source ${source}; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _assent; printf '%s\\n' "\${COMPREPLY[@]-}"`
-        const completed = (...words: ReadonlyArray<string>) =>
-          execFileSync("bash", ["--norc", "-uc", ask, "bash", ...words], {
+        const ask = `source ${source}; COMP_LINE="$1"; shift; COMP_POINT=\${#COMP_LINE}; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _assent; printf '%s\\n' "\${COMPREPLY[@]-}"`
+        const completed = (line: string, ...words: ReadonlyArray<string>) =>
+          execFileSync("bash", ["--norc", "-uc", ask, "bash", line, ...words], {
             encoding: "utf8",
             env,
             cwd: place.path("tmp")
@@ -107,11 +136,11 @@ describe("completion", () => {
         for (const [line, words] of cases) {
           // Bash makes words of a sign and a colon, and of what stands around them.
           const parts = line.split(/ |([=:])/).filter((part) => part !== undefined)
-          assert.deepStrictEqual(completed(...(line.endsWith("=") ? parts.slice(0, -1) : parts)), words, line)
+          assert.deepStrictEqual(completed(line, ...(line.endsWith("=") ? parts.slice(0, -1) : parts)), words, line)
         }
         for (const [line, words] of paths) {
           const parts = line.split(/ |([=:])/).filter((part) => part !== undefined)
-          const shown = completed(...parts.filter((part) => part !== "")).map((word) =>
+          const shown = completed(line, ...parts.filter((part) => part !== "")).map((word) =>
             word.replace(/^.*\/(?=[^/])/, "")
           )
           // What stands before the last colon is there already.
@@ -125,11 +154,11 @@ describe("completion", () => {
         yield* place.write("given/my file.txt", "")
         fs.mkdirSync(place.path("given", "my dir"))
         const given = place.path("given", "my")
-        assert.deepStrictEqual(completed("assent", "--workspace", given), [`${given} dir`])
-        assert.deepStrictEqual(completed("assent", "profiles", "check", "x", given), [
-          `${given} dir`,
-          `${given} file.txt`
+        assert.deepStrictEqual(completed(`assent --workspace ${given}`, "assent", "--workspace", given), [
+          `${given} dir`
         ])
+        const check = ["assent", "profiles", "check", "x", given]
+        assert.deepStrictEqual(completed(check.join(" "), ...check), [`${given} dir`, `${given} file.txt`])
       })
     )
   )

@@ -19,7 +19,8 @@ import * as Output from "../../src/cli/terminal/Output.js"
 import * as Told from "../../src/cli/Told.js"
 import { AgentEvent } from "../../src/event/AgentEvent.js"
 
-const binary = fileURLToPath(new URL("../../dist/bin/assent.js", import.meta.url))
+/** The built program. */
+export const binary = fileURLToPath(new URL("../../dist/bin/assent.js", import.meta.url))
 
 export interface Result {
   /** Nothing when a signal ended it that it did not handle. */

@@ -115,8 +115,3 @@ export const commands: ReadonlyArray<Command> = Flags.commands.map((name) => {
     })
   }
 })
-
-/** As the shell patterns of `case` have them: every way to write the flags that take a value in a word of its own. */
-export const valued: ReadonlyArray<string> = flags.flatMap(({ name, short, takes }) =>
-  takes === undefined ? [] : [`--${name}`, ...(short === undefined ? [] : [`-${short}`])]
-)
