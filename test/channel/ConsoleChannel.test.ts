@@ -399,7 +399,7 @@ describe("ConsoleChannel", () => {
       const free = yield* Deferred.make<void>()
       const other = yield* Effect.fork(screen.dialog("Something else", () => Deferred.await(free)))
       const asking = yield* ask(samples.Approve.interaction)
-      yield* TestClock.adjust("10 minutes")
+      yield* TestClock.adjust("40 seconds")
       yield* Deferred.succeed(free, undefined)
       yield* Fiber.join(other)
       yield* TestClock.adjust("10 seconds")
