@@ -4,7 +4,7 @@
  *
  * The library has two forms. `tsc` writes a file for each module into `dist/lib`, with its types: bundlers take out what
  * they need. `dist/node` has the same modules in a few files, because Node takes a millisecond for each file it opens:
- * what the index loads is one of them. Packages are in neither, but for two in the second. A bundler cannot take the second
+ * what the index loads is one of them. Packages are in neither, but for three in the second. A bundler cannot take the second
  * apart. It asks for `module`, which Node does not, and so gets the first. Under `development` it gets the second: what
  * Vite and Vitest leave to Node must be the same copy that Node finds.
  *
@@ -56,11 +56,13 @@ const library = async () => {
   await build({
     ...common,
     input: publicModules(),
-    // A module of its own is found by its path, a package by its name, but for two. The XML reader is the only CommonJS
-    // there; Node would load its reader of CommonJS for it, which takes as long as an eighth of the index. What measures
-    // text makes at once what the index does not need, and is five files.
+    // A module of its own is found by its path, a package by its name, but for three. The XML reader is the only CommonJS
+    // there; Node would load its reader of CommonJS for it, which takes as long as an eighth of the index. The digests are
+    // four files. What measures text makes at once what the index does not need, and is five files.
     external: (id) =>
-      !/^(?:[./]|src\/|saxes$|xmlchars\/|(?:string-width|strip-ansi|ansi-regex|get-east-asian-width)$)/.test(id),
+      !/^(?:[./]|src\/|saxes$|@noble\/hashes\/|xmlchars\/|(?:string-width|strip-ansi|ansi-regex|get-east-asian-width)$)/.test(
+        id
+      ),
     // A module that is public and loaded late is loaded at once where the index is.
     checks: { ineffectiveDynamicImport: false },
     plugins: [notices("THIRD-PARTY.txt"), unmapped, lateWidths],
