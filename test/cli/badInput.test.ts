@@ -42,7 +42,9 @@ describe.concurrent("bad input", () => {
         },
         {
           args: ["--frobnicate"],
-          says: [/^assent: There is no flag "--frobnicate"\.\nassent help lists what there is\.\n$/]
+          says: [
+            /^assent: There is no flag "--frobnicate"\.\nassent help lists the commands, and assent help COMMAND lists its flags\.\n$/
+          ]
         },
         { args: ["run", "--model"], says: [/^assent: --model needs a value: --model MODEL\.\nassent help run/] },
         {
@@ -171,7 +173,7 @@ describe.concurrent("bad input", () => {
       const help = yield* at.run(["--help"])
       assert.strictEqual(help.code, 0)
       assert.strictEqual(help.stderr, "")
-      for (const text of ["assent run [TASK]", "--channel CHANNEL", "130 cancelled"]) assert.include(help.stdout, text)
+      for (const text of ["assent run [TASK]", "--model MODEL", "130 cancelled"]) assert.include(help.stdout, text)
       assert.deepStrictEqual(yield* at.run(["run", "-h"]), yield* at.run(["help", "run"]))
       const version = yield* at.run(["-v"])
       assert.strictEqual(version.code, 0)

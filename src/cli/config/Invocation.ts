@@ -98,7 +98,9 @@ const surplus = ({ command, words }: Invocation): string | undefined => {
 }
 
 const lists = (command: Flags.CommandName | undefined): string =>
-  `assent help${command === undefined ? "" : ` ${command}`} lists what there is.`
+  command === undefined
+    ? "assent help lists the commands, and assent help COMMAND lists its flags."
+    : `assent help ${command} lists what there is.`
 
 /** `--resume` may stand without a name: then there is a list to pick from. */
 const withNames = (argv: ReadonlyArray<string>): Array<string> => {
