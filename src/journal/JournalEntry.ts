@@ -94,6 +94,8 @@ export const Permissions = /* @__PURE__ */ Lazy.schema(() =>
     default: Schema.optional(Schema.Literal("allow", "deny", "ask")),
     /** It is in plan mode. */
     plan: Schema.optional(Schema.Literal(true)),
+    /** Digests of the allowed definitions of servers' tools, by name. */
+    definitions: Schema.optional(Schema.Record({ key: Schema.String, value: Schema.String })),
     /** Everything is allowed until resumed. */
     all: Schema.Boolean,
     /** Sessions that may do everything until their turn ends. */

@@ -5,6 +5,7 @@
  */
 import type * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import type { Known } from "../tool/ToolDefinition.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as Approvals from "./Approvals.js"
 import * as CommandText from "../shell/CommandText.js"
@@ -74,6 +75,12 @@ export interface Policy {
    * @internal
    */
   readonly project?: ProjectRules | undefined
+  /**
+   * The definitions of servers' tools that a person allowed before this session.
+   *
+   * @internal
+   */
+  readonly definitions?: Known | undefined
   /** Sentences for the author of the file. */
   readonly warnings: ReadonlyArray<string>
   /** The data from which the policy was made. */
@@ -243,6 +250,7 @@ export const defaults: Policy = make({})
 export const subject = (
   policy: Policy,
   {
+    definition,
     name,
     outlives,
     paths,
@@ -250,7 +258,10 @@ export const subject = (
     shellCommand,
     tool,
     webAddress
-  }: Pick<ToolRegistry.Entry, "name" | "outlives" | "paths" | "runs" | "shellCommand" | "tool" | "webAddress">,
+  }: Pick<
+    ToolRegistry.Entry,
+    "definition" | "name" | "outlives" | "paths" | "runs" | "shellCommand" | "tool" | "webAddress"
+  >,
   params: unknown
 ): PermissionRule.Subject =>
   PermissionRule.subject({
@@ -263,7 +274,8 @@ export const subject = (
     workspace: policy.workspace,
     takes: tool,
     confined: runs && (() => runs(params) === "confined"),
-    linked: policy.destinations !== undefined
+    linked: policy.destinations !== undefined,
+    definition
   })
 
 /**

@@ -577,6 +577,8 @@ class Check implements OpenCheck {
     const { policy, state } = this.options
     const { sessionId } = this.record.origin
     const before = state.status(policy, sessionId).suspension
+    const { definition } = subject.call
+    if (definition !== undefined && answer.decision === "allow") state.noteDefinition(policy, definition, true)
     state.apply(answer, PermissionRule.rememberKey(subject), sessionId)
     const { suspension } = state.status(policy, sessionId)
     if (suspension !== undefined && suspension !== before) this.record.publishEvent(state.told(policy, sessionId))
@@ -617,6 +619,7 @@ class Check implements OpenCheck {
     if (reason !== undefined) return yield* this.deny(call, { ...given, granted: false, method: "guard", reason })
     if (by === undefined && !isSame)
       return yield* this.deny(call, { ...given, granted: false, method: "guard", reason: elsewhere })
+    if (entry.definition !== undefined) options.state.noteDefinition(options.policy, entry.definition, false)
     const sandbox = entry.runs?.(params)
     const inForce = yield* record.settle(call, sandbox === undefined ? given : { ...given, sandbox })
     return inForce.granted ? allowed(call, places) : denied(inForce)

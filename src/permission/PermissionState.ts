@@ -11,6 +11,7 @@ import type { SessionId } from "../core/Id.js"
 import type { Allowing } from "../shell/CommandLine.js"
 import type { ApproveAnswer } from "../interaction/Interaction.js"
 import type * as CompiledPolicy from "./CompiledPolicy.js"
+import type { ToolDefinition, Written } from "../tool/ToolDefinition.js"
 import * as PermissionRule from "./PermissionRule.js"
 import type { ProjectRules } from "./ProjectRules.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
@@ -118,6 +119,8 @@ export interface Snapshot {
   readonly default?: Default | undefined
   /** It is in plan mode. */
   readonly plan?: true | undefined
+  /** Digests of the allowed definitions of servers' tools, by name. */
+  readonly definitions?: { readonly [tool: string]: string } | undefined
   readonly all: boolean
   /** Sessions that may do everything until their turn ends. */
   readonly turn: ReadonlyArray<SessionId>
@@ -148,6 +151,8 @@ export class PermissionState {
   private all = false
   private turn: Set<SessionId> = empty
   private idle: Set<SessionId> = empty
+  /** The definitions for which calls were allowed, by the names of tools of servers; of a restored one only the digest. */
+  private definitions: ReadonlyMap<string, Allowed> = noDefinitions
 
   /**
    * Suspension, then session blacklist, blacklist, session whitelist, rules of the project, whitelist, mode,
@@ -174,6 +179,8 @@ export class PermissionState {
   /** Why nobody can tell whether a rule that denies means this call; nothing if it can be told. */
   doubt(policy: CompiledPolicy.Policy, subject: PermissionRule.Subject): Doubt | undefined {
     const { call, command, doubt, spoken } = subject
+    const changed = call.definition === undefined ? undefined : this.change(policy, call.definition)
+    if (changed !== undefined) return { reason: changed, forbidden: false }
     if (spoken === undefined) return doubt === undefined ? undefined : { reason: doubt, forbidden: true }
     if (subject.confined) return undefined
     const { dangerousCommands } = policy.sanitize
@@ -196,6 +203,31 @@ export class PermissionState {
         `Assent cannot tell what ${part} runs. No sandbox confines it, and rules forbid some commands. To run it unasked, add a rule that allows it.`)
       : `Assent cannot tell what ${part} changes. No sandbox confines it, and it can reach .git or .assent: files there run later.`
     return { reason, forbidden }
+  }
+
+  /** A sentence about a tool of a server whose definition is another than the allowed one. */
+  private change(policy: CompiledPolicy.Policy, definition: ToolDefinition): string | undefined {
+    const { digest, name } = definition
+    const known = this.allowedDefinition(policy, name)
+    if (known === undefined || known.digest === digest) return undefined
+    const since = definition.since("schema" in known ? known : undefined)
+    return `The server changed ${name} after it was allowed.${since === "" ? "" : ` ${since}`}`
+  }
+
+  private allowedDefinition({ definitions }: CompiledPolicy.Policy, name: string): Allowed | undefined {
+    const own = this.definitions.get(name)
+    const before = own !== undefined && "schema" in own ? undefined : definitions?.get(name)
+    return own === undefined || own.digest === before?.digest ? (before ?? own) : own
+  }
+
+  /** From now on permissions for the tool hold for this definition. Unless `again`, the first one stays. */
+  noteDefinition(policy: CompiledPolicy.Policy, definition: ToolDefinition, again: boolean): void {
+    const { digest, name } = definition
+    const known = this.allowedDefinition(policy, name)
+    if (known === undefined ? false : known.digest === digest ? this.definitions.has(name) : !again) return
+    if (policy.definitions?.get(name)?.digest !== digest) policy.definitions?.note(definition)
+    this.definitions = new Map(this.definitions).set(name, definition)
+    this.changed?.()
   }
 
   /** The rule that leaves a call to a model too; nothing if a rule that denies may mean the call. */
@@ -393,6 +425,9 @@ export class PermissionState {
       deny: [...this.denied],
       ...(this.chosen === undefined ? {} : { default: this.chosen }),
       ...(this.isPlanning ? { plan: true as const } : {}),
+      ...(this.definitions.size === 0
+        ? {}
+        : { definitions: Object.fromEntries([...this.definitions].map(([name, { digest }]) => [name, digest])) }),
       all: this.all,
       turn: [...this.turn],
       idle: [...this.idle],
@@ -410,6 +445,8 @@ export class PermissionState {
     for (const sessionId of snapshot.idle) this.idle = having(this.idle, sessionId)
     this.chosen = snapshot.default === "allow" ? undefined : snapshot.default
     this.isPlanning = snapshot.plan === true
+    if (snapshot.definitions !== undefined)
+      this.definitions = new Map(Object.entries(snapshot.definitions).map(([name, digest]) => [name, { digest }]))
     this.all = snapshot.all
   }
 
@@ -447,6 +484,10 @@ export class PermissionState {
 
 /** Shared by all states without entries, which are nearly all; {@link having} copies before it adds. */
 const empty = new Set<never>()
+
+type Allowed = Written | Pick<Written, "digest">
+
+const noDefinitions: ReadonlyMap<string, Allowed> = new Map()
 
 /** Removes the entry, and the remembered program that it is all about. */
 const forget = (entries: Set<string>, entry: string): void => {

@@ -14,6 +14,7 @@ import * as Glob from "../core/Glob.js"
 import * as DenyPattern from "./DenyPattern.js"
 import * as Location from "../shell/Location.js"
 import type * as ProgramRun from "../shell/ProgramRun.js"
+import type { ToolDefinition } from "../tool/ToolDefinition.js"
 import * as Signature from "./Signature.js"
 
 export interface Call {
@@ -43,6 +44,8 @@ export interface Call {
   readonly places?: FileSurvey.Places | undefined
   /** Why it cannot be told where the paths lead, though a rule may be about that. */
   readonly doubt?: string | undefined
+  /** Present for a tool of a server. */
+  readonly definition?: ToolDefinition | undefined
 }
 
 /**

@@ -56,10 +56,11 @@ const unknownIn = (
   { name = "main", policy, tools = [] }: Options
 ): ToolRegistry.ToolsUnknown | undefined => {
   const known = ToolRegistry.namesIn(registry)
-  const unknown = tools.filter((tool) => !known.has(tool))
+  const unknown = tools.filter((tool) => !known.has(tool) && !ToolRegistry.isOfServer(registry, tool))
   if (unknown.length > 0) return problem(`agent ${name}`, unknown, known)
   const names = registry.entries.map((entry) => entry.name)
-  const inPolicy = policy === undefined ? [] : CompiledPolicy.unknownTools(policy, names)
+  const inPolicy =
+    policy === undefined ? [] : CompiledPolicy.unknownTools(policy, names).filter((name) => !name.startsWith("mcp__"))
   return inPolicy.length === 0 ? undefined : problem(`the policy of agent ${name}`, inPolicy, names)
 }
 

@@ -97,7 +97,8 @@ const most = 1000
 
 const namesOf = (tools: ToolRegistry.Service): ReadonlyArray<string> => tools.entries.map(({ name }) => name)
 
-const isLate = (name: string): boolean => name.startsWith("mcp__")
+/** Servers list their tools later. */
+const isLate = (name: string): boolean => name.startsWith("mcp__") || name.startsWith("mcp:")
 
 const meant = (near: string | undefined, known: ReadonlyArray<string>): string =>
   near === undefined ? `Tools: ${known.length === 0 ? "none" : known.join(", ")}.` : `Did you mean ${near}?`

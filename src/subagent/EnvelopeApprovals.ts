@@ -71,6 +71,11 @@ export class EnvelopeApprovals {
             reason: error.message
           }),
           onSuccess: (): Resolution => {
+            for (const name of tools) {
+              const definition = session.tools.get(name)?.definition
+              const { permissions, policy } = tree.shared
+              if (definition !== undefined) permissions.noteDefinition(policy, definition, false)
+            }
             this.granted.set(callId, { id, tools, order: Digest.digest(order) })
             return { granted: true, method: "envelope", reason: `the envelope of ${id} was approved` }
           }

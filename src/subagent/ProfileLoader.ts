@@ -33,7 +33,7 @@ import * as ForeignJson from "../core/ForeignJson.js"
 import * as ForeignYaml from "../core/ForeignYaml.js"
 import * as RegularFile from "../core/RegularFile.js"
 import * as Option from "effect/Option"
-import type * as ToolRegistry from "../tool/ToolRegistry.js"
+import * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as DefaultProfiles from "./DefaultProfiles.js"
 import * as ProfileVariables from "./ProfileVariables.js"
 import * as SubagentProfile from "./SubagentProfile.js"
@@ -353,10 +353,14 @@ const unknownNames = (
   const message = (name: string) => `${JSON.stringify(name)} is neither a tool nor a group; there are ${among}`
   return [
     ...(plugins ?? []).flatMap((name, index) =>
-      names.has(name) ? [] : [{ path: `$.plugins[${index}]`, message: message(name) }]
+      names.has(name) || ToolRegistry.isOfServer(tools, name)
+        ? []
+        : [{ path: `$.plugins[${index}]`, message: message(name) }]
     ),
     ...Object.keys(pluginConfigs).flatMap((name) =>
-      names.has(name) ? [] : [{ path: "$.plugin_configs", message: message(name) }]
+      names.has(name) || ToolRegistry.isOfServer(tools, name)
+        ? []
+        : [{ path: "$.plugin_configs", message: message(name) }]
     )
   ]
 }

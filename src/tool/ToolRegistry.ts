@@ -21,6 +21,7 @@ import * as Nearest from "../core/Nearest.js"
 import { CommandField } from "../shell/CommandField.js"
 import * as ToolTrait from "./ToolTrait.js"
 import type { ToolDisplay, ToolKind } from "./ToolCall.js"
+import type { ToolDefinition } from "./ToolDefinition.js"
 
 export type { CommandField } from "../shell/CommandField.js"
 
@@ -80,6 +81,8 @@ export interface Entry {
   readonly resumable: boolean
   readonly validate: ((params: unknown) => Effect.Effect<void, string>) | undefined
   readonly preview: ((params: unknown) => Effect.Effect<ToolDisplay, string>) | undefined
+  /** Present for a tool of a server: a permission holds for this definition and no other. */
+  readonly definition?: ToolDefinition | undefined
 }
 
 /**
@@ -92,8 +95,43 @@ export interface Service {
   readonly get: (name: string) => Entry | undefined
   /** In order of definition. */
   readonly entries: ReadonlyArray<Entry>
-  /** The tools that a model gets; the same array every time. */
+  /** The tools that a model gets; the same array until the tools of a server change. */
   readonly tools: ReadonlyArray<Tool.Any>
+  /** Why a tool of a server is absent: a sentence for the model. */
+  readonly gone?: ((name: string) => string | undefined) | undefined
+}
+
+/**
+ * The state of a tool server, for events.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface ServerState {
+  readonly server: string
+  readonly state: "starting" | "ready" | "reconnecting" | "failed" | "closed"
+  /** Names of its tools; present when it is ready. */
+  readonly tools?: ReadonlyArray<string> | undefined
+  readonly reason?: string | undefined
+}
+
+/**
+ * A server whose tools come and go while sessions run: see `McpServer`. Sessions look before each model call.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Server {
+  readonly name: string
+  /** The name under which profiles ask for all of its tools, such as `mcp:github`. */
+  readonly group: string
+  /** Its tools now: the same array until they change. */
+  readonly entries: () => ReadonlyArray<Entry>
+  /** Why a tool is absent, if its name is one of this server. */
+  readonly gone: (name: string) => string | undefined
+  readonly state: () => ServerState
+  /** Calls the listener after each change of the state, until the returned function is called. */
+  readonly watch: (listener: (state: ServerState) => void) => () => void
 }
 
 /**
@@ -219,6 +257,23 @@ export const fromEntries = (entries: ReadonlyArray<Entry>): Service => {
 }
 
 /**
+ * A registry of these tools and of the present tools of servers. A fixed tool goes before one of a server.
+ *
+ * @since 0.1.0
+ * @category combinators
+ */
+export const withServers = (fixed: Service, servers: ReadonlyArray<Server>): Service =>
+  servers.length === 0 ? fixed : new Changing(fixed, servers, () => true)
+
+/**
+ * The same tools, with servers of these names that have no tools yet: names of their tools count as known.
+ *
+ * @internal
+ */
+export const expecting = (set: Service, servers: ReadonlyArray<string>): Service =>
+  withServers(set, servers.map(absent))
+
+/**
  * The tools named by `names` (tools or groups; null is all), and the essential ones. Names that are neither a tool nor a
  * group are reported.
  *
@@ -231,20 +286,31 @@ export const subset = (
 ): { readonly tools: Service; readonly unknown: ReadonlyArray<string> } => {
   if (names === null) return { tools: set, unknown: [] }
   const wanted = new Set(names)
-  const entries = set.entries.filter(
-    (entry) => entry.essential || wanted.has(entry.name) || entry.groups.some((group) => wanted.has(group))
-  )
+  const isMeant = (entry: Entry) =>
+    entry.essential || wanted.has(entry.name) || entry.groups.some((group) => wanted.has(group))
   const known = namesIn(set)
-  return { tools: fromEntries(entries), unknown: names.filter((name) => !known.has(name)) }
+  const tools = set instanceof Changing ? set.narrowed(isMeant) : fromEntries(set.entries.filter(isMeant))
+  return { tools, unknown: names.filter((name) => !known.has(name) && !isOfServer(set, name)) }
 }
 
 /**
- * The names of a set's tools and groups.
+ * The names of a set's tools and groups. The groups of servers are among them, also before the servers have tools.
  *
  * @internal
  */
 export const namesIn = (set: Service): ReadonlySet<string> =>
-  new Set(set.entries.flatMap((entry) => [entry.name, ...entry.groups]))
+  new Set([
+    ...(set instanceof Changing ? set.servers.map(({ group }) => group) : []),
+    ...set.entries.flatMap((entry) => [entry.name, ...entry.groups])
+  ])
+
+/**
+ * The name is one of a server of this set, which may list such a tool later.
+ *
+ * @internal
+ */
+export const isOfServer = (set: Service, name: string): boolean =>
+  set instanceof Changing && set.servers.some((server) => name === server.group || server.gone(name) !== undefined)
 
 /**
  * The tools with exactly these names, if they are in the set; groups and essential tools are not added.
@@ -254,6 +320,7 @@ export const namesIn = (set: Service): ReadonlySet<string> =>
  */
 export const named = (set: Service, names: ReadonlyArray<string>): Service => {
   const wanted = new Set(names)
+  if (set instanceof Changing) return set.narrowed(({ name }) => wanted.has(name))
   const entries = set.entries.filter((entry) => wanted.has(entry.name))
   return entries.length === set.entries.length ? set : fromEntries(entries)
 }
@@ -261,6 +328,60 @@ export const named = (set: Service, names: ReadonlyArray<string>): Service => {
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+const noEntries: ReadonlyArray<Entry> = []
+
+const absent = (name: string): Server => ({
+  name,
+  group: `mcp:${name}`,
+  entries: () => noEntries,
+  gone: (tool) => (tool.startsWith(`mcp__${name}__`) ? `The server ${name} is not started.` : undefined),
+  state: () => ({ server: name, state: "closed" }),
+  watch: () => () => undefined
+})
+
+/** Its arrays are made anew when a server's tools are others than at the last look. A subset sees the same changes. */
+class Changing implements Service {
+  private seen: ReadonlyArray<ReadonlyArray<Entry>> | undefined
+  private present: Service = empty
+
+  constructor(
+    private readonly fixed: Service,
+    readonly servers: ReadonlyArray<Server>,
+    private readonly isMeant: (entry: Entry) => boolean
+  ) {}
+
+  get entries(): ReadonlyArray<Entry> {
+    return this.now.entries
+  }
+
+  get tools(): ReadonlyArray<Tool.Any> {
+    return this.now.tools
+  }
+
+  readonly get = (name: string): Entry | undefined => this.now.get(name)
+
+  readonly gone = (name: string): string | undefined => {
+    for (const server of this.servers) {
+      const reason = server.gone(name)
+      if (reason !== undefined) return reason
+    }
+    return undefined
+  }
+
+  narrowed(isMeant: (entry: Entry) => boolean): Changing {
+    const both = (entry: Entry) => this.isMeant(entry) && isMeant(entry)
+    return new Changing(fromEntries(this.fixed.entries.filter(isMeant)), this.servers, both)
+  }
+
+  private get now(): Service {
+    const { seen } = this
+    if (seen !== undefined && this.servers.every((server, i) => server.entries() === seen[i])) return this.present
+    const listed = this.servers.map((server) => server.entries())
+    this.seen = listed
+    return (this.present = merge(this.fixed, fromEntries(listed.flat().filter(this.isMeant))))
+  }
+}
 
 // Provider-defined tools have no annotations, though their type says so.
 const annotationsOf = (tool: Tool.Any): Context.Context<never> =>

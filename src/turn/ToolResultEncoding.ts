@@ -68,6 +68,8 @@ const messageOf = (error: unknown): string => {
 const mostNamed = 100
 
 export const unknownTool = (tools: ToolRegistry.Service, name: string): string => {
+  const reason = tools.gone?.(name)
+  if (reason !== undefined) return reason
   const names = tools.entries.map((entry) => ForeignJson.echo(entry.name))
   const known = ForeignJson.few(names, mostNamed).join(", ")
   return `There is no tool ${JSON.stringify(ForeignJson.echo(name))}. ${known === "" ? "No tools are available." : `Available: ${known}.`}`
