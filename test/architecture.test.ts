@@ -16,6 +16,7 @@ const floors: ReadonlyArray<ReadonlyArray<string>> = [
   ["session"],
   ["subagent"],
   ["builtin"],
+  ["mcp"],
   ["runtime"],
   ["host", "testing"],
   ["acp", "http", "cluster"],
@@ -23,7 +24,7 @@ const floors: ReadonlyArray<ReadonlyArray<string>> = [
 ]
 
 /** What only a process of Node's has. */
-const atTheMachine = new Set(["host", "acp", "http", "cluster", "cli"])
+const atTheMachine = new Set(["host", "acp", "http", "cluster", "mcp", "cli"])
 
 const src = resolve("src")
 const files = readdirSync(src, { recursive: true, encoding: "utf8" })
@@ -282,7 +283,9 @@ describe("the house", () => {
       "cli/terminal/NodeTerminal.ts",
       "cli/terminal/Output.ts",
       "cli/terminal/Outside.ts",
-      "host/WebRequest.ts"
+      "host/WebRequest.ts",
+      // What the client of a tool server calls back.
+      "mcp/McpServer.ts"
     ])
     const users = files
       .filter((file) =>

@@ -15,6 +15,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
+import * as ForeignText from "../core/ForeignText.js"
 import * as WebAddress from "../core/WebAddress.js"
 import * as ToolTrait from "../tool/ToolTrait.js"
 import * as HtmlText from "./HtmlText.js"
@@ -151,7 +152,7 @@ const textOf = (url: URL, { body, isCut, status, type }: Response): Effect.Effec
     const decoded = decode(body, kind, /charset\s*=\s*"?([\w:.-]+)/i.exec(type)?.[1])
     const isHtml = kind === "text/html" || kind === "application/xhtml+xml" || (kind === "" && /^\s*</.test(decoded))
     const page = isHtml ? yield* HtmlText.read(decoded, url, maxLength) : { text: decoded, isCut: false }
-    const text = clean(page.text)
+    const text = ForeignText.clean(page.text)
     if (status >= 400)
       return yield* Effect.fail(`${url.host} answered with ${status}. ${foreign(url, LineReader.clip(text, 500))}`)
     const cut = text.length > maxLength || page.isCut || isCut
@@ -186,14 +187,4 @@ const ownCharset = (body: Uint8Array, kind: string): string | undefined => {
   return charset !== undefined && /^utf-?16/i.test(charset) ? "utf-8" : charset
 }
 
-/** Control characters and those that turn the direction of text or hide it. */
-const clean = (text: string): string =>
-  text
-    .replace(/\r\n?/g, "\n")
-    .replace(/[^\P{C}\n\t]/gu, "")
-    .replace(/\n{3,}/g, "\n\n")
-    .trim()
-
-/** Foreign text between marks that name its source. The text cannot hold the mark at its end. */
-const foreign = ({ href }: URL, text: string): string =>
-  `<foreign-text source=${JSON.stringify(href)}>\n${text.replace(/<(?=\/?foreign-text)/gi, "‹")}\n</foreign-text>`
+const foreign = ({ href }: URL, text: string): string => ForeignText.mark(href, text)

@@ -76,6 +76,9 @@ export interface ShellProcess {
   readonly askpass: Askpass.Opened | undefined
 }
 
+/** A process that leads a group, and a way to signal the whole group. */
+export type Signalled = Pick<CommandExecutor.Process, "kill" | "pid">
+
 type Confined = Sandbox.State & { readonly _tag: "Confined" }
 
 /** The sandbox, where commands can be confined; see {@link Sandbox}. */
@@ -264,7 +267,7 @@ const ending = [
  * The leash reads our end of the pipe. A line is our word that all is over. Without one the pipe ends because we are no
  * more: then it ends the group. It is one of the group, so the group's number stays its own.
  */
-const leash = ["IFS= read -r word && exit", ...ending].join("\n")
+export const leash = ["IFS= read -r word && exit", ...ending].join("\n")
 
 /** Most commands have ended by then, and cost nothing more. */
 const watchedAfter = "250 millis"
@@ -318,7 +321,7 @@ const ended = (exit: Exit.Exit<CommandExecutor.ExitCode, PlatformError>): Sandbo
   })
 
 /** Ends the group: SIGTERM, two seconds of grace, SIGKILL. Returns when none of its processes runs any more. */
-const stop = (child: CommandExecutor.Process, fileSystem: FileSystem.FileSystem): Effect.Effect<void> =>
+export const stop = (child: Signalled, fileSystem: FileSystem.FileSystem): Effect.Effect<void> =>
   Effect.gen(function* () {
     if (!(yield* signal(child, "SIGTERM"))) return
     if (yield* isGone(child, fileSystem)) return
@@ -326,7 +329,7 @@ const stop = (child: CommandExecutor.Process, fileSystem: FileSystem.FileSystem)
     yield* isGone(child, fileSystem)
   })
 
-const isGone = (child: CommandExecutor.Process, fileSystem: FileSystem.FileSystem): Effect.Effect<boolean> =>
+const isGone = (child: Signalled, fileSystem: FileSystem.FileSystem): Effect.Effect<boolean> =>
   Effect.gen(function* () {
     const until = (yield* Clock.currentTimeMillis) + patience
     for (let poll = 0; (yield* Clock.currentTimeMillis) < until; poll++) {
@@ -342,7 +345,7 @@ const isGone = (child: CommandExecutor.Process, fileSystem: FileSystem.FileSyste
  * Whether only zombies are left of the group. Such a process still accepts signals until the init process collects it,
  * which in a container may never happen. False without `/proc`.
  */
-const onlyDead = (child: CommandExecutor.Process, fileSystem: FileSystem.FileSystem): Effect.Effect<boolean> =>
+const onlyDead = (child: Signalled, fileSystem: FileSystem.FileSystem): Effect.Effect<boolean> =>
   Effect.gen(function* () {
     const names = yield* fileSystem.readDirectory("/proc")
     for (const name of names) {
@@ -359,5 +362,5 @@ const onlyDead = (child: CommandExecutor.Process, fileSystem: FileSystem.FileSys
  * Signals the whole group; false when there is none any more. The executor waits for the end of the shell after a signal;
  * the time limit does not, and works in a finalizer too because the race runs in fibers of its own.
  */
-const signal = (child: CommandExecutor.Process, name: CommandExecutor.Signal): Effect.Effect<boolean> =>
+const signal = (child: Signalled, name: CommandExecutor.Signal): Effect.Effect<boolean> =>
   Effect.isSuccess(Effect.timeoutOption(Effect.interruptible(child.kill(name)), pollEvery))

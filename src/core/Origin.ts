@@ -44,6 +44,8 @@ export interface Origin {
    * @internal
    */
   readonly paths?: ResolvedPaths
+  /** Somebody else who asks through the call, such as `the server github`. */
+  readonly via?: string
   /**
    * The call runs once: no other process runs it again, so none asks its questions again.
    *
@@ -195,13 +197,35 @@ export const once = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E,
   )
 
 /**
- * How an origin is shown to a person: `[subagent:code_reviewer]` for a child, nothing for a root.
+ * Runs an effect, and everything it forks, on behalf of somebody else, who is shown with each question.
+ *
+ * @since 0.1.0
+ * @category combinators
+ */
+export const asking =
+  (via: string) =>
+  <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    Effect.locallyWith(self, currentRef, (origin) => ({ ...origin, via }))
+
+/**
+ * How an origin is shown to a person: `[subagent:code_reviewer]` for a child, `[the server github]` for a server that asks,
+ * nothing for a root.
  *
  * @since 0.1.0
  * @category conversions
  */
-export const chip = (origin: { readonly agentPath: string; readonly subagentId?: string | undefined }): string =>
-  origin.subagentId === undefined ? "" : `[subagent:${origin.agentPath.split("/").slice(1).join("/")}]`
+export const chip = ({
+  agentPath,
+  origin,
+  subagentId
+}: {
+  readonly agentPath: string
+  readonly subagentId?: string | undefined
+  readonly origin?: string | undefined
+}): string => {
+  const child = subagentId === undefined ? "" : `[subagent:${agentPath.split("/").slice(1).join("/")}]`
+  return origin === undefined ? child : `${child}[${origin}]`
+}
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal

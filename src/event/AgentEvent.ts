@@ -253,6 +253,18 @@ export const AgentEvent = /* @__PURE__ */ Lazy.schema(() =>
       /** Sentences, a few. */
       notices: Schema.Array(Schema.String)
     }),
+    /**
+     * A tool server is ready, has other tools, or cannot be used. `starting`, `ready`, `reconnecting`, `failed` or `closed`.
+     * Tools that come late are offered with the next model call.
+     */
+    event("McpServerChanged", {
+      server: Schema.String,
+      state: Schema.Literal("starting", "ready", "reconnecting", "failed", "closed"),
+      /** Names of its tools; present when it is ready. */
+      tools: Schema.optional(Schema.Array(Schema.String)),
+      /** A sentence without its subject: why it cannot be used, or what of it is left out. */
+      reason: Schema.optional(Schema.String)
+    }),
     // job: a command that goes on beside the turns
     event("JobStarted", {
       jobId: Schema.String,
@@ -382,8 +394,8 @@ export const AgentEvent = /* @__PURE__ */ Lazy.schema(() =>
  * `ModelCallEnded`; `update_busy` is `AgentStatusChanged`; `turn_end` is `TurnEnded`; `error` is `AgentError`;
  * `tool_approval_request/granted/rejected/timeout` are `InteractionRequested` and `PermissionResolved` by method;
  * `command_execution_*` and `command_output` are `ToolCallStarted`, `ToolOutput` and `ToolCallEnded` by outcome;
- * `context_summarization_*` are `CompactionStarted`, `CompactionEnded` and, on failure, `AgentError`. `tools_update` does
- * not apply (a session's tools are fixed) and `notes_data` neither (no notes store).
+ * `context_summarization_*` are `CompactionStarted`, `CompactionEnded` and, on failure, `AgentError`; `tools_update` is
+ * `McpServerChanged`. `notes_data` does not apply (no notes store).
  * `JobStarted` and `JobEnded` have no counterpart. Of a UI's lifecycle hooks,
  * `agent_created`, `agent_status_changed` and `agent_completed` keep their names, `agent_output` is `TextDelta`,
  * `tool_call_start/end` are `ToolCallStarted` and `ToolCallEnded`, `turn_completed` is `TurnEnded`, and

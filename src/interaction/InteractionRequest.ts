@@ -57,6 +57,8 @@ export interface InteractionRequest<I extends Interaction = Interaction> {
   readonly subagentId?: string | undefined
   /** Present only for an approval of one of several calls of a tool. It decides nothing. */
   readonly batch?: BatchPlace | undefined
+  /** Present when somebody else asks through a call, such as `the server github`. Every surface shows it. */
+  readonly origin?: string | undefined
   /** Present when no other process asks it again: its answer counts only here. */
   readonly once?: true | undefined
   readonly interaction: I
@@ -78,6 +80,7 @@ export const InteractionRequest = /* @__PURE__ */ Lazy.schema(() =>
     parentSessionId: Schema.optional(SessionId),
     subagentId: Schema.optional(Schema.String),
     batch: Schema.optional(BatchPlace),
+    origin: Schema.optional(Schema.String),
     once: Schema.optional(Schema.Literal(true)),
     interaction: Interaction
   })
@@ -121,6 +124,7 @@ export const unsafeMake = <I extends Interaction>(
   }
   if (parentSessionId !== undefined) request.parentSessionId = parentSessionId
   if (subagentId !== undefined) request.subagentId = subagentId
+  if (origin.via !== undefined) request.origin = origin.via
   if (origin.once === true) request.once = true
   return askedBy(request, toolCallId)
 }

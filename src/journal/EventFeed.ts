@@ -248,6 +248,7 @@ const live: { readonly [Tag in AgentEvent["_tag"]]: boolean } = {
   AgentStatusChanged: true,
   AgentCompleted: false,
   AgentError: true,
+  McpServerChanged: true,
   SessionRestored: false,
   TurnStarted: false,
   TurnEnded: false,

@@ -36,6 +36,7 @@ import type { Todo } from "../core/Todo.js"
 import type { AgentEvent } from "../event/AgentEvent.js"
 import * as EventBus from "../event/EventBus.js"
 import * as EventPublisher from "../event/EventPublisher.js"
+import type { McpServer } from "../mcp/McpServer.js"
 import type * as Model from "../model/Model.js"
 import type * as TokenLedger from "../model/TokenLedger.js"
 import * as Interactor from "../interaction/Interactor.js"
@@ -478,7 +479,9 @@ const startedWith = (
           const { resumption, parts } = made(context, interactors, options, { ids, clock, scope, services })
           const begun = Effect.flatMap(DetachedFiber.here, (place) => {
             parts.root.session.start(place)
-            return endedWith(outer, new RunningAgent(parts))
+            const ended = endedWith(outer, new RunningAgent(parts))
+            const { servers } = Context.get(context, AgentRuntime)
+            return servers.length === 0 ? ended : Effect.zipRight(join(servers, parts, clock), ended)
           })
           if (resumption === undefined) return begun
           const undone = () => Effect.zipRight(Scope.close(scope, Exit.void), parts.broker.close)
@@ -487,6 +490,29 @@ const startedWith = (
       )
     })
   )
+
+/** Tool servers reach the people of this tree until it ends, and their states are events of the root. */
+const join = (
+  servers: ReadonlyArray<McpServer>,
+  { broker, root, scope, tree }: Parts,
+  clock: Clock.Clock
+): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    const { origin } = root
+    const leave = servers.flatMap((server) => {
+      const publish = (state: ToolRegistry.ServerState) =>
+        void EventPublisher.publish(tree.shared.bus, clock, origin, { _tag: "McpServerChanged", ...state })
+      publish(server.state())
+      return [
+        server.watch(publish),
+        server.join({ rootSessionId: origin.rootSessionId, interactor: broker.interactor })
+      ]
+    })
+    return Scope.addFinalizer(
+      scope,
+      Effect.sync(() => leave.forEach((end) => end()))
+    )
+  })
 
 // Outside of `startedWith`: a closure there would retain everything that the agent is made of.
 const endedWith = (outer: Scope.Scope, agent: RunningAgent): Effect.Effect<Agent> =>

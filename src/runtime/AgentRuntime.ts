@@ -20,6 +20,7 @@ import * as LateModule from "../core/LateModule.js"
 import * as Redaction from "../core/Redaction.js"
 import * as Spans from "../core/Spans.js"
 import type * as Interactors from "../interaction/Interactor.js"
+import type { McpServer } from "../mcp/McpServer.js"
 import * as Model from "../model/Model.js"
 import type * as TokenLedger from "../model/TokenLedger.js"
 import * as BuiltInGuards from "../permission/BuiltInGuards.js"
@@ -55,6 +56,7 @@ export type { Mediation, Settings as SubagentSettings } from "../subagent/AgentT
 export interface Service {
   readonly model: Model.Service
   readonly tools: ToolRegistry.Service
+  readonly servers: ReadonlyArray<McpServer>
   readonly policy: CompiledPolicy.Policy
   /** The sanitizer first, then the program's own. */
   readonly guards: ReadonlyArray<Guard.Guard>
@@ -122,6 +124,8 @@ export class AgentRuntime extends Context.Tag("assent/runtime/AgentRuntime")<Age
 export interface Options<Tools extends Record<string, Tool.Any>> {
   /** Merge several toolkits with `Toolkit.merge`. */
   readonly toolkit: Toolkit.Toolkit<Tools>
+  /** Servers with further tools, such as those of `McpServer.make`. Their tools may change while agents run. */
+  readonly servers?: ReadonlyArray<McpServer> | undefined
   /**
    * Default: ask about every call of a tool that is not known to be harmless. One made in code may name the toolkit's tools
    * only. Types cannot check a plain `Policy`, guards of a tool and profiles. When the runtime is made, it logs names
@@ -220,8 +224,10 @@ export function make<Tools extends Record<string, Tool.Any>>(
     )
     const registered = yield* registry(options.toolkit)
     // No question is needed when it is turned off.
-    const tools =
+    const fixed =
       sandbox.mode === "off" ? registered : ToolRegistry.fromEntries(SandboxGuard.informed(registered, sandbox))
+    const { servers = [] } = options
+    const tools = ToolRegistry.withServers(fixed, servers)
     const path = yield* Path.Path
     const policy = options.policy ?? CompiledPolicy.defaults
     const platform = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
@@ -246,6 +252,7 @@ export function make<Tools extends Record<string, Tool.Any>>(
     return {
       model,
       tools,
+      servers,
       policy: BuiltInGuards.placed(policy, surroundings),
       guards: [
         ...(sandbox.mode === "off" ? [] : [SandboxGuard.make(sandbox)]),

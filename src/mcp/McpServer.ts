@@ -1,0 +1,589 @@
+/**
+ * A tool server of the Model Context Protocol, as tools of agents.
+ *
+ * The server starts in the background and ends with its scope. Each of its tools is asked about like any other tool:
+ * rules, `always`, envelopes and stages hold for the definition that was seen. A server that dies, floods or answers
+ * nonsense costs its own tools and one sentence. It is connected again a few times; no call is sent twice.
+ *
+ * @example
+ * ```ts
+ * import { NodeContext } from "@effect/platform-node"
+ * import { AgentRuntime, Model, Policy } from "assent"
+ * import { McpServer } from "assent/mcp"
+ * import { Toolkit } from "@effect/ai"
+ * import { Effect, Layer } from "effect"
+ *
+ * const runtime = Layer.unwrapScoped(
+ *   Effect.gen(function* () {
+ *     const files = yield* McpServer.make({ name: "files", command: "npx", args: ["-y", "some-server"] })
+ *     return AgentRuntime.layer({ toolkit: Toolkit.empty, servers: [files] })
+ *   })
+ * ).pipe(Layer.provide(NodeContext.layer))
+ * ```
+ *
+ * @since 0.1.0
+ */
+import * as FileSystem from "@effect/platform/FileSystem"
+import type * as Path from "@effect/platform/Path"
+import type * as CommandExecutor from "@effect/platform/CommandExecutor"
+import * as Config from "effect/Config"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Option from "effect/Option"
+import * as Queue from "effect/Queue"
+import * as Redacted from "effect/Redacted"
+import * as Runtime from "effect/Runtime"
+import * as Schedule from "effect/Schedule"
+import type * as Scope from "effect/Scope"
+import * as CommandEnvironment from "../builtin/CommandEnvironment.js"
+import * as ForeignJson from "../core/ForeignJson.js"
+import * as ForeignText from "../core/ForeignText.js"
+import type { SessionId } from "../core/Id.js"
+import * as ToolOutcome from "../core/ToolOutcome.js"
+import * as Clock from "effect/Clock"
+import type * as Interactor from "../interaction/Interactor.js"
+import * as HostSandbox from "../sandbox/HostSandbox.js"
+import type { ServerSettings } from "../tool/ServerSettings.js"
+import type { ToolDefinition } from "../tool/ToolDefinition.js"
+import * as ToolOutput from "../tool/ToolOutput.js"
+import type * as ToolRegistry from "../tool/ToolRegistry.js"
+import * as McpClient from "./McpClient.js"
+import * as ServerProcess from "./ServerProcess.js"
+import * as ServerQuestions from "./ServerQuestions.js"
+import * as ServerTools from "./ServerTools.js"
+
+/**
+ * How one server is reached.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type Settings = ServerSettings & {
+  /** In the names of its tools: `mcp__NAME__TOOL`. */
+  readonly name: string
+}
+
+/**
+ * What servers get of this program and of this machine.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Options {
+  /** Where programs run, absolute; a root that servers are told of. Default: the current directory. */
+  readonly workspace?: string | undefined
+  /** Further roots, absolute. */
+  readonly added?: ReadonlyArray<string> | undefined
+  /** Confines programs like commands. Default: nothing confines them. */
+  readonly sandbox?: HostSandbox.Options | undefined
+  /** Names of further variables that programs get, and of variables that they never get. */
+  readonly passedVariables?: ReadonlyArray<string> | undefined
+  readonly withheldVariables?: ReadonlyArray<string> | undefined
+  /** How addresses are reached. Default: the global `fetch`. */
+  readonly fetch?: typeof fetch | undefined
+  /** Signs in to a server behind HTTP: an `OAuthClientProvider` of the SDK. */
+  readonly auth?: object | undefined
+  /** Is given each value of a variable that the settings name, so that it is never shown. */
+  readonly declareSecret?: ((secret: Redacted.Redacted) => void) | undefined
+}
+
+/**
+ * A tree of agents that uses a server.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Tree {
+  readonly rootSessionId: SessionId
+  /** The people at its root. */
+  readonly interactor: Interactor.Service
+}
+
+/**
+ * A server with the tools that it has now.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface McpServer extends ToolRegistry.Server {
+  /** Waits until the server is ready or cannot be used. */
+  readonly settled: Effect.Effect<ToolRegistry.ServerState>
+  /** The name and version that the server gives itself, the protocol's version, and its instructions: foreign text. */
+  readonly about: () => { readonly title: string; readonly version: string; readonly instructions: string } | undefined
+  /** A tree uses the server until the returned function is called. */
+  readonly join: (tree: Tree) => () => void
+  /** The prompts that the server offers. Fails with a sentence. */
+  readonly prompts: Effect.Effect<ReadonlyArray<Prompt>, string>
+  /** The text of a prompt. Fails with a sentence. */
+  readonly prompt: (name: string, args: Readonly<Record<string, string>>) => Effect.Effect<string, string>
+}
+
+/**
+ * A prompt that a server offers.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Prompt {
+  readonly name: string
+  readonly description: string
+  readonly parameters: ReadonlyArray<{ readonly name: string; readonly required: boolean }>
+}
+
+/**
+ * What starting a server needs.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type Platform = FileSystem.FileSystem | Path.Path | CommandExecutor.CommandExecutor
+
+// -----------------------------------------------------------------------------------------------------------------
+// constructors
+// -----------------------------------------------------------------------------------------------------------------
+
+/**
+ * Starts a server in the background; never fails. Its state says why it cannot be used.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
+export const make = (
+  settings: Settings,
+  options: Options = {}
+): Effect.Effect<McpServer, never, Platform | Scope.Scope> =>
+  Effect.gen(function* () {
+    const server = new Server(settings, options)
+    yield* Effect.forkScoped(server.run)
+    yield* Effect.addFinalizer(() => Effect.sync(() => server.become("closed", "was closed")))
+    return server
+  })
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Why a connection ended. */
+interface Ended {
+  readonly reason: string
+  /** The server was of use before, and may be again. */
+  readonly again: boolean
+}
+
+const reconnecting = Schedule.exponential("500 millis").pipe(
+  Schedule.intersect(Schedule.recurs(5)),
+  Schedule.resetAfter("2 minutes")
+)
+
+/** Seconds. */
+const patience = 120
+
+/** How often a server may ask within one call. */
+const maxRounds = 10
+
+/** Milliseconds between two pieces of progress that are shown. */
+const pace = 50
+
+class Server implements McpServer {
+  readonly name: string
+  readonly group: string
+  private listed: ReadonlyArray<ToolRegistry.Entry> = []
+  private now: ToolRegistry.ServerState
+  private connection: McpClient.Connection | undefined
+  private readonly listeners = new Set<(state: ToolRegistry.ServerState) => void>()
+  private readonly people = new Map<SessionId, Interactor.Service>()
+  private readonly questions: ServerQuestions.ServerQuestions
+
+  constructor(
+    private readonly settings: Settings,
+    private readonly options: Options
+  ) {
+    this.name = settings.name
+    this.group = ServerTools.group(settings.name)
+    this.now = { server: settings.name, state: "starting" }
+    this.questions = new ServerQuestions.ServerQuestions(settings.name, this.people)
+  }
+
+  // -- what sessions see --------------------------------------------------------------------------------------------
+
+  readonly entries = (): ReadonlyArray<ToolRegistry.Entry> => this.listed
+
+  readonly state = (): ToolRegistry.ServerState => this.now
+
+  readonly gone = (name: string): string | undefined => {
+    if (!name.startsWith(ServerTools.prefix(this.name))) return undefined
+    const { reason = "is not there", state } = this.now
+    switch (state) {
+      case "starting":
+        return `The server ${this.name} is starting. Its tools come with the next model call.`
+      case "ready":
+        return `The server ${this.name} has no tool ${ForeignJson.echo(name)}. It may have removed the tool.`
+      case "reconnecting":
+        return `The server ${this.name} ${reason}. It is being connected again. Its tools may come with the next model call.`
+      case "failed":
+      case "closed":
+        return `The server ${this.name} ${reason}. Its tools are gone.`
+    }
+  }
+
+  readonly watch = (listener: (state: ToolRegistry.ServerState) => void): (() => void) => {
+    this.listeners.add(listener)
+    return () => void this.listeners.delete(listener)
+  }
+
+  readonly join = ({ interactor, rootSessionId }: Tree): (() => void) => {
+    this.people.set(rootSessionId, interactor)
+    return () => void this.people.delete(rootSessionId)
+  }
+
+  readonly about = () => this.connection && { ...this.connection }
+
+  readonly settled: Effect.Effect<ToolRegistry.ServerState> = Effect.async((resume) => {
+    const tell = () => {
+      if (this.now.state === "starting" || this.now.state === "reconnecting") return
+      leave()
+      resume(Effect.succeed(this.now))
+    }
+    const leave = this.watch(tell)
+    tell()
+    return Effect.sync(leave)
+  })
+
+  readonly prompts: Effect.Effect<ReadonlyArray<Prompt>, string> = Effect.suspend(() =>
+    this.connection?.offers.prompts === true
+      ? Effect.map(this.ask("prompts/list", {}), (result) => recordsIn(result, "prompts").map(promptOf))
+      : Effect.succeed([])
+  )
+
+  readonly prompt = (name: string, args: Readonly<Record<string, string>>): Effect.Effect<string, string> =>
+    Effect.map(this.ask("prompts/get", { name, arguments: args }), (result) =>
+      ServerTools.textOf(
+        this.name,
+        recordsIn(result, "messages").map(({ content }) => content),
+        undefined
+      )
+    )
+
+  // -- its life -----------------------------------------------------------------------------------------------------
+
+  become(state: ToolRegistry.ServerState["state"], reason?: string): void {
+    if (this.now.state === "failed" || this.now.state === "closed") return
+    const tools = state === "ready" ? this.listed.map(({ name }) => name) : undefined
+    this.now = {
+      server: this.name,
+      state,
+      ...(tools === undefined ? {} : { tools }),
+      ...(reason === undefined ? {} : { reason })
+    }
+    for (const listener of [...this.listeners]) listener(this.now)
+  }
+
+  /** Connects, and connects again. */
+  get run(): Effect.Effect<void, never, Platform> {
+    return this.connected("auto").pipe(
+      Effect.tapError(({ again, reason }) =>
+        Effect.sync(() => {
+          this.connection = undefined
+          this.listed = []
+          if (again && this.now.state !== "reconnecting") this.become("reconnecting", reason)
+        })
+      ),
+      Effect.retry({ schedule: reconnecting, while: ({ again }) => again }),
+      Effect.catchAll(({ reason }) => Effect.sync(() => this.become("failed", reason))),
+      Effect.asVoid
+    )
+  }
+
+  /** One connection, from its start to its end. */
+  private connected(mode: "auto" | "legacy"): Effect.Effect<never, Ended, Platform> {
+    const once = Effect.scoped(
+      Effect.gen(this, function* () {
+        // The client's callback writes, the loop below reads; one change stands for all before it.
+        const changes = yield* Queue.sliding<void>(1)
+        const fork = Runtime.runFork(yield* Effect.runtime<never>())
+        const handlers: McpClient.Handlers = {
+          ask: this.questions.askUnnamed,
+          roots: [this.options.workspace ?? process.cwd(), ...(this.options.added ?? [])],
+          changed: () => void fork(Queue.offer(changes, undefined))
+        }
+        const connection = yield* this.open(handlers, mode)
+        yield* this.list(connection)
+        this.connection = connection
+        this.become("ready", this.remarks)
+        const relist = Effect.forever(
+          Effect.zipRight(
+            Queue.take(changes),
+            Effect.suspend(() => {
+              const { listed, remarks } = this
+              return Effect.map(this.list(connection), () => {
+                if (this.listed !== listed || this.remarks !== remarks) this.become("ready", this.remarks)
+              })
+            })
+          )
+        )
+        // At once: the end of the program may take a while, and no call shall go to it.
+        const ended = Effect.flatMap(connection.closed, (reason) => {
+          this.connection = undefined
+          this.listed = []
+          this.become("reconnecting", reason)
+          return Effect.fail(reason)
+        })
+        return yield* Effect.raceFirst(ended, relist)
+      })
+    )
+    const failed = Effect.mapError(once, (reason): Ended => ({ reason, again: this.hasServed }))
+    return mode === "legacy" || this.settings.command === undefined
+      ? failed
+      : // Some servers end at a message that they do not know, as the first one of 2026 is.
+        Effect.catchIf(
+          failed,
+          ({ reason }) => !this.hasServed && !reason.startsWith(ServerProcess.notStarted),
+          () => this.connected("legacy")
+        )
+  }
+
+  private hasServed = false
+  private remarks: string | undefined
+
+  private open(
+    handlers: McpClient.Handlers,
+    mode: "auto" | "legacy"
+  ): Effect.Effect<McpClient.Connection, string, Platform | Scope.Scope> {
+    return Effect.gen(this, function* () {
+      const { options, settings } = this
+      const {
+        args = [],
+        command,
+        env = {},
+        headers = {},
+        sandbox: { network = true, writable = [] } = {},
+        url
+      } = settings
+      if (url !== undefined) {
+        const sent = yield* this.expanded(headers)
+        return yield* McpClient.connectHttp(
+          { url: new URL(url), headers: sent, fetch: options.fetch, auth: options.auth },
+          handlers
+        )
+      }
+      const environment = yield* CommandEnvironment.make({
+        added: yield* this.expanded(env),
+        passed: options.passedVariables,
+        withheld: options.withheldVariables
+      })
+      const confining = options.sandbox && {
+        ...options.sandbox,
+        writable: [...(options.sandbox.writable ?? []), ...writable],
+        network
+      }
+      const sandbox = confining === undefined ? undefined : yield* HostSandbox.make(confining)
+      const confined = sandbox !== undefined && sandbox.mode !== "off" && (yield* sandbox.state)._tag === "Confined"
+      if (sandbox?.mode === "require" && !confined)
+        return yield* Effect.fail("is not started: no sandbox confines it here")
+      const { transport, words } = yield* ServerProcess.start({
+        command: command ?? "",
+        args,
+        directory: options.workspace ?? process.cwd(),
+        environment,
+        sandbox: confined ? sandbox : undefined,
+        network
+      })
+      const reason = () => {
+        if (transport.reason === undefined) return undefined
+        const last = words() === "" ? transport.noise : words()
+        return last === undefined || transport.reason.startsWith(ServerProcess.notStarted)
+          ? transport.reason
+          : `${transport.reason}: ${ForeignText.clean(last)}`
+      }
+      return yield* McpClient.connect({ transport, reason }, handlers, mode)
+    })
+  }
+
+  /** Variables in values of the settings. */
+  private expanded(values: Readonly<Record<string, string>>): Effect.Effect<Readonly<Record<string, string>>, string> {
+    const { declareSecret } = this.options
+    const expand = (text: string) =>
+      Effect.gen(function* () {
+        let out = text
+        for (const [whole, name = ""] of text.matchAll(/\$\{(\w+)\}/g)) {
+          const value = yield* Effect.option(Config.redacted(Config.nonEmptyString(name)))
+          if (Option.isNone(value)) return yield* Effect.fail(`is not started: the variable ${name} is not set`)
+          declareSecret?.(value.value)
+          out = out.replace(whole, () => Redacted.value(value.value))
+        }
+        return out
+      })
+    return Effect.map(
+      Effect.forEach(Object.entries(values), ([name, text]) =>
+        Effect.map(expand(text), (value) => [name, value] as const)
+      ),
+      Object.fromEntries
+    )
+  }
+
+  // -- tools --------------------------------------------------------------------------------------------------------
+
+  private list(connection: McpClient.Connection): Effect.Effect<void, string> {
+    return Effect.flatMap(connection.tools, (tools) =>
+      Either.match(ServerTools.entries(this.name, tools, this.settings.tools, this.call), {
+        onLeft: (reason) => Effect.sync(() => (this.hasServed = false)).pipe(Effect.zipRight(Effect.fail(reason))),
+        onRight: ({ entries, remarks }) =>
+          Effect.sync(() => {
+            const all = connection.offers.resources ? this.withResources(entries) : entries
+            if (!areSame(this.listed, all)) this.listed = all
+            this.hasServed = true
+            this.remarks = remarks.length === 0 ? undefined : ForeignJson.few(remarks, 5).join(" ")
+          })
+      })
+    )
+  }
+
+  /** A resource is read by a call like any other. The server's own tool of that name goes before it. */
+  private withResources(entries: ReadonlyArray<ToolRegistry.Entry>): ReadonlyArray<ToolRegistry.Entry> {
+    const name = ServerTools.nameOf(this.name, "read_resource")
+    if (entries.some((entry) => entry.name === name)) return entries
+    const entry = ServerTools.plainEntry({
+      name,
+      group: this.group,
+      description: `Reads a resource of the server ${this.name} by its uri. Without a uri it lists the resources.`,
+      schema: { type: "object", properties: { uri: { type: "string" } } },
+      definition: undefined,
+      warnings: [],
+      handler: ({ uri }) =>
+        typeof uri === "string"
+          ? Effect.map(this.ask("resources/read", { uri }), (result) =>
+              ServerTools.textOf(
+                this.name,
+                recordsIn(result, "contents").map((resource) => ({ type: "resource", resource })),
+                undefined
+              )
+            )
+          : Effect.map(this.ask("resources/list", {}), (result) =>
+              ServerTools.textOf(
+                this.name,
+                recordsIn(result, "resources").map((link) => ({ ...link, type: "resource_link" })),
+                undefined
+              )
+            )
+    })
+    return [...entries, entry]
+  }
+
+  /** A plain request; its failure is a sentence. */
+  private ask(method: string, params: Readonly<Record<string, unknown>>): Effect.Effect<unknown, string> {
+    return Effect.suspend(() =>
+      this.connection === undefined
+        ? Effect.fail(this.gone(ServerTools.prefix(this.name)) ?? "")
+        : Effect.mapError(this.connection.request(method, params), this.sentence)
+    )
+  }
+
+  private readonly sentence = ({ message, refused }: McpClient.Failure): string =>
+    refused
+      ? ForeignText.mark(ServerTools.source(this.name), message)
+      : ToolOutcome.unknownEffect(`The server ${this.name} ${message}.`)
+
+  private readonly call: ServerTools.Call = (tool, definition, params) => {
+    const called = this.questions.during((flight) =>
+      Effect.suspend(() => {
+        const { connection } = this
+        const present = this.listed.find(({ name }) => name === definition.name)
+        if (connection === undefined || present === undefined) return Effect.fail(this.gone(definition.name) ?? "")
+        return present.definition?.digest === definition.digest
+          ? Effect.raceFirst(
+              this.rounds(connection, tool, params, flight),
+              Effect.raceFirst(
+                this.silence(definition, flight),
+                Effect.flatMap(connection.closed, (message) => Effect.fail(this.sentence({ message, refused: false })))
+              )
+            )
+          : Effect.fail(`The server ${this.name} changed this tool after the call was decided. Propose the call again.`)
+      })
+    )
+    // The session provides `Interactor` to every call; the type of an entry's handler cannot know that.
+    return called as Effect.Effect<string, string>
+  }
+
+  private rounds(
+    connection: McpClient.Connection,
+    tool: McpClient.ListedTool,
+    params: Readonly<Record<string, unknown>>,
+    flight: ServerQuestions.Flight
+  ): Effect.Effect<string, string, Interactor.Interactor> {
+    return Effect.gen(this, function* () {
+      const progress = shownProgress(flight)
+      let continued: McpClient.Continued | undefined
+      for (let round = 0; round <= maxRounds; round++) {
+        const reply = yield* Effect.mapError(connection.call(tool.name, params, { continued, progress }), this.sentence)
+        if (reply._tag === "Result") {
+          const text = ServerTools.textOf(this.name, reply.content, reply.structured)
+          return yield* reply.isError ? Effect.fail(text) : Effect.succeed(text)
+        }
+        const answers: Record<string, McpClient.Answer> = {}
+        for (const [id, asked] of reply.questions) {
+          if (asked === undefined) {
+            return yield* Effect.fail(
+              `The server ${this.name} wants more than an answer of a person, which is not offered.`
+            )
+          }
+          answers[id] = yield* this.questions.ask(flight, asked)
+        }
+        continued = { answers, state: reply.state }
+      }
+      return yield* Effect.fail(`The server ${this.name} asked more than ${maxRounds} times within one call.`)
+    })
+  }
+
+  /** Ends a call of which the server gives no sign. The time of open questions does not count. */
+  private silence(definition: ToolDefinition, flight: ServerQuestions.Flight): Effect.Effect<never, string> {
+    const limit = (this.settings.timeout ?? patience) * 1_000
+    const wait = Effect.gen(function* () {
+      for (let left = limit; left > 0;) {
+        yield* Effect.sleep(left)
+        const now = yield* Clock.currentTimeMillis
+        left = flight.open > 0 ? limit : flight.sign + limit - now
+      }
+    })
+    const what = `The server ${this.name} gave no sign of ${definition.name} for ${limit / 1_000} seconds.`
+    return Effect.zipRight(wait, Effect.fail(ToolOutcome.unknownEffect(what)))
+  }
+}
+
+/** Shows progress as output of the call; of a flood only some. */
+const shownProgress = (flight: ServerQuestions.Flight): ((text: string) => void) => {
+  const run = Runtime.runFork(flight.runtime)
+  let last = 0
+  return (text) => {
+    run(
+      Effect.flatMap(Clock.currentTimeMillis, (now) => {
+        flight.sign = now
+        if (now - last < pace) return Effect.void
+        last = now
+        return ToolOutput.emit({ stream: "stdout", text: `${ForeignJson.echo(ForeignText.clean(text), 500)}\n` })
+      })
+    )
+  }
+}
+
+const areSame = (before: ReadonlyArray<ToolRegistry.Entry>, after: ReadonlyArray<ToolRegistry.Entry>): boolean =>
+  before.length === after.length &&
+  before.every(
+    ({ definition, name }, i) => after[i]?.name === name && after[i].definition?.digest === definition?.digest
+  )
+
+const recordsIn = (result: unknown, member: string): ReadonlyArray<{ readonly [key: string]: unknown }> => {
+  const list = isRecord(result) ? result[member] : undefined
+  return Array.isArray(list) ? list.filter(isRecord) : []
+}
+
+const isRecord = (value: unknown): value is { readonly [key: string]: unknown } =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+const promptOf = ({ arguments: parameters, description, name }: { readonly [key: string]: unknown }): Prompt => ({
+  name: typeof name === "string" ? name : "",
+  description: typeof description === "string" ? ForeignJson.echo(ForeignText.clean(description), 500) : "",
+  parameters: (Array.isArray(parameters) ? parameters.filter(isRecord) : []).map(({ name, required }) => ({
+    name: typeof name === "string" ? name : "",
+    required: required === true
+  }))
+})
