@@ -178,6 +178,10 @@ export const step = (state: State, event: AgentEvent, around: Surroundings): Ste
       return [state, notice(event, "info", `${event.jobId} has ended (${jobEnd(event)}): ${event.command}`, around)]
     case "InteractorFailed":
       return [state, notice(event, "warning", `${event.interactor} could not ask: ${event.reason}`, around)]
+    case "McpServerChanged":
+      return event.state === "failed"
+        ? [state, remark(event, "warning", `The tool server ${event.server} ${event.reason ?? "is gone"}.`, around)]
+        : [state, none]
     case "AgentCreated":
     case "AgentStatusChanged":
     case "AgentCompleted":

@@ -118,6 +118,10 @@ const dispatch = (invocation: Arguments.Invocation) =>
         const Profiles = yield* Effect.promise(() => import("./command/Profiles.js"))
         return yield* Profiles.run(invocation)
       }
+      case "mcp": {
+        const Mcp = yield* Effect.promise(() => import("./command/Mcp.js"))
+        return yield* Mcp.run(invocation)
+      }
       case "permissions": {
         const Permissions = yield* Effect.promise(() => import("./command/Permissions.js"))
         return yield* Permissions.run(invocation)

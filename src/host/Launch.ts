@@ -148,7 +148,7 @@ export const profiles = (
 ): Effect.Effect<Profiles, ConfigurationInvalid.ConfigurationInvalid, Platform> =>
   Effect.gen(function* () {
     const unknown = yield* unknownTools(settings)
-    const tools = Tools.registry(settings.workspace)
+    const tools = Tools.registry(settings)
     const { problems, profiles: all, warnings } = yield* ProfileLocation.load(settings, tools)
     const chosen = settings.profile === undefined ? undefined : all.get(settings.profile)
     if (settings.profile !== undefined && chosen === undefined) {
@@ -237,8 +237,10 @@ export const share = (
     const redactor = Redaction.make(Settings.secretsOf(settings))
     // Opened before the runtime, so that it closes later and gets the last spans.
     const spans = yield* Traces.open(redactor, settings.proxy)
+    const served = yield* serversOf(settings, files, redactor, notify)
     const runtime = AgentRuntime.layer({
       ...judging(settings, files, [spillDirectory]),
+      ...served,
       instructions: [role, chosen?.systemInstructions ?? ""].filter((part) => part !== "").join("\n\n"),
       baseInstructions: baseInstructions(settings),
       redactor,
@@ -334,7 +336,7 @@ export const start = (
   })
 
 /** The directories that an agent's file tools may touch, before the agent starts. */
-export const filesFor = (settings: Settings.Settings): Effect.Effect<WorkspaceRoot.Options, never, Path.Path> =>
+export const filesFor = (settings: Settings.Settings): Effect.Effect<ReturnType<typeof filesOf>, never, Path.Path> =>
   Effect.map(Path.Path, (path) => filesOf(settings, settings.deciding, [], path))
 
 /** Such an agent, for what it may do unasked. It gets no words, calls no model and is not kept: nothing is left behind. */
@@ -377,6 +379,20 @@ const numberOf = (checkpoints: Checkpoints.Service | undefined): number => {
   numbers.set(checkpoints, number)
   return number
 }
+
+/** Tool servers start in the background, and end with the scope. Nothing is loaded without them. */
+const serversOf = (
+  settings: Settings.Settings,
+  files: ReturnType<typeof filesOf>,
+  redactor: Redaction.Redactor,
+  notify: Notify
+) =>
+  Object.keys(settings.servers).length === 0
+    ? Effect.succeed({})
+    : Effect.flatMap(
+        Effect.promise(() => import("./Servers.js")),
+        ({ serve }) => serve(settings, files, redactor, readable(settings.policy, files.added), notify)
+      )
 
 /** The part of a runtime that decides about calls. Tools may reach the `added` directories, too. */
 const judging = (
@@ -574,7 +590,9 @@ const ofProfile = (profile: SubagentProfile.SubagentProfile | undefined, tools: 
     ? {}
     : {
         profile: profile.name,
-        tools: profile.plugins?.filter((name) => ToolRegistry.namesIn(tools).has(name)),
+        tools: profile.plugins?.filter(
+          (name) => ToolRegistry.namesIn(tools).has(name) || ToolRegistry.isOfServer(tools, name)
+        ),
         limits: { maxSteps: profile.maxTurns },
         compaction: profile.gc,
         settings: profile.pluginConfigs

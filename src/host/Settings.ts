@@ -110,6 +110,8 @@ export interface Settings extends UserLocation.Folder {
   readonly statusLine: boolean
   /** A model may make up subagents of its own, with no more than these tools and groups. */
   readonly inline: { readonly allowed: boolean; readonly plugins: ReadonlyArray<string> }
+  /** Tool servers by name. */
+  readonly servers: NonNullable<ConfigFile.ConfigFile["mcp_servers"]>
   /** How servers are reached. */
   readonly proxy: HttpProxy.HttpProxy
   /** How commands are confined, and what they may reach beside the workspace. */
@@ -197,6 +199,7 @@ export const load = (
       compaction: compactionOf(config),
       statusLine: (yield* switched("ASSENT_STATUS_LINE")) ?? config.status_line ?? true,
       inline: { allowed: config.allow_inline ?? false, plugins: config.inline_allowed_plugins ?? [] },
+      servers: config.mcp_servers ?? {},
       proxy: yield* HttpProxy.load,
       commandVariables: config.command_environment ?? [],
       sandbox: yield* SandboxSettings.of(flags, ConfigFile.sandboxOf(config), home, folder, [

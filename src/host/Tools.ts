@@ -10,9 +10,11 @@ import * as Planning from "../builtin/Planning.js"
 import * as SubagentControl from "../builtin/SubagentControl.js"
 import * as Workspace from "../builtin/Workspace.js"
 import * as AgentRuntime from "../runtime/AgentRuntime.js"
+import * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as NodeFiles from "./NodeFiles.js"
 import * as NodeWeb from "./NodeWeb.js"
 import * as HttpProxy from "./HttpProxy.js"
+import type { Settings } from "./Settings.js"
 
 export const toolkit = Toolkit.merge(
   Workspace.toolkit,
@@ -54,6 +56,8 @@ const through =
   (url: URL): typeof fetch | undefined =>
     proxy.routeOf(url) === undefined ? undefined : HttpProxy.fetchOf(proxy)
 
-/** Names and groups of the tools, without their handlers. */
-export const registry = (workspace: string) =>
-  Effect.provide(AgentRuntime.registry(toolkit), layer({ root: workspace }))
+/** Names and groups of the tools, without their handlers. The servers of the settings are not started. */
+export const registry = ({ servers, workspace }: Pick<Settings, "servers" | "workspace">) =>
+  Effect.map(Effect.provide(AgentRuntime.registry(toolkit), layer({ root: workspace })), (tools) =>
+    ToolRegistry.expecting(tools, Object.keys(servers))
+  )

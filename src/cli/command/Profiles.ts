@@ -21,7 +21,7 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
     const counted = verb === "list" ? rest.length === 0 : verb === "show" ? rest.length === 1 : verb === "check"
     if (!counted) return yield* new Arguments.UsageError({ message: CommandTable.takes("profiles", words) })
     const settings = yield* Settings.load(flags)
-    const tools = yield* Tools.registry(settings.workspace)
+    const tools = yield* Tools.registry(settings)
     const style = Display.style(yield* Screen.wantsColor("stdout"))
     if (verb === "check" && rest.length > 0) return yield* checkFiles(rest, settings, tools)
     const loaded = yield* ProfileLocation.load(settings, Effect.succeed(tools))

@@ -95,6 +95,16 @@ export const commands: { readonly [Name in Flags.CommandName]: Command } = {
     flags: ["model", "workspace", "trust", "key"],
     examples: ["assent profiles", "assent profiles show explore"]
   },
+  mcp: {
+    usage: "[COMMAND]",
+    what: "tool servers of the Model Context Protocol",
+    verbs: [
+      ["list", "the servers of config.json"],
+      ["check NAME", "start one of them, and show what it offers"]
+    ],
+    flags: ["workspace", "sandbox", "allow-home", "trust", "key"],
+    examples: ["assent mcp", "assent mcp check github"]
+  },
   sessions: {
     usage: "[COMMAND]",
     what: "list, resume, answer, fork and delete sessions",

@@ -4,7 +4,7 @@
  * ```
  *  WORD ⇥ what it does        goes on behind `:` and `/` without a blank
  *  /files ⇥ BEGINNING         paths, behind this beginning of the word; also /directories
- *  /sessions ⇥ BEGINNING      the ids of sessions; also /profiles
+ *  /sessions ⇥ BEGINNING      the ids of sessions; also /profiles and /servers
  * ```
  */
 import * as Table from "./CompletionTable.js"
@@ -99,6 +99,7 @@ _assent() {
         lead="" _assent_take "-${"${word:1:1}"}" -- "$current";;
       /sessions) _assent_take -P "$what" -W "$("$program" sessions --json 2> /dev/null < /dev/null | sed -n '${session}' | cut -f 1)" -- "${'${typed#"$what"}'}";;
       /profiles) _assent_take -P "$what" -W "$("$program" profiles 2> /dev/null < /dev/null | sed -n '${profile}' | cut -f 1)" -- "${'${typed#"$what"}'}";;
+      /servers) _assent_take -P "$what" -W "$("$program" mcp 2> /dev/null < /dev/null | sed -n '${profile}' | cut -f 1)" -- "${'${typed#"$what"}'}";;
       ?*) COMPREPLY+=("${'${word#"$lead"}'}");;
     esac
   done < <("$program" ${command} "${"${words[@]:1}"}" 2> /dev/null < /dev/null)
@@ -124,6 +125,7 @@ _assent() {
       /directories) compset -P "${"${what#$lead}"}"; _files -/;;
       /sessions) "$program" sessions --json 2> /dev/null < /dev/null | sed -n '${session}' | _assent_list session;;
       /profiles) "$program" profiles 2> /dev/null < /dev/null | sed -n '${profile}' | _assent_list profile;;
+      /servers) "$program" mcp 2> /dev/null < /dev/null | sed -n '${profile}' | _assent_list server;;
       *[:/]) open+=("${"${word#$lead}"}");;
       *) list+=("${"${${word#$lead}//:/\\\\:}"}${"${what:+:$what}"}");;
     esac
@@ -147,6 +149,8 @@ if [ "$funcstack[1]" = "_assent" ]; then _assent "$@"; else compdef _assent asse
         $words[1] sessions --json 2> /dev/null < /dev/null | sed -n '${session}' | string replace -r -- '^' "$parts[2]"
       case /profiles
         $words[1] profiles 2> /dev/null < /dev/null | sed -n '${profile}' | string replace -r -- '^' "$parts[2]"
+      case /servers
+        $words[1] mcp 2> /dev/null < /dev/null | sed -n '${profile}' | string replace -r -- '^' "$parts[2]"
       case '*'
         echo $line
     end

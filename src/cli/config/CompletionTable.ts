@@ -7,7 +7,7 @@ import * as CommandTable from "./CommandTable.js"
 import * as Flags from "./Flags.js"
 
 /** What the file system has, or what the program has: it reads and asks nothing for that. */
-export type Source = "files" | "directories" | "sessions" | "profiles"
+export type Source = "files" | "directories" | "sessions" | "profiles" | "servers"
 
 /** What may stand somewhere. */
 export interface Values {
@@ -85,6 +85,7 @@ export const flags: ReadonlyArray<Flag> = Object.entries(Flags.table).map(([name
 /** What the words of a verb's usage stand for. */
 const stands: ReadonlyArray<readonly [word: RegExp, takes: Values]> = [
   [/^\w+ \[?SESSION\b(?!\|)/, from("sessions")],
+  [/^check NAME$/, from("servers")],
   [/^\w+ NAME$/, from("profiles")],
   [/^\w+ \[?FILE…?\]?$/, from("files")],
   [/^\w+ WORKSPACE\|SESSION$/, from("directories")]

@@ -51,6 +51,7 @@ export const commands = [
   "run",
   "permissions",
   "profiles",
+  "mcp",
   "sessions",
   "audit",
   "answer",

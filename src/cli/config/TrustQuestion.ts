@@ -11,6 +11,7 @@ import * as PolicySource from "../../permission/PolicySource.js"
 import * as Brought from "../../host/local/Brought.js"
 import * as ConfigFile from "../../host/local/ConfigFile.js"
 import type { ConfigurationInvalid } from "../../host/local/ConfigurationInvalid.js"
+import * as ServerSettings from "../../tool/ServerSettings.js"
 import type { Platform } from "../../host/Launch.js"
 import * as Output from "../terminal/Output.js"
 import * as ProfileLocation from "../../host/ProfileLocation.js"
@@ -106,13 +107,17 @@ const ofPolicy = ({ brought }: Settings.Settings): ReadonlyArray<string> => {
 const ofConfig = ({ brought }: Settings.Settings): ReadonlyArray<string> => {
   const text = Brought.textOf(brought, Brought.config)
   const config = text === undefined ? undefined : Either.getOrUndefined(ConfigFile.decode(text, ""))
-  return Object.entries(config ?? {}).map(([name, value]) => `the setting ${name} = ${JSON.stringify(value)}`)
+  const { mcp_servers: servers = {}, ...others } = config ?? {}
+  return [
+    ...Object.entries(others).map(([name, value]) => `the setting ${name} = ${JSON.stringify(value)}`),
+    ...Object.entries(servers).map(([name, server]) => `the tool server ${name}: ${ServerSettings.describe(server)}`)
+  ]
 }
 
 /** The profiles as they would be with trust. */
 const ofProfiles = (settings: Settings.Settings) =>
   Effect.map(
-    ProfileLocation.load({ ...settings, trusted: true }, Tools.registry(settings.workspace)),
+    ProfileLocation.load({ ...settings, trusted: true }, Tools.registry(settings)),
     ({ profiles }): ReadonlyArray<string> =>
       [...profiles.values()]
         .filter(({ source }) => source.startsWith(`${settings.workspace}/.`))

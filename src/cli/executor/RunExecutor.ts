@@ -15,6 +15,7 @@ import * as Signs from "../../terminal/Signs.js"
 import * as Output from "../terminal/Output.js"
 import { isDrawable } from "../terminal/Tty.js"
 import * as Retries from "../view/Retries.js"
+import { serverWords } from "../view/ServerWords.js"
 
 export interface Options {
   readonly agent: Agent.Agent
@@ -139,6 +140,8 @@ const watch = (agent: Agent.Agent): Effect.Effect<ReadonlyArray<string>> =>
         const who = event.sessionId === agent.id ? "" : `${event.agent}: `
         if (event._tag === "FilesSetAside")
           yield* Effect.forEach(event.notices, (notice) => Output.notice(`${who}${notice}`), { discard: true })
+        const server = event._tag === "McpServerChanged" ? serverWords(event) : undefined
+        if (server !== undefined) yield* Output.notice(`${who}${server}`)
         if (event._tag === "AgentError") yield* Output.notice(`${who}${event.message}`)
         if (event._tag !== "ModelRetried") continue
         yield* Output.notice(`${who}${retries(event)}`)

@@ -34,6 +34,7 @@ import type * as Printed from "./Printed.js"
 import * as Retries from "./Retries.js"
 import type * as Speech from "./Speech.js"
 import * as AgentOutline from "./AgentOutline.js"
+import { serverWords } from "./ServerWords.js"
 
 export interface Options {
   readonly color: boolean
@@ -268,6 +269,10 @@ export const make = ({ color, sign, ...options }: Options): Transcript => {
         const rows = TodoLines.changes(todos.get(node.sessionId) ?? [], event.items, signs)
         todos.set(node.sessionId, event.items)
         return rows.forEach((row) => note(node, row))
+      }
+      case "McpServerChanged": {
+        const words = serverWords(event)
+        return words === undefined ? undefined : note(node, clip(words, 400))
       }
       case "FilesSetAside":
         return event.notices.forEach((notice) => note(node, clip(notice, 800)))

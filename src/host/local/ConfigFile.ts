@@ -23,6 +23,7 @@ import * as CompactionConfig from "../../conversation/CompactionConfig.js"
 import * as Lazy from "../../core/Lazy.js"
 import { modes } from "../../permission/PermissionState.js"
 import * as Sandbox from "../../sandbox/Sandbox.js"
+import * as ServerSettings from "../../tool/ServerSettings.js"
 import * as ForeignJson from "../../core/ForeignJson.js"
 import { make as invalid, type ConfigurationInvalid } from "./ConfigurationInvalid.js"
 
@@ -153,6 +154,7 @@ export const ConfigFile = Schema.Struct({
     "further environment variables that commands get",
     Schema.Array(Schema.NonEmptyTrimmedString)
   ),
+  mcp_servers: field("tool servers by name: { command, args } or { url }; see the guide", ServerSettings.Servers),
   sandbox: field(
     "auto, require, off, or { mode, network, readable, writable }; ASSENT_SANDBOX",
     Schema.Union(SandboxMode, SandboxSettings)
@@ -208,6 +210,7 @@ export const merge = (files: ReadonlyArray<ConfigFile>): ConfigFile =>
       ...(before.sandbox === undefined && file.sandbox === undefined
         ? {}
         : { sandbox: { ...sandboxOf(before), ...sandboxOf(file) } }),
+      mcp_servers: { ...before.mcp_servers, ...file.mcp_servers },
       price_table: { ...before.price_table, ...file.price_table },
       models: mergedModels(before.models, file.models)
     }),

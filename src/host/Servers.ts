@@ -1,0 +1,53 @@
+/** Tool servers of the settings. The module is loaded only when there is one. */
+import type * as FileSystem from "@effect/platform/FileSystem"
+import type * as Path from "@effect/platform/Path"
+import type * as CommandExecutor from "@effect/platform/CommandExecutor"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type * as WorkspaceRoot from "../builtin/WorkspaceRoot.js"
+import type * as Redaction from "../core/Redaction.js"
+import * as AllowedDefinitions from "./local/AllowedDefinitions.js"
+import * as McpServer from "../mcp/McpServer.js"
+import type * as CompiledPolicy from "../permission/CompiledPolicy.js"
+import type * as HostSandbox from "../sandbox/HostSandbox.js"
+import * as HttpProxy from "./HttpProxy.js"
+import * as Settings from "./Settings.js"
+
+type Files = WorkspaceRoot.Options & { readonly sandbox: Omit<HostSandbox.Options, "root"> }
+
+/** What a server gets of these settings. */
+export const optionsOf = (
+  settings: Settings.Settings,
+  files: Files,
+  redactor: Pick<Redaction.Redactor, "declare"> | undefined
+): McpServer.Options => ({
+  workspace: settings.workspace,
+  added: files.added,
+  sandbox: { ...files.sandbox, root: settings.workspace },
+  passedVariables: settings.commandVariables,
+  withheldVariables: Settings.secretNames(),
+  fetch: HttpProxy.fetchOf(settings.proxy),
+  declareSecret: redactor?.declare
+})
+
+/** The servers of the settings, started in the background, and the policy that knows what was allowed of their tools. */
+export const serve = (
+  settings: Settings.Settings,
+  files: Files,
+  redactor: Redaction.Redactor,
+  policy: CompiledPolicy.Policy,
+  notify: (sentence: string) => void
+): Effect.Effect<
+  { readonly servers: ReadonlyArray<McpServer.McpServer>; readonly policy: CompiledPolicy.Policy },
+  never,
+  FileSystem.FileSystem | Path.Path | CommandExecutor.CommandExecutor | Scope.Scope
+> =>
+  Effect.map(
+    Effect.forEach(Object.entries(settings.servers), ([name, server]) =>
+      McpServer.make({ name, ...server }, optionsOf(settings, files, redactor))
+    ),
+    (servers) => ({
+      servers,
+      policy: { ...policy, definitions: AllowedDefinitions.open(settings, notify) }
+    })
+  )
