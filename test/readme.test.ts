@@ -6,7 +6,7 @@ import * as Yaml from "yaml"
 import * as Arguments from "../src/cli/config/Arguments.js"
 import * as ConfigFile from "../src/host/local/ConfigFile.js"
 import * as Help from "../src/cli/config/Help.js"
-import * as JsonCommand from "../src/cli/executor/JsonCommand.js"
+import * as Wire from "../src/host/Wire.js"
 import * as ScriptFile from "../src/model/ScriptFile.js"
 import * as PermissionFile from "../src/permission/PermissionFile.js"
 import * as CompactionConfig from "../src/conversation/CompactionConfig.js"
@@ -47,7 +47,7 @@ describe("README and guide", () => {
           text
             .trim()
             .split("\n")
-            .every((line) => Either.isRight(JsonCommand.parse(line)))
+            .every((line) => Either.isRight(Wire.parse(line)))
       },
       yaml: {
         script: (text) => Either.isRight(ScriptFile.parse(text)),

@@ -5,7 +5,7 @@ import * as Either from "effect/Either"
 import * as FastCheck from "effect/FastCheck"
 import * as Schema from "effect/Schema"
 import * as RemoteInteractor from "../../src/channel/RemoteInteractor.js"
-import * as JsonCommand from "../../src/cli/executor/JsonCommand.js"
+import * as Wire from "../../src/host/Wire.js"
 import * as Ballot from "../../src/interaction/Ballot.js"
 import type * as Interaction from "../../src/interaction/Interaction.js"
 import * as Principal from "../../src/interaction/Principal.js"
@@ -166,8 +166,7 @@ describe("a door for names", () => {
   })
 
   it("is the same for a line of JSON", () => {
-    const answer = (by: string) =>
-      JsonCommand.parse(JSON.stringify({ _tag: "Answer", requestId: "a", answer: "y", by }))
+    const answer = (by: string) => Wire.parse(JSON.stringify({ _tag: "Answer", requestId: "a", answer: "y", by }))
     assert.include(JSON.stringify(Either.getOrThrow(answer(" ada "))), '"by":"ada"')
     for (const text of refused) {
       assert.deepStrictEqual(

@@ -113,11 +113,11 @@ export const run = (invocation: Arguments.Invocation) =>
             resumeCommand
           })
         }
-        const { InputLines, JsonCommand, JsonExecutor } = lines
+        const { InputLines, JsonExecutor, Wire } = lines
         const peer = Option.map(channel, (channel) => ({
           channel,
           interactor: review(channel.interactor),
-          lines: InputLines.linesUpTo(JsonCommand.maxLine),
+          lines: InputLines.linesUpTo(Wire.maxLine),
           alone: opened.interactors.length === 0,
           masking: Redaction.make(Settings.secretsOf(settings)).declared,
           authorOf: (said: Principal | undefined) => (vouching.has("json") ? (said ?? "json") : person)
@@ -168,7 +168,7 @@ const loadTrustQuestion = Effect.promise(() => import("../config/TrustQuestion.j
 const loadInput = Effect.promise(() => import("../terminal/InputLines.js"))
 const loadLines = Effect.promise(async () => ({
   InputLines: await import("../terminal/InputLines.js"),
-  JsonCommand: await import("../executor/JsonCommand.js"),
+  Wire: await import("../../host/Wire.js"),
   JsonExecutor: await import("../executor/JsonExecutor.js")
 }))
 

@@ -17,19 +17,13 @@ import * as Stream from "effect/Stream"
 import type { Halted } from "../../channel/HaltChannel.js"
 import * as HaltChannel from "../../channel/HaltChannel.js"
 import * as QueueChannel from "../../channel/QueueChannel.js"
-import * as ForeignJson from "../../core/ForeignJson.js"
 import type * as Redaction from "../../core/Redaction.js"
 import * as Input from "../../inbox/Input.js"
-import type { Message } from "../../inbox/Message.js"
-import type * as Field from "../../interaction/Field.js"
-import * as Form from "../../interaction/Form.js"
-import * as InteractionRequest from "../../interaction/InteractionRequest.js"
 import * as Interactor from "../../interaction/Interactor.js"
 import type { Principal } from "../../interaction/Principal.js"
 import type * as Agent from "../../runtime/Agent.js"
-import type { AgentUnknown } from "../../session/Interjection.js"
 import * as ExitCode from "../ExitCode.js"
-import * as JsonCommand from "./JsonCommand.js"
+import * as Wire from "../../host/Wire.js"
 import * as Output from "../terminal/Output.js"
 import { haltedBy } from "./RunExecutor.js"
 import * as Remedy from "../../host/Remedy.js"
@@ -133,17 +127,7 @@ const converse = (
   })
 
 const writeDialog = (dialog: QueueChannel.Dialog, masking: Redaction.Masking): Effect.Effect<void> =>
-  Output.writeJson(
-    "stdout",
-    QueueChannel.match(dialog, {
-      Opened: ({ request }) => ({
-        _tag: "InteractionRequest",
-        request: masking.value(InteractionRequest.encode(request)),
-        form: masking.value(Form.of(request.interaction))
-      }),
-      Closed: (closed) => ({ ...closed, _tag: "InteractionClosed" })
-    })
-  )
+  Output.writeJson("stdout", Wire.dialog(dialog, masking))
 
 /**
  * Executes commands in the order of their lines, a batch at a time. True: the peer asked to shut down.
@@ -153,15 +137,15 @@ const writeDialog = (dialog: QueueChannel.Dialog, masking: Redaction.Masking): E
  */
 const hearing = (agent: Agent.Agent, channel: QueueChannel.Service, authorOf: Peer["authorOf"]) => {
   let number = 0
-  let rejected: Array<unknown> = []
+  let rejected: Array<Wire.Rejected> = []
   const reportRejected = Effect.suspend(() => {
     if (rejected.length === 0) return Effect.void
     const written = Output.writeJsonLines("stdout", rejected)
     rejected = []
     return written
   })
-  const reject = (requestId: string, reason: string, problems?: ReadonlyArray<Field.Problem>) => {
-    rejected.push({ _tag: "AnswerRejected", requestId: ForeignJson.echo(requestId), reason, problems })
+  const reject = (rejection: Wire.Rejected) => {
+    rejected.push(rejection)
     return rejected.length < mostTogether ? Effect.void : reportRejected
   }
   return (lines: Iterable<string>): Effect.Effect<boolean> =>
@@ -169,28 +153,14 @@ const hearing = (agent: Agent.Agent, channel: QueueChannel.Service, authorOf: Pe
       for (const line of lines) {
         number++
         if (line.trim() === "") continue
-        const parsed = JsonCommand.parse(line)
+        const parsed = Wire.parse(line)
         if (Either.isLeft(parsed)) {
           yield* agent.report(`Line ${number} of the input was skipped: ${parsed.left}`)
           continue
         }
         const command = parsed.right
         if (command._tag === "Answer") {
-          const { requestId, answer, form } = command
-          const by = authorOf(command.by)
-          if (form !== undefined && answer !== undefined) {
-            yield* reject(requestId, "It has both an answer and a form.")
-            continue
-          }
-          const given =
-            form !== undefined
-              ? channel.answerForm(requestId, form, by)
-              : typeof answer === "string"
-                ? channel.answerText(requestId, answer, by)
-                : channel.answer(requestId, answer, by)
-          yield* Effect.catchAll(given, (rejection) =>
-            reject(requestId, rejection.message, rejection._tag === "MalformedAnswer" ? rejection.problems : undefined)
-          )
+          yield* Effect.catchAll(Wire.answer(channel, command, authorOf(command.by)), reject)
           continue
         }
         yield* reportRejected
@@ -212,7 +182,7 @@ const mostTogether = 64
  */
 const obey = Effect.fnUntraced(function* (
   agent: Agent.Agent,
-  command: Exclude<JsonCommand.JsonCommand, typeof JsonCommand.Answer.Type>,
+  command: Exclude<Wire.Command, typeof Wire.Answer.Type>,
   number: number
 ) {
   const complain = (effect: Effect.Effect<unknown, { readonly message: string }>) =>
@@ -220,7 +190,7 @@ const obey = Effect.fnUntraced(function* (
   switch (command._tag) {
     case "Send":
       yield* complain(
-        Effect.flatMap(send(agent, command), (taken) =>
+        Effect.flatMap(Wire.send(agent, command, read), (taken) =>
           taken === undefined
             ? Effect.void
             : Output.writeJson("stdout", { _tag: "SendTaken", line: number, id: command.id, ...taken })
@@ -246,47 +216,5 @@ const obey = Effect.fnUntraced(function* (
   }
 })
 
-/** How words were taken. */
-interface Taken {
-  /** One id for each target. */
-  readonly messageIds: ReadonlyArray<string>
-  /** These words were not taken: this id was used before. */
-  readonly again?: true
-}
-
-/** Words after the end are dropped without a receipt; the peer has been told of the end. */
-const send = (agent: Agent.Agent, { files, id, target, text: words = "", when }: typeof JsonCommand.Send.Type) => {
-  type Refused = Agent.NotTaken | AgentUnknown | JsonCommand.TargetNotQueued | JsonCommand.IdForSeveral
-  const hand = (text: Input.Input): Effect.Effect<ReadonlyArray<Message>, Refused> => {
-    if (when === "idle") {
-      const isRoot = target === undefined || target === agent.origin.agent
-      return isRoot
-        ? Effect.map(agent.enqueue(text, { id }), Array.of)
-        : new JsonCommand.TargetNotQueued({ root: agent.origin.agent })
-    }
-    if (target === undefined || typeof target === "string")
-      return Effect.map(agent.send(text, { id, target }), Array.of)
-    return id === undefined ? agent.broadcast(text, target) : new JsonCommand.IdForSeveral({ id })
-  }
-  return Effect.flatMap(given(words, files), hand).pipe(
-    Effect.map((messages): Taken => ({ messageIds: messages.map(({ id }) => id) })),
-    Effect.catchTags({
-      AgentStopped: () => Effect.succeed(undefined),
-      MessageAlreadyTaken: ({ messageId }) => Effect.succeed<Taken>({ messageIds: [messageId], again: true })
-    })
-  )
-}
-
-/** Words with the files that a line names or brings. */
-const given = (words: string, files: typeof JsonCommand.Send.Type.files) =>
-  files === undefined
-    ? Effect.succeed<Input.Input>(words)
-    : Effect.provide(
-        Effect.map(
-          Effect.forEach(files, (file) =>
-            "path" in file ? Input.read(file.path, file) : Effect.succeed(Input.fromBytes(file.base64, file))
-          ),
-          (read): Input.Input => [words, ...read]
-        ),
-        NodeFileSystem.layer
-      )
+/** Files are read as this process may read them: whoever sends lines has started it. */
+const read: Wire.ReadFile = (file) => Effect.provide(Input.read(file.path, file), NodeFileSystem.layer)

@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Either from "effect/Either"
-import * as JsonCommand from "../../src/cli/executor/JsonCommand.js"
+import * as Wire from "../../src/host/Wire.js"
 
-const said = (line: string): string | undefined => Either.getOrUndefined(Either.flip(JsonCommand.parse(line)))
+const said = (line: string): string | undefined => Either.getOrUndefined(Either.flip(Wire.parse(line)))
 
 const name = "x".repeat(1_000)
 const aFile = 'must be {"path": "…"} or {"base64": "…"}, with "name" and "mediaType" if wanted.'
