@@ -1,6 +1,6 @@
 /**
  * Bundles a program, or the library for Node: `node .ci/build.mjs bin | node | bench | soak | soak-people | soak-shell |
- * soak-sandbox | soak-stories | soak-texts`. Says nothing unless something is wrong.
+ * soak-sandbox | soak-sessions | soak-stories | soak-texts`. Says nothing unless something is wrong.
  *
  * The library has two forms. `tsc` writes a file for each module into `dist/lib`, with its types: bundlers take out what
  * they need. `dist/node` has the same modules in a few files, because Node takes a millisecond for each file it opens:
@@ -194,6 +194,7 @@ const programs = {
   "soak-shell": () => module("test/soak/shell.ts", "soak-shell"),
   "soak-people": () => module("test/soak/people.ts", "soak-people"),
   "soak-sandbox": () => module("test/soak/sandbox.ts", "soak-sandbox"),
+  "soak-sessions": () => module("test/soak/sessions.ts", "soak-sessions"),
   "soak-stories": () => module("test/soak/stories.ts", "soak-stories"),
   "soak-texts": () => module("test/soak/texts.ts", "soak-texts")
 }

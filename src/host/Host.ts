@@ -44,10 +44,11 @@ import * as Persistence from "../runtime/Persistence.js"
 import * as Environment from "./Environment.js"
 import * as HostError from "./HostError.js"
 import * as Launch from "./Launch.js"
-import type { ConfigurationInvalid } from "./local/ConfigurationInvalid.js"
+import { make as invalid, type ConfigurationInvalid } from "./local/ConfigurationInvalid.js"
 import * as OwnFile from "./local/OwnFile.js"
 import * as UserLocation from "./local/UserLocation.js"
 import * as ModelList from "./ModelList.js"
+import * as NodeFiles from "./NodeFiles.js"
 import type { Overrides } from "./Overrides.js"
 import * as SessionForking from "./SessionForking.js"
 import * as SessionName from "./SessionName.js"
@@ -225,6 +226,7 @@ export const make = (options: Options = {}): Effect.Effect<Service, never, Launc
   Effect.gen(function* () {
     const environment = options.environment ?? (yield* Environment.take)
     yield* Environment.hideKeys
+    yield* NodeFiles.directLinks
     const scope = yield* Effect.scope
     const home = yield* Effect.withConfigProvider(Effect.runtime<Launch.Platform>(), environment)
     const ids = yield* Id.IdGenerator
@@ -287,57 +289,49 @@ export const make = (options: Options = {}): Effect.Effect<Service, never, Launc
         return { flags, settings: yield* Settings.load(flags) }
       })
 
-    const usable = (settings: Settings.Settings, profiles: Launch.Profiles) => {
-      const model = Launch.modelOf(settings, profiles)
-      return Effect.mapError(
-        Launch.resolveModel(settings, model),
-        ({ message }) => new HostError.ModelRefused({ model, message })
-      )
-    }
-
     const start: Service["start"] = ({ interactors, options, sharing }) =>
       Effect.gen(function* () {
-        const { profiles, settings } = sharing
-        const shared = yield* runtimeOf(sharing)
-        return yield* Launch.start(shared, settings, profiles, interactors, { ...options, notify })
+        const shared = yield* Effect.catchTag(runtimeOf(sharing), "ModelRefused", ({ message }) => invalid(message))
+        return yield* Launch.start(shared, sharing, interactors, { ...options, notify })
       })
 
     /** A new or stored session, until the scope closes. */
-    const begin = (id: SessionId, workspace: string, wishes: Wishes, isNew: boolean) =>
+    const begin = (id: SessionId, workspace: string, wishes: Wishes, as: "chosen" | "new" | "stored") =>
       Effect.gen(function* () {
         const { flags, settings } = yield* settingsFor(workspace, wishes)
         const place = yield* StoreLocation.of(flags, settings)
-        const unknown = new StoreError.SessionUnknown({ rootSessionId: id })
-        if (isNew) yield* StoreLocation.prepare(place, settings)
-        else if (!isThere(place)) return yield* unknown
+        if (as !== "stored") yield* StoreLocation.prepare(place, settings)
+        else if (!isThere(place)) return yield* new StoreError.SessionUnknown({ rootSessionId: id })
         const store = yield* storeAt(place)
-        // A session that cannot begin leaves no trace.
-        if (isNew && (yield* SessionName.get(store, id)) === undefined)
-          yield* usable(settings, yield* Launch.profiles(settings))
+        const places = yield* checkpointsOf({ folder: settings.folder, place })
+        const sharingOf = (settings: Settings.Settings) =>
+          Effect.map(Launch.profiles(settings), (profiles): Launch.Sharing => ({
+            settings,
+            profiles,
+            attended: true,
+            halts: false,
+            outOfReach: SessionSelection.filesOf(place),
+            checkpoints: places,
+            outputStreamed: false
+          }))
+        const isNew = as === "new" || (as === "chosen" && (yield* SessionName.get(store, id)) === undefined)
+        // The runtime comes first: a session that cannot run leaves no trace.
+        const ofNew = isNew ? yield* sharingOf(settings) : undefined
+        if (ofNew !== undefined) yield* runtimeOf(ofNew)
         const { model, profile } = settings
         const taken: Effect.Effect<Persistence.Persistence, OpenFailure, Scope.Scope> = isNew
           ? Persistence.open(store, id, { workspace, model, profile })
           : Persistence.resume(store, id, { workspace })
         const kept = yield* SessionSelection.held({ flags, place, settings, store }, taken)
-        const profiles = yield* Launch.profiles(kept.settings)
-        yield* usable(kept.settings, profiles)
-        yield* kept.keepGiven
-        const remarks = [...settings.warnings, ...Launch.unmet(kept.settings, profiles), ...profiles.remarks]
-        remarks.forEach(notify)
         const { persistence } = kept
-        const started = yield* start({
-          sharing: {
-            settings: kept.settings,
-            profiles,
-            attended: true,
-            halts: false,
-            outOfReach: kept.files,
-            checkpoints: yield* checkpointsOf({ folder: settings.folder, place }),
-            outputStreamed: false
-          },
-          interactors: wishes.interactors ?? [],
-          options: { persistence, whenNobody: "wait" }
-        })
+        const sharing = persistence.isNew && ofNew !== undefined ? ofNew : yield* sharingOf(kept.settings)
+        const shared = yield* runtimeOf(sharing)
+        yield* kept.keepGiven
+        const { profiles } = sharing
+        const remarks = [...settings.warnings, ...Launch.unmet(sharing.settings, profiles), ...profiles.remarks]
+        remarks.forEach(notify)
+        const options = { persistence, whenNobody: "wait" as const, notify }
+        const started = yield* Launch.start(shared, sharing, wishes.interactors ?? [], options)
         const setModel: LiveSession["setModel"] = (model, thinking) => {
           const { models } = kept.settings
           const known = Object.hasOwn(models, model) ? models[model] : undefined
@@ -417,7 +411,7 @@ export const make = (options: Options = {}): Effect.Effect<Service, never, Launc
         Effect.flatMap(permitted(workspace), (real) =>
           within(
             real,
-            opened(id ?? Id.session(ids), (id) => begin(id, real, wishes, true))
+            opened(id ?? Id.session(ids), (own) => begin(own, real, wishes, id === undefined ? "new" : "chosen"))
           )
         ),
       open: (id, { workspace, ...wishes } = {}) =>
@@ -426,13 +420,13 @@ export const make = (options: Options = {}): Effect.Effect<Service, never, Launc
               Effect.gen(function* () {
                 const where = (yield* lookFor(id))?.stored.workspace
                 if (where === undefined) return yield* new StoreError.SessionUnknown({ rootSessionId: id })
-                return yield* begin(id, yield* permitted(where), wishes, false)
+                return yield* begin(id, yield* permitted(where), wishes, "stored")
               })
             )
           : Effect.flatMap(permitted(workspace), (real) =>
               within(
                 real,
-                opened(id, (id) => begin(id, real, wishes, false))
+                opened(id, (id) => begin(id, real, wishes, "stored"))
               )
             ),
       live: Effect.sync(() => directory.live),

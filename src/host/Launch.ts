@@ -38,6 +38,7 @@ import * as DaySpend from "./local/DaySpend.js"
 import * as DecidingFile from "./local/DecidingFile.js"
 import * as OwnFile from "./local/OwnFile.js"
 import * as ProfileLocation from "./ProfileLocation.js"
+import * as HostError from "./HostError.js"
 import * as HttpProxy from "./HttpProxy.js"
 import * as Settings from "./Settings.js"
 import * as Tools from "./Tools.js"
@@ -118,10 +119,6 @@ export const review = (
     const { budget, instructions, timeout } = reviewer
     return before({ model, budget, instructions, timeout })
   })
-
-/** The agent's model: a profile may name one. */
-export const modelOf = ({ model }: Settings.Settings, { chosen }: Pick<Profiles, "chosen">): string =>
-  (chosen === undefined ? undefined : SubagentProfile.modelRef(chosen, model)) ?? model
 
 /** All profiles, and the requested one. */
 export interface Profiles {
@@ -219,12 +216,16 @@ export const keyOf = ({ attended, checkpoints, halts, outOfReach, outputStreamed
 export const share = (
   { attended, checkpoints, halts, outOfReach, outputStreamed, profiles, settings }: Sharing,
   notify: Notify
-): Effect.Effect<Shared, ConfigurationInvalid.ConfigurationInvalid, Platform | Scope.Scope> =>
+): Effect.Effect<Shared, ConfigurationInvalid.ConfigurationInvalid | HostError.ModelRefused, Platform | Scope.Scope> =>
   Effect.gen(function* () {
     const path = yield* Path.Path
     const fileSystem = yield* FileSystem.FileSystem
     const { all, chosen } = profiles
-    const model = yield* resolveModel(settings, modelOf(settings, { chosen }))
+    const ref = modelOf(settings, { chosen })
+    const model = yield* Effect.mapError(
+      resolveModel(settings, ref),
+      ({ message }) => new HostError.ModelRefused({ model: ref, message })
+    )
     const services = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
     // The directory is outside the workspace, so that it leaves no trace there.
     const spillDirectory = yield* Effect.mapError(
@@ -312,8 +313,7 @@ export interface Started {
 /** Starts the agent that settings describe, with these interactors attached. */
 export const start = (
   { context, deciding, files, redactor }: Shared,
-  settings: Settings.Settings,
-  { chosen }: Pick<Profiles, "chosen">,
+  { profiles: { chosen }, settings }: Pick<Sharing, "profiles" | "settings">,
   interactors: ReadonlyArray<Interactor.Service>,
   { notify, ...options }: Agent.Options & { readonly notify: Notify }
 ): Effect.Effect<Started, ConfigurationInvalid.ConfigurationInvalid, FileSystem.FileSystem | Path.Path | Scope.Scope> =>
@@ -420,6 +420,10 @@ const delegating = <E extends { readonly message: string }>(
   maxChildren: limits.maxChildren,
   resolveModel: (ref: string) => Effect.mapError(resolve(ref), ({ message }) => message)
 })
+
+/** The agent's model: a profile may name one. */
+const modelOf = ({ model }: Settings.Settings, { chosen }: Pick<Profiles, "chosen">): string =>
+  (chosen === undefined ? undefined : SubagentProfile.modelRef(chosen, model)) ?? model
 
 /** The models that settings and profiles name, each once. */
 const chosenModels = (

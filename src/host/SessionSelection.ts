@@ -193,7 +193,7 @@ const afterwards = (
 }
 
 /** The database and the files that SQLite keeps beside it. */
-const filesOf = (place: StoreLocation.Place): ReadonlyArray<string> =>
+export const filesOf = (place: StoreLocation.Place): ReadonlyArray<string> =>
   place === StoreLocation.memory || typeof place !== "string"
     ? []
     : ["", "-wal", "-shm", "-journal"].map((suffix) => `${place}${suffix}`)

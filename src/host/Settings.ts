@@ -330,8 +330,12 @@ const workspaceOf = (flag: string | undefined) =>
   })
 
 const realStateDirectory = Effect.gen(function* () {
-  const real = RealPath.make(yield* FileSystem.FileSystem, yield* Path.Path)
-  return yield* real.real(yield* UserLocation.stateDirectory)
+  const directory = yield* UserLocation.stateDirectory
+  // Most often it is there, and the system follows all links at once.
+  return (
+    OwnFile.realDirectory(directory) ??
+    (yield* RealPath.make(yield* FileSystem.FileSystem, yield* Path.Path).real(directory))
+  )
 })
 
 /**

@@ -593,7 +593,10 @@ const made = (
   halting.parts = parts
   return {
     parts,
-    resumption: persistence?.restored && resumptionOf(persistence.ways, persistence.restored, bus, member)
+    resumption:
+      persistence?.restored === undefined || persistence.isNew
+        ? undefined
+        : resumptionOf(persistence.ways, persistence.restored, bus, member)
   }
 }
 

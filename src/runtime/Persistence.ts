@@ -17,6 +17,7 @@
  *
  * @since 0.1.0
  */
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
@@ -80,6 +81,12 @@ export interface Persistence extends Options {
    * @internal
    */
   readonly restored: SessionSnapshot.TreeSnapshot | undefined
+  /**
+   * True for a session that {@link open} has just begun: there is nothing to resume but its first entry.
+   *
+   * @internal
+   */
+  readonly isNew: boolean
   /**
    * Stored settlements, used when their question is asked again.
    *
@@ -178,6 +185,7 @@ export const begin = (
       restored: undefined,
       kept: () => undefined,
       settledBy: () => undefined,
+      isNew: false,
       votes: () => [],
       spent: [],
       taken: nothing,
@@ -244,14 +252,11 @@ export const open = (
     if (found !== undefined) return yield* resumed(store, lease, found, workspace)
     const origin = { sessionId: rootSessionId, rootSessionId, agent: name, depth: 0 }
     const entry = { ...JournalEntry.opening(origin, model, ""), ...placeOf({ workspace, profile }) }
-    yield* lease.append([{ sessionId: rootSessionId, entry }])
-    // A store that has not got what it acknowledged is broken.
-    return yield* resumed(
-      store,
-      lease,
-      yield* Effect.catchTag(store.load(rootSessionId), "SessionUnknown", Effect.die),
-      workspace
-    )
+    const draft = { sessionId: rootSessionId, entry }
+    yield* lease.append([draft])
+    const entries = [{ seq: 1, at: yield* Clock.currentTimeMillis, ...draft }]
+    const begun = yield* resumed(store, lease, { rootSessionId, entries, answers: [] }, workspace)
+    return { ...begun, isNew: true }
   })
 
 /**
@@ -329,6 +334,7 @@ export const forkAgent = (
       }),
       kept: () => undefined,
       settledBy: () => undefined,
+      isNew: false,
       votes: () => [],
       spent: LiveFork.spent(agent, forked.rootSessionId, model.id),
       taken: nothing,
@@ -401,10 +407,9 @@ const known = (store: SessionStore.Service, id: SessionId) =>
  */
 const retell =
   (bus: EventBus.Service) =>
-  ({ closed, history, interjections, opened, todos, turns }: SessionSnapshot.SessionSnapshot): Effect.Effect<void> =>
+  ({ closed, history, interjections, opened, todos }: SessionSnapshot.SessionSnapshot): Effect.Effect<void> =>
     Effect.map(Effect.clock, (clock) => {
-      // Nothing is there to be shown of a session that nobody spoke to.
-      if (closed || (turns === 0 && history.length === 0)) return
+      if (closed) return
       const { agent, sessionId } = opened
       const actor = { sessionId, agent }
       EventPublisher.publish(bus, clock, actor, { _tag: "SessionRestored", messages: history.length })
@@ -488,6 +493,7 @@ const resumed = (
       restored,
       kept: (id) => kept.get(id),
       settledBy: settlersIn(loaded),
+      isNew: false,
       votes: (id, digest) =>
         restored.sessions.flatMap(({ votes }) =>
           votes.filter((vote) => vote.requestId === id && vote.digest === digest)

@@ -1,13 +1,16 @@
 import * as NodeContext from "@effect/platform-node/NodeContext"
 import { assert, describe, it } from "@effect/vitest"
+import * as Chunk from "effect/Chunk"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
+import * as HaltChannel from "../../src/channel/HaltChannel.js"
 import * as QueueChannel from "../../src/channel/QueueChannel.js"
 import * as Environment from "../../src/host/Environment.js"
 import * as Host from "../../src/host/Host.js"
@@ -195,6 +198,78 @@ describe("a host", () => {
           Effect.map(agent.permissions.check("read_file", { path: "a.txt" }), ({ decision }) => decision)
         assert.deepStrictEqual([yield* decisionOf(same), yield* decisionOf(later)], ["allow", "deny"])
       }).pipe(Effect.provide(NodeContext.layer))
+  )
+
+  it.scopedLive("keeps two workspaces apart: keys, permissions, files, stores, and no colours", () =>
+    Effect.gen(function* () {
+      const at = yield* place
+      const server = yield* ModelServer.make
+      at.write("one/.assent/permissions.json", { blacklist: { tools: ["fetch_url"] } })
+      at.write("one/own.txt", "of one")
+      at.write("two/own.txt", "of two")
+      const environment = Environment.of({
+        ...at.variables,
+        OPENAI_COMPATIBLE_API_KEY: key,
+        OPENAI_COMPATIBLE_BASE_URL: `${server.url}/v1`
+      })
+      const host = yield* hostOf(at, { environment })
+      const made = (workspace: string) =>
+        host.create({ workspace: at.at(workspace), model: "openai-compatible/local-test" })
+      const [one, two] = yield* Effect.all([made("one"), made("two")])
+      const decisions = (tool: string, params: (workspace: string) => unknown) =>
+        Effect.all(
+          [one, two].flatMap(({ agent }) =>
+            ["one", "two"].map((workspace) =>
+              Effect.map(agent.permissions.check(tool, params(workspace)), ({ decision }) => decision)
+            )
+          )
+        )
+
+      // A file belongs to the workspace that holds it.
+      const reads = (workspace: string) => ({ path: at.at(workspace, "own.txt") })
+      assert.deepStrictEqual(yield* decisions("read_file", reads), ["allow", "deny", "deny", "allow"])
+      // A rule of one workspace's files, and one that a person gave to one session.
+      const fetches = () => ({ url: "https://example.com/" })
+      assert.deepStrictEqual(yield* decisions("fetch_url", fetches), ["deny", "deny", "ask", "ask"])
+      const commands = () => ({ command: "make" })
+      assert.deepStrictEqual(yield* decisions("run_command", commands), ["ask", "ask", "ask", "ask"])
+      yield* one.agent.permissions.allow("make")
+      yield* two.agent.permissions.setMode("plan")
+      const [first, , third] = yield* decisions("run_command", commands)
+      assert.deepStrictEqual([first, third], ["allow", "deny"])
+
+      // The model is sent no key, and commands find none.
+      const call = {
+        id: "call_a",
+        name: "run_command",
+        args: JSON.stringify({ command: "env; printf '\\033[31mred'" })
+      }
+      yield* server.play(ModelServer.eventStream(chat.events({ calls: [call] })), reply("done"))
+      yield* one.attach(HaltChannel.yolo)
+      const events = yield* one.agent.subscribe({ capacity: 1_000 })
+      assert.deepInclude(yield* one.agent.run("show"), { _tag: "Completed" })
+      yield* server.received
+      const { text } = yield* server.received
+      assert.include(text, "HOME=")
+      assert.notInclude(text, key)
+      assert.notInclude(text, "OPENAI_COMPATIBLE_API_KEY")
+      yield* one.close
+      const seen = JSON.stringify(Chunk.toReadonlyArray(yield* Stream.runCollect(events.stream)))
+      assert.include(seen, "red")
+      assert.notInclude(seen, key)
+      assert.notMatch(seen, /\\u001b\[(?!31m)/)
+
+      // Each in a store of its own, and neither is found in the other's workspace.
+      const stores = fs.readdirSync(at.at("state", "workspaces"))
+      assert.lengthOf(stores, 2)
+      const listed = yield* Effect.forEach(["one", "two"], (workspace) => host.list({ workspace: at.at(workspace) }))
+      assert.deepStrictEqual(
+        listed.map(({ sessions }) => sessions.map(({ rootSessionId }) => rootSessionId)),
+        [[one.id], [two.id]]
+      )
+      const elsewhere = yield* failureOf(host.open(one.id, { workspace: at.at("two") }))
+      assert.strictEqual(elsewhere._tag, "SessionUnknown")
+    }).pipe(Effect.provide(NodeContext.layer))
   )
 
   it.scopedLive("refuses with a sentence what cannot be a session", () =>
