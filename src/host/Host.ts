@@ -10,6 +10,7 @@
  * A session runs in the world around the host, not in that of the caller who opened it: it outlives the caller. Closing the
  * host closes all its sessions. They stay in their stores.
  */
+import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import type * as ConfigProvider from "effect/ConfigProvider"
 import * as Context from "effect/Context"
@@ -621,7 +622,9 @@ class Directory {
           return Deferred.succeed(entry.ready, exit.value)
         }
         entry.isClosing = true
-        return Effect.zipRight(this.leave(id, entry), Deferred.failCause(entry.ready, exit.cause))
+        // Only the end of the host interrupts it.
+        const cause = Cause.isInterruptedOnly(exit.cause) ? Cause.fail(new HostError.HostClosed()) : exit.cause
+        return Effect.zipRight(this.leave(id, entry), Deferred.failCause(entry.ready, cause))
       }),
       Effect.flatMap(({ agent }) => agent.done),
       Effect.zipRight(this.end(id, entry)),

@@ -402,6 +402,24 @@ describe("a host", () => {
     }).pipe(Effect.provide(NodeContext.layer))
   )
 
+  it.scopedLive("gives back a session that was being opened when it closed, and says so", () =>
+    Effect.gen(function* () {
+      const at = yield* place
+      for (const steps of [0, 1, 5, 50, 500]) {
+        const scope = yield* Scope.make()
+        const host = yield* Scope.extend(hostOf(at), scope)
+        const opening = yield* Effect.fork(Effect.either(host.create({ workspace: at.at("one"), id: "late" })))
+        yield* Effect.repeatN(Effect.yieldNow(), steps)
+        yield* Scope.close(scope, Exit.void)
+        const outcome = yield* Fiber.join(opening)
+        if (outcome._tag === "Left") assert.strictEqual(outcome.left._tag, "HostClosed")
+        else yield* outcome.right.closed
+      }
+      const host = yield* hostOf(at)
+      assert.strictEqual((yield* host.create({ workspace: at.at("one"), id: "late" })).id, "late")
+    }).pipe(Effect.provide(NodeContext.layer))
+  )
+
   it.scopedLive("forgets a session whose agent ended by itself", () =>
     Effect.gen(function* () {
       const at = yield* place
