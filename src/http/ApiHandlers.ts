@@ -95,6 +95,12 @@ const makeDesk = ({ ending = Effect.never, streams = 64, workspaces }: Options) 
     const list = (query: Host.Query) => Refusal.of(host.list(query))
     const all = Effect.map(list({ limit: 1_000 }), ({ sessions }) => ({ sessions: sessions.map(summary) }))
     const events = yield* AllEvents.make(stores.all, all)
+    // What a former process was in the middle of goes on. One that cannot is left as it is, and says why when it is opened.
+    yield* Effect.forkScoped(
+      Effect.flatMap(stores.interrupted, (ids) =>
+        Effect.forEach(ids, (id) => Effect.ignore(host.open(id)), { concurrency: 4, discard: true })
+      )
+    )
 
     return {
       host,

@@ -18,6 +18,8 @@ export interface Found {
 export interface Stores {
   readonly all: ReadonlyArray<SessionStore.Service>
   readonly session: (id: string) => Effect.Effect<Found | undefined, StoreError.StoreUnusable>
+  /** Those that were in a turn when their process ended, and wait for nobody. */
+  readonly interrupted: Effect.Effect<ReadonlyArray<SessionId>>
   /** Open or settled. */
   readonly request: (
     id: string
@@ -45,6 +47,13 @@ export const make = (
         }
         return undefined
       }),
+    interrupted: Effect.map(
+      Effect.partition(all, (store) => store.page({ limit: Infinity })),
+      ([, pages]) =>
+        pages.flatMap(({ sessions }) =>
+          sessions.flatMap(({ rootSessionId, state }) => (state === "interrupted" ? [rootSessionId] : []))
+        )
+    ),
     request: (id) =>
       Effect.gen(function* () {
         for (const store of all) {

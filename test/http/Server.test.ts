@@ -158,6 +158,27 @@ describe("a server", () => {
     })
   )
 
+  it.scopedLive("goes on with what a former process was in the middle of", () =>
+    Effect.gen(function* () {
+      const place = yield* Served.place
+      const model = Served.asking(place, "sleep 60")
+      const first = yield* Scope.make()
+      const served = yield* Scope.extend(Served.serve(place, model), first)
+      const { requestId, sessionId } = yield* Served.question(served)
+      yield* served.call(`/v1/requests/${requestId}/answer`, { answer: "y" })
+      yield* served.events(`/v1/sessions/${sessionId}/events`, (all) =>
+        all.some(({ data }) => data._tag === "ToolCallStarted")
+      )
+      yield* Scope.close(first, Exit.void)
+      const later = yield* Served.serve(place, model)
+      const pieces = yield* later.events(`/v1/sessions/${sessionId}/events`, (all) =>
+        all.some(({ data }) => data._tag === "TurnEnded")
+      )
+      const ended = pieces.filter(({ data }) => data._tag === "ToolCallEnded").map(({ data }) => data.outcome)
+      assert.deepStrictEqual(ended, ["interrupted"])
+    })
+  )
+
   it.scopedLive("collects votes, and says who is missing", () =>
     Effect.gen(function* () {
       const place = yield* Served.place
