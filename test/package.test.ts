@@ -101,7 +101,7 @@ const project = async (directory: string, tarball: string, others: ReadonlyArray
 }
 
 /** Doors that stand for several modules. */
-const doors = [".", "./testing", "./sql", "./postgres", "./node", "./package.json"]
+const doors = [".", "./testing", "./sql", "./postgres", "./node", "./http", "./serve", "./package.json"]
 
 /** Where modules were before their rooms moved. JSON has no comments: these stay until 1.0, and then they go. */
 const former = [

@@ -311,7 +311,7 @@ const Done = Schema.Struct({ ok: Schema.Literal(true) })
  * Sessions: begin, list, look, talk, stop, delete.
  *
  * @since 0.1.0
- * @category api
+ * @category schemas
  */
 export const Sessions = HttpApiGroup.make("sessions")
   .add(
@@ -405,7 +405,7 @@ export const Sessions = HttpApiGroup.make("sessions")
  * Open requests of all sessions, also of those that no process runs.
  *
  * @since 0.1.0
- * @category api
+ * @category schemas
  */
 export const Requests = HttpApiGroup.make("requests")
   .add(
@@ -453,7 +453,7 @@ export const Requests = HttpApiGroup.make("requests")
  * How the server is.
  *
  * @since 0.1.0
- * @category api
+ * @category schemas
  */
 export const Health = HttpApiGroup.make("health", { topLevel: true }).add(
   HttpApiEndpoint.get("healthz", "/healthz").addSuccess(Schema.Struct({ ok: Schema.Boolean }))
@@ -463,7 +463,7 @@ export const Health = HttpApiGroup.make("health", { topLevel: true }).add(
  * Counts for Prometheus.
  *
  * @since 0.1.0
- * @category api
+ * @category schemas
  */
 export const Metrics = HttpApiGroup.make("metrics", { topLevel: true })
   .add(
@@ -477,7 +477,7 @@ export const Metrics = HttpApiGroup.make("metrics", { topLevel: true })
  * The whole API.
  *
  * @since 0.1.0
- * @category api
+ * @category schemas
  */
 export class Api extends HttpApi.make("assent")
   .add(Sessions)

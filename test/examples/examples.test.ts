@@ -21,6 +21,7 @@ import {
 } from "assent"
 import { TestInteractor } from "assent/testing"
 import { DefaultChatTransport, readUIMessageStream, type UIMessage, type UIMessageChunk } from "ai"
+import * as Context from "effect/Context"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -41,6 +42,7 @@ import * as Family from "./family.js"
 import * as HttpAgent from "./http-agent.js"
 import * as Images from "./images.js"
 import * as ManyAgents from "./many-agents.js"
+import * as MountedApi from "./mounted-api.js"
 import * as OwnStore from "./own-store.js"
 import * as OwnToolkit from "./own-toolkit.js"
 import * as People from "./people.js"
@@ -55,6 +57,25 @@ import * as WebhookApproval from "./webhook-approval.js"
 import * as WithoutEffect from "./without-effect.js"
 
 describe("examples", () => {
+  it.scopedLive("a mounted API: knows its people", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const workspace = yield* fs.makeTempDirectoryScoped({ prefix: "assent-mounted-" })
+      const context = yield* Layer.build(
+        MountedApi.served({ workspaces: [workspace], store: ":memory:", model: "offline" }, 0)
+      )
+      const { address } = Context.get(context, HttpServer.HttpServer)
+      assert(address._tag === "TcpAddress")
+      const ask = (path: string, token: string) =>
+        Effect.promise(() =>
+          fetch(`http://127.0.0.1:${address.port}${path}`, { headers: { authorization: `Bearer ${token}` } })
+        )
+      assert.strictEqual((yield* ask("/v1/sessions", "of nobody")).status, 401)
+      const found = yield* ask("/v1/sessions", "the-token-of-ada")
+      assert.deepStrictEqual(yield* Effect.promise(() => found.json()), { sessions: [], remarks: [] })
+    }).pipe(Effect.provide(NodeContext.layer))
+  )
+
   it.scoped("own toolkit: asks before it deploys", () =>
     Effect.gen(function* () {
       const channel = yield* QueueChannel.QueueChannel
