@@ -259,7 +259,6 @@ describe("the house", () => {
       "interaction/Interactor.ts",
       // A call and its request pass here, thousands at a time: no generator, scope or fiber for what needs none.
       "broker/InteractionBroker.ts",
-      "broker/OpenRequest.ts",
       "channel/Deadlines.ts",
       "channel/DialogTable.ts",
       "interaction/PendingRequests.ts",

@@ -221,7 +221,7 @@ class Mediator {
     // What a rule reserves for people, no parent decides.
     if (strategy === undefined || strategy === forward || Ballot.isReserved(request.interaction)) {
       const forwarded: Interactor.Options<Interaction.Interaction> = { recheck, votes, withdrawn, upcoming }
-      return Effect.suspend(() => Asking.askMasked(interactor, request, forwarded, Effect.interruptible))
+      return Effect.interruptible(Effect.suspend(() => Asking.ask(interactor, request, forwarded)))
     }
     const options: Interactor.Options<Interaction.Interaction> = { recheck, votes, withdrawn }
     const decided = Effect.flatMap(this.decided(strategy, held), (known) =>

@@ -60,22 +60,22 @@ export const make = (options: Options): Interactor.Service => new Bridge(options
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-class Bridge implements Interactor.Service, Asking.Masked {
+class Bridge implements Interactor.Service {
   readonly relay = true
-  readonly request: Interactor.Service["request"]
 
-  constructor(private readonly options: Options) {
-    this.request = Asking.masked.bind<Interactor.Service["request"]>(
-      (request, options) => Effect.uninterruptibleMask((restore) => this.requestMasked(request, options, restore)),
-      this
-    )
-  }
+  constructor(private readonly options: Options) {}
 
   get id(): string {
     return this.options.parent
   }
 
-  requestMasked<I extends Interaction.Interaction>(
+  readonly request = <I extends Interaction.Interaction>(
+    request: InteractionRequest<I>,
+    options?: Interactor.Options<I>
+  ): Effect.Effect<Interactor.Answered<I>, InteractionError> =>
+    Effect.uninterruptibleMask((restore) => this.requestMasked(request, options, restore))
+
+  private requestMasked<I extends Interaction.Interaction>(
     request: InteractionRequest<I>,
     options: Interactor.Options<I> | undefined,
     restore: Restore

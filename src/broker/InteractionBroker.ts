@@ -1,19 +1,15 @@
 /**
- * The interactor that fans out to all attached interactors. The first answer wins.
+ * The interactor that asks all attached interactors at once. The first answer wins.
  *
  * ```
- *  request ─► prompt slot ─► recheck ─► InteractionRequested ─┬─► interactor 1 (asked in a fiber of its own)
- *  (kinds that grant authority wait here, one at a time)      ├─► interactor 2 (posted to, where it takes that)
- *                                                             └─► answer(id) from outside
- *  first to settle ─► settling event ─► the others are interrupted and close their dialogs ─► return
+ *  request ─► prompt slot ─► recheck ─► journal ─► InteractionRequested ─┬─► interactor 1, in a fiber of its own
+ *  (kinds that grant authority wait here, one at a time)                 ├─► interactor 2, in a fiber of its own
+ *                                                                        └─► answer(id) from outside
+ *  first to settle ─► journal, audit ─► settling event ─► the other dialogs close ─► return
  * ```
  *
- * An interactor that fails, times out or closes leaves the race; when all have left, the request ends. Only a request
- * that is being shown here holds the slot.
- *
- * Each step passes on the next one as a function (continuation passing), for the reason that `PermissionGate` gives:
- * thousands of requests may wait at once, and each keeps one frame. Every step that can fail goes through
- * `OpenRequest.step` or `OpenRequest.after`, which release the prompt slot.
+ * An interactor that fails, times out or closes leaves the race. When all have left, the request ends. A request holds the
+ * slot only while this broker shows it.
  *
  * @since 0.1.0
  */
@@ -23,6 +19,8 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as FiberId from "effect/FiberId"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
@@ -36,31 +34,30 @@ import type * as AgentEvent from "../event/AgentEvent.js"
 import type * as AuditTrail from "../audit/AuditTrail.js"
 import * as EventBus from "../event/EventBus.js"
 import * as EventPublisher from "../event/EventPublisher.js"
-import * as Participants from "./Participants.js"
 import * as FairLock from "../internal/FairLock.js"
-import { isImmediate } from "../internal/Immediate.js"
 import * as Ballot from "../interaction/Ballot.js"
+import { FormProgress } from "../interaction/FormProgress.js"
 import * as Interaction from "../interaction/Interaction.js"
 import {
   InteractionAlreadyAnswered,
   InteractionCancelled,
+  InteractorUnavailable,
   MalformedAnswer,
+  NoInteractor,
   UnknownRequest,
   VoteRefused,
   type AnswerRejected,
   type InteractionError
 } from "../interaction/InteractionError.js"
 import * as InteractionEvent from "../interaction/InteractionEvent.js"
-import type { InteractionJournal } from "./InteractionJournal.js"
-import * as RequestDurability from "./RequestDurability.js"
-import type * as BallotBox from "./BallotBox.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import * as Asking from "../interaction/Asking.js"
 import * as Interactor from "../interaction/Interactor.js"
-import * as Recheck from "../interaction/Recheck.js"
-import { RecentSettlements } from "../interaction/PendingRequests.js"
-import { OpenRequest } from "./OpenRequest.js"
 import * as PermissionOption from "../interaction/PermissionOption.js"
+import { RecentSettlements } from "../interaction/PendingRequests.js"
+import type * as BallotBox from "./BallotBox.js"
+import * as InteractionAudit from "./InteractionAudit.js"
+import type { InteractionJournal, Kept } from "./InteractionJournal.js"
 
 export type { InteractionJournal, Kept } from "./InteractionJournal.js"
 
@@ -103,6 +100,15 @@ export interface Service {
 export class InteractionBroker extends Context.Tag("assent/broker/InteractionBroker")<InteractionBroker, Service>() {}
 
 /**
+ * Ends the turn of the root. An agent that has ended is let go by it: a broker outlives it for a while.
+ *
+ * @internal
+ */
+export interface Halting {
+  halt(detail: string): Effect.Effect<void>
+}
+
+/**
  * What a broker publishes, masks and records; only the bus is required.
  *
  * @since 0.1.0
@@ -123,7 +129,7 @@ export interface Options {
   /** Default: none. */
   readonly spans?: Spans.Service | undefined
   /** @internal What is behind the `halt` in its interactors' options. */
-  readonly halting?: Participants.Halting | undefined
+  readonly halting?: Halting | undefined
 }
 
 /**
@@ -188,96 +194,184 @@ export const load: Effect.Effect<unknown> = Effect.suspend(() => ballots())
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-type AnyAnswered = Interactor.Answered<Interaction.Interaction>
+type Answered = Interactor.Answered<Interaction.Interaction>
+
+/** How a request ended. */
+type End = Exit.Exit<Answered, InteractionError>
+
+type Steps<A> = Effect.fn.Return<A, InteractionError>
+
+/** An interactor that shows a request. */
+interface Dialog {
+  readonly attachment: Attachment
+  /** What shows it: a fiber, or the function that withdraws a posted question. Nothing yet when it is about to be asked. */
+  by: Fiber.RuntimeFiber<void> | Withdraw | undefined
+}
+
+type Withdraw = NonNullable<ReturnType<Asking.Posting["post"]>>
+
+/** An attached interactor. The same interactor may be attached twice. */
+interface Attachment {
+  readonly interactor: Interactor.Service
+}
 
 /** Loaded for the first call that several people have to agree on. */
 const ballots = LateModule.getter(() => import("./BallotBox.js"))
 
 const none: ReadonlyMap<string, OpenRequest> = new Map()
-/** Reduces an answer to what could be decided: an approval for one call is never reported as more. */
-const decided = (
-  { interaction }: InteractionRequest,
-  exit: Exit.Exit<AnyAnswered, InteractionError>
-): Exit.Exit<AnyAnswered, InteractionError> =>
-  interaction._tag === "Approve" && interaction.onceOnly === true
-    ? Exit.map(exit, (answered) => ({
-        ...answered,
-        // The answer is one to an approval; the type of all answers cannot say so.
-        answer: PermissionOption.once(answered.answer as Interaction.ApproveAnswer)
-      }))
-    : exit
+
+const nobody: ReadonlyArray<Dialog> = []
 
 const parked = "this process is ending. The question stays open; answer it when the session goes on"
 
-type Ending = Effect.Effect<AnyAnswered, InteractionError>
-
-/** Only an approval is reserved, and its answers are those of an approval; the type of all answers cannot say so. */
-const asVote = (answered: AnyAnswered) => answered as Interactor.Answered<Interaction.Approve>
-
-/**
- * From the first step on only waiting is interruptible. Many requests may wait for long, so the stack of a waiting
- * request holds only what goes on with its answer: every step that can fail cleans up after itself.
- */
-class BrokerInteractor implements Interactor.Service, Asking.Masked {
-  readonly id = "broker"
-  readonly relay = false
-  readonly request: Interactor.Service["request"]
-
-  constructor(private readonly broker: Broker) {
-    this.request = Asking.masked.bind<Interactor.Service["request"]>(
-      (request, options) => Effect.uninterruptibleMask((restore) => this.requestMasked(request, options, restore)),
-      this
-    )
+class Broker implements Owned {
+  readonly interactor: Interactor.Service = {
+    id: "broker",
+    relay: false,
+    request: (request, options) => this.request(request, options)
   }
-
-  requestMasked<I extends Interaction.Interaction>(
-    request: InteractionRequest<I>,
-    options: Interactor.Options<I> | undefined,
-    restore: Restore
-  ): Effect.Effect<Interactor.Answered<I>, InteractionError> {
-    return Effect.withFiberRuntime((fiber) => {
-      // A request is settled with an answer of its own kind; the type of all entries cannot say so.
-      const raised = new OpenRequest(this.broker, request, options as OpenRequest["options"], fiber, restore)
-      return this.broker.ask(raised) as Effect.Effect<Interactor.Answered<I>, InteractionError>
-    })
-  }
-}
-
-class Broker implements Owned, Participants.Host {
-  readonly interactor: Interactor.Service = new BrokerInteractor(this)
-  /** Created with the first question: thousands of brokers may have none. */
-  private questions: Map<string, OpenRequest> | undefined
-  private readonly winners = new RecentSettlements()
-  private readonly attachments: Participants.Participants
+  /** The requests that are asked now, by id, oldest first. Made with the first: thousands of brokers may have none. */
+  private asked: Map<string, OpenRequest> | undefined
+  /** Who settled which request lately. */
+  readonly winners = new RecentSettlements()
+  attached: ReadonlyArray<Attachment> = []
+  /** Whether an interactor was ever attached. */
+  hadSomebody = false
   private readonly slot = FairLock.make()
-  private closed = false
+  private isClosed = false
 
   constructor(
     readonly options: Options,
-    scope: Scope.Scope
-  ) {
-    this.attachments = new Participants.Participants(this, scope)
-  }
+    /** The scope of the fibers that ask. */
+    readonly scope: Scope.Scope
+  ) {}
 
-  get raised(): ReadonlyMap<string, OpenRequest> {
-    return this.questions ?? none
+  get requests(): ReadonlyMap<string, OpenRequest> {
+    return this.asked ?? none
   }
 
   get redactor(): Redaction.Redactor {
     return this.options.redactor ?? Redaction.shapesOnly
   }
 
-  begin(interactors: ReadonlyArray<Interactor.Service>): void {
-    this.attachments.begin(interactors)
+  // ---- asking ----
+
+  private request<I extends Interaction.Interaction>(
+    request: InteractionRequest<I>,
+    options: Interactor.Options<I> | undefined
+  ): Effect.Effect<Interactor.Answered<I>, InteractionError> {
+    const { interaction } = request
+    // The types allow no other kind. Code without types must not show a question that nobody can answer.
+    if (!Interaction.isKind(interaction._tag)) return Effect.fail(Interactor.declined(this.interactor.id, request))
+    return Effect.uninterruptibleMask((restore) => {
+      // A request is settled with an answer of its own kind; the type of all requests cannot say so.
+      const open = new OpenRequest(this, request, options as OpenRequest["options"])
+      const asking = Effect.gen(() => this.ask(open, restore)) as Effect.Effect<
+        Interactor.Answered<I>,
+        InteractionError
+      >
+      return Effect.matchCauseEffect(asking, {
+        onFailure: (cause) => this.finish(open, Effect.failCause(cause)),
+        onSuccess: (answered) => this.finish(open, Effect.succeed(answered))
+      })
+    })
   }
 
-  isAsking(): boolean {
-    return this.raised.size > 0
+  /** Asks in line with the others, unless an earlier answer has decided it by now. */
+  private *ask(open: OpenRequest, restore: Restore): Steps<Answered> {
+    const { options, request } = open
+    if (Interaction.takesPromptSlot(request.interaction._tag)) {
+      if (!this.slot.tryEnter()) yield* this.slot.lineUp(restore)
+      open.holdsSlot = true
+      const known = options?.recheck === undefined ? Option.none() : yield* restore(options.recheck)
+      if (Option.isSome(known)) return Asking.told({ answer: known.value, by: "policy", how: "recheck" })
+    }
+    const { spans = Spans.off } = this.options
+    if (Spans.areOff(spans)) return yield* this.raise(open, restore)
+    const raised = Effect.gen(() => this.raise(open, restore))
+    return yield* spans.within(() => InteractionEvent.spanOf(request, spans), raised)
+  }
+
+  /** Asks until somebody settles it. Only the wait for that is interruptible. */
+  private *raise(open: OpenRequest, restore: Restore): Steps<Answered> {
+    const { request } = open
+    const { interaction, requestId } = request
+    const loaded = Ballot.isReserved(interaction) ? yield* ballots() : undefined
+    if (this.isClosed) return yield* new InteractionCancelled({ requestId })
+    if (loaded !== undefined && Ballot.isReserved(interaction)) open.openBallot(loaded, interaction)
+    this.asked ??= new Map()
+    this.asked.set(requestId, open)
+    const before = this.options.journal === undefined ? undefined : yield* open.record(this.options.journal)
+    open.publish(InteractionEvent.requested(request, this.redactor))
+    if (before !== undefined) open.endAsBefore(before)
+    open.ballot?.count()
+    yield* open.show()
+    if (open.end === undefined) {
+      const awaited = yield* Effect.exit(restore(open.await))
+      if (Exit.isFailure(awaited) && Cause.isInterrupted(awaited.cause)) open.withdraw(awaited)
+    }
+    this.forget(open)
+    const end = yield* open.recordEnd()
+    open.publish(InteractionEvent.settled(request, end, this.redactor))
+    return yield* end
+  }
+
+  /** Closes the dialogs of a request that has ended or crashed, and lets the next one have the slot. */
+  private finish<A, E>(open: OpenRequest, end: Effect.Effect<A, E>): Effect.Effect<A, E> {
+    this.forget(open)
+    open.dismiss()
+    if (open.holdsSlot) this.slot.leave()
+    return end
+  }
+
+  forget(open: OpenRequest): void {
+    const { requestId } = open.request
+    if (this.asked?.get(requestId) === open) this.asked.delete(requestId)
+  }
+
+  publishLate(clock: Clock.Clock, requestId: string, by: string): void {
+    const winner = this.winnerOf(requestId)
+    if (winner === undefined) return
+    const { bus, origin = Origin.outside } = this.options
+    EventPublisher.publish(bus, clock, origin, { _tag: "LateAnswer", requestId, by, winner })
+  }
+
+  // ---- attachments ----
+
+  /** Attaches the first interactors, before anything is asked. */
+  begin(interactors: ReadonlyArray<Interactor.Service>): void {
+    this.attached = interactors.map((interactor) => ({ interactor }))
+    this.hadSomebody = interactors.length > 0
   }
 
   attach(interactor: Interactor.Service): Effect.Effect<void, never, Scope.Scope> {
-    return this.attachments.attach(interactor)
+    const attachment: Attachment = { interactor }
+    const attached = Effect.acquireRelease(
+      Effect.sync(() => {
+        this.attached = [...this.attached, attachment]
+        this.hadSomebody = true
+      }),
+      () => Effect.uninterruptible(this.detach(attachment))
+    )
+    return Effect.uninterruptible(
+      Effect.zipRight(
+        attached,
+        Effect.suspend(() =>
+          Effect.forEach([...this.requests.values()], (open) => open.showTo(attachment), { discard: true })
+        )
+      )
+    )
   }
+
+  private detach(attachment: Attachment): Effect.Effect<void> {
+    return Effect.gen(this, function* () {
+      this.attached = this.attached.filter((other) => other !== attachment)
+      yield* Fiber.interruptAll([...this.requests.values()].flatMap((open) => open.detach(attachment)))
+      for (const open of this.requests.values()) open.endIfNobodyIsLeft()
+    })
+  }
+
+  // ---- answers from outside ----
 
   answer(
     requestId: string,
@@ -285,82 +379,20 @@ class Broker implements Owned, Participants.Host {
     input: unknown,
     roles?: ReadonlyArray<string>
   ): Effect.Effect<void, AnswerRejected> {
-    return Effect.suspend(() => {
-      const raised = this.openOf(requestId)
-      if (raised === undefined) return this.reject(requestId, by)
+    return Effect.suspend((): Effect.Effect<void, AnswerRejected> => {
+      const open = this.requests.get(requestId)
+      if (open === undefined || open.end !== undefined) return this.reject(requestId, by)
       if (this.options.journal?.isParked() === true) return new VoteRefused({ requestId, by, reason: parked })
-      const { interaction } = raised.request
+      const { interaction } = open.request
       const decoded = Interaction.decodeAnswer(interaction, input)
       if (Either.isLeft(decoded)) {
         return new MalformedAnswer({ requestId, kind: interaction._tag, reason: decoded.left })
       }
-      const answered: AnyAnswered = { answer: decoded.right, by, how: "answered", ...(roles && { roles }) }
-      if (raised.ballot !== undefined) return Effect.asVoid(raised.ballot.file(asVote(answered)))
-      this.settle(raised, Exit.succeed(answered), by)
+      const answered: Answered = { answer: decoded.right, by, how: "answered", ...(roles && { roles }) }
+      if (open.ballot !== undefined) return Effect.asVoid(open.ballot.file(asVote(answered)))
+      open.settle(Exit.succeed(answered), by)
       return Effect.void
     })
-  }
-
-  cancel(requestId: string, by: string): Effect.Effect<boolean> {
-    return Effect.sync(() => {
-      const raised = this.openOf(requestId)
-      if (raised === undefined) return false
-      return this.settle(raised, Exit.fail(new InteractionCancelled({ requestId: raised.request.requestId, by })), by)
-    })
-  }
-
-  get open(): Effect.Effect<ReadonlyArray<InteractionRequest>> {
-    return Effect.sync(() =>
-      Array.from(this.raised.values()).flatMap(({ request, settled }) => (settled === undefined ? [request] : []))
-    )
-  }
-
-  get close(): Effect.Effect<void> {
-    return Effect.sync(() => {
-      this.closed = true
-      for (const raised of [...this.raised.values()]) {
-        const { requestId } = raised.request
-        this.settle(raised, Exit.fail(new InteractionCancelled({ requestId })), "the end of the broker")
-      }
-    })
-  }
-
-  settle(raised: OpenRequest, exit: Exit.Exit<AnyAnswered, InteractionError>, by: string): boolean {
-    if (raised.settled !== undefined) return false
-    this.winners.add(raised.request.requestId, by)
-    raised.settle(decided(raised.request, exit))
-    return true
-  }
-
-  /** Removes a request: closes its dialogs and releases the prompt slot. */
-  drop(raised: OpenRequest): void {
-    this.forget(raised)
-    if (raised.hasShowing()) raised.dismissAll(() => this.endOf(raised))
-    this.release(raised)
-  }
-
-  endOf(raised: OpenRequest): Interactor.Ended | undefined {
-    const { clock, request, settled } = raised
-    if (settled === undefined) return undefined
-    const { requestId } = request
-    const { by, status } = InteractionEvent.endOf(settled)
-    return { status, by, late: (late) => this.tellLate(clock, requestId, late) }
-  }
-
-  tellLate(clock: Clock.Clock, requestId: string, by: string): void {
-    const winner = this.winnerOf(requestId)
-    if (winner === undefined) return
-    const { bus, origin = Origin.outside } = this.options
-    EventPublisher.publish(bus, clock, origin, { _tag: "LateAnswer", requestId, by, winner })
-  }
-
-  tell({ clock, request }: OpenRequest, body: AgentEvent.Body): void {
-    InteractionEvent.publish(this.options.bus, clock, request, body)
-  }
-
-  private openOf(requestId: string): OpenRequest | undefined {
-    const raised = this.raised.get(requestId)
-    return raised?.settled === undefined ? raised : undefined
   }
 
   /** Here, or in a former process. */
@@ -370,167 +402,458 @@ class Broker implements Owned, Participants.Host {
 
   private reject(requestId: string, by: string): Effect.Effect<never, AnswerRejected> {
     const winner = this.winnerOf(requestId)
-    return winner === undefined
-      ? new UnknownRequest({ requestId })
-      : Effect.clockWith((clock) => {
-          this.tellLate(clock, requestId, by)
-          return new InteractionAlreadyAnswered({ requestId: requestId as RequestId, by: winner })
-        })
+    if (winner === undefined) return new UnknownRequest({ requestId })
+    return Effect.clockWith((clock) => {
+      this.publishLate(clock, requestId, by)
+      return new InteractionAlreadyAnswered({ requestId: requestId as RequestId, by: winner })
+    })
   }
 
-  ask(raised: OpenRequest): Ending {
-    const { interaction } = raised.request
-    // The types allow no other kind. Code without types is told so before a question is shown that nobody can answer.
-    if (!Interaction.isKind(interaction._tag)) {
-      return Effect.fail(Interactor.declined(this.interactor.id, raised.request))
+  cancel(requestId: string, by: string): Effect.Effect<boolean> {
+    return Effect.sync(() => {
+      const open = this.requests.get(requestId)
+      if (open === undefined || open.end !== undefined) return false
+      return open.settle(Exit.fail(new InteractionCancelled({ requestId: open.request.requestId, by })), by)
+    })
+  }
+
+  // ---- state ----
+
+  get open(): Effect.Effect<ReadonlyArray<InteractionRequest>> {
+    return Effect.sync(() =>
+      Array.from(this.requests.values()).flatMap(({ end, request }) => (end === undefined ? [request] : []))
+    )
+  }
+
+  isAsking(): boolean {
+    return this.requests.size > 0
+  }
+
+  get close(): Effect.Effect<void> {
+    return Effect.sync(() => {
+      this.isClosed = true
+      for (const open of this.requests.values()) {
+        const { requestId } = open.request
+        open.settle(Exit.fail(new InteractionCancelled({ requestId })), "the end of the broker")
+      }
+    })
+  }
+}
+
+/**
+ * A request that the broker asks: its dialogs, its votes, its end, and what the journal and the audit have of it.
+ *
+ * ```
+ *  raised in the journal ─► shown to each interactor ─┬─ answered ─────────────► settled by the first
+ *                                                     ├─ withdrawn by somebody ─► settled
+ *                                                     └─ failed, detached ──────► leaves; settled when nobody is left
+ * ```
+ *
+ * All writes happen in synchronous steps. The first `settle` fixes the end.
+ */
+class OpenRequest {
+  /** How it ended; nothing while it is open. */
+  end: End | undefined
+  /** Files answers that are votes. Only reserved calls have one. */
+  ballot: BallotBox.BallotBox | undefined
+  /** The asker's clock. */
+  private readonly clock = clockOf(Fiber.getCurrentFiber())
+  /** It has the prompt slot. */
+  holdsSlot = false
+  /** Resumes the asker, who waits for the end. */
+  private resume: ((end: End) => void) | undefined
+  /** Who shows it. An interactor is counted in before it is asked: it may leave at once. */
+  private dialogs: ReadonlyArray<Dialog> = nobody
+  /** The journal has the request, and the attached interactors were asked. */
+  private isShown = false
+  /** A channel that closed had it, and it stays open for another process. */
+  private isParted = false
+  /** The last failure of an interactor that left; a timeout takes precedence. */
+  private lastError: InteractionError | undefined
+
+  constructor(
+    private readonly broker: Broker,
+    readonly request: InteractionRequest,
+    readonly options: Interactor.Options<Interaction.Interaction> | undefined
+  ) {}
+
+  /** Waits for the end. Nobody but the asker does: a `Deferred` would take 0.7 KB more in each agent that waits. */
+  get await(): Effect.Effect<Answered, InteractionError> {
+    return Effect.async((resume) => {
+      if (this.end === undefined) this.resume = resume
+      else resume(this.end)
+    })
+  }
+
+  publish(body: AgentEvent.Body): void {
+    InteractionEvent.publish(this.broker.options.bus, this.clock, this.request, body)
+  }
+
+  // ---- the end ----
+
+  /** Ends it. False when it had ended before. */
+  settle(end: End, by: string): boolean {
+    if (this.end !== undefined) return false
+    const { interaction, requestId } = this.request
+    this.broker.winners.add(requestId, by)
+    // An approval for one call is never reported as more.
+    const isOnce = interaction._tag === "Approve" && interaction.onceOnly === true
+    this.end = Exit.map(end, (answered) => Asking.told(isOnce ? onceOnly(answered) : answered))
+    this.resume?.(this.end)
+    return true
+  }
+
+  /** The journal has its end already. Votes count anew, because the rules may have changed. */
+  endAsBefore(end: End): void {
+    if (this.ballot !== undefined && Exit.isSuccess(end)) this.ballot.count(end.value.at)
+    else this.settle(end, Exit.isSuccess(end) ? end.value.by : "the journal")
+  }
+
+  /** The asker was interrupted while it waited. */
+  withdraw(interrupted: End): void {
+    const why = this.options?.withdrawn?.()
+    this.settle(why === undefined ? interrupted : Exit.fail(why), "the asker")
+  }
+
+  /** Closes the dialogs without waiting: an interactor that is slow to close its dialog must not hold up the answer. */
+  dismiss(): void {
+    const { dialogs } = this
+    this.dialogs = nobody
+    for (const { by } of dialogs) if (by !== undefined) dismiss(by, this.ended)
+  }
+
+  // ---- journal and audit ----
+
+  /** Makes the request durable. Yields its end if nobody is to be asked: it has one already, or cannot be recorded. */
+  record(journal: InteractionJournal): Effect.Effect<End | undefined> {
+    const before = endOf(this.request, journal.kept(this.request.requestId))
+    if (before !== undefined) return Effect.succeed(before)
+    return Effect.match(journal.raised(this.request), {
+      onFailure: (reason) => Exit.fail(this.unavailable("journal", reason)),
+      onSuccess: () => undefined
+    })
+  }
+
+  /** Records the end, and yields the end that counts: an answer that could not be recorded does not. */
+  *recordEnd(): Effect.fn.Return<End> {
+    const { audit, journal, origin } = this.broker.options
+    const { request } = this
+    const uncounted = (end: End, by: string, reason: string): End =>
+      Exit.isFailure(end) ? end : Exit.fail(this.unavailable(by, reason))
+    // The next process goes on with an open question of a process that is ending.
+    const isLeftOpen = journal?.isParked() === true
+    let end: End = this.end ?? Exit.interrupt(FiberId.none)
+    if (isLeftOpen) end = Exit.fail(new InteractionCancelled({ requestId: request.requestId }))
+    else if (journal !== undefined) {
+      const kept = yield* Effect.either(journal.settled(request, end))
+      if (Either.isLeft(kept)) end = uncounted(end, "journal", kept.left)
     }
-    if (!Interaction.takesPromptSlot(interaction._tag)) return raised.step(() => this.raise(raised))
-    const atHead = () => {
-      raised.holdsSlot = true
-      return raised.step(() => this.recheck(raised))
-    }
-    return this.slot.tryEnter() ? atHead() : Effect.flatMap(this.slot.lineUp(raised.restore), atHead)
+    if (audit === undefined) return end
+    const rootSessionId = origin?.rootSessionId ?? request.sessionId
+    const now = this.clock.unsafeCurrentTimeMillis()
+    const entry = InteractionAudit.settled(request, end, { rootSessionId, now, isLeftOpen })
+    if (Option.isNone(entry)) return end
+    const written = yield* Effect.either(audit.record(entry.value))
+    return Either.isLeft(written) ? uncounted(end, "audit", written.left.message) : end
   }
 
-  private recheck(raised: OpenRequest): Ending {
-    const { options, restore } = raised
-    if (options?.recheck === undefined) return this.raise(raised)
-    const rechecked = (known: Option.Option<AnyAnswered["answer"]>): Ending => {
-      if (Option.isNone(known)) return this.raise(raised)
-      this.release(raised)
-      return Effect.succeed(Asking.told({ answer: known.value, by: "policy", how: "recheck" }))
-    }
-    const look = Recheck.lookOf(options.recheck)
-    return look === undefined ? raised.after(restore(options.recheck), rechecked) : rechecked(look())
+  /** Records a vote. The audit is first: a vote that is in the journal is not given again. */
+  private recordVote(vote: Ballot.Cast): Effect.Effect<void, string> {
+    const { audit, journal, origin } = this.broker.options
+    const { request } = this
+    return Effect.gen(this, function* () {
+      if (audit !== undefined && journal?.isParked() !== true) {
+        const now = this.clock.unsafeCurrentTimeMillis()
+        const entry = InteractionAudit.voted(request, vote, origin?.rootSessionId, now)
+        yield* Effect.mapError(audit.record(entry), ({ message }) => message)
+      }
+      if (journal !== undefined) yield* journal.voted(request, vote)
+    })
   }
 
-  private raise(raised: OpenRequest): Ending {
-    const { spans = Spans.off } = this.options
-    if (Spans.areOff(spans)) return this.put(raised)
-    const opening = () => InteractionEvent.spanOf(raised.request, spans)
-    const put = Effect.suspend(() => this.put(raised))
-    return raised.after(spans.within(opening, put), Effect.succeed)
-  }
+  // ---- votes ----
 
-  private put(raised: OpenRequest): Ending {
-    const { interaction } = raised.request
-    if (!Ballot.isReserved(interaction)) return this.enter(raised, () => undefined)
-    const enter = (loaded: typeof import("./BallotBox.js")) =>
-      this.enter(raised, () => this.ballotOf(loaded, raised, interaction))
-    const loaded = ballots()
-    return isImmediate(loaded) ? enter(loaded.value) : raised.after(loaded, enter)
-  }
-
-  private enter(raised: OpenRequest, ballot: () => BallotBox.BallotBox | undefined): Ending {
-    const { request } = raised
-    if (this.closed) {
-      this.release(raised)
-      return new InteractionCancelled({ requestId: request.requestId })
-    }
-    const everybody = this.attachments.join(raised)
-    this.questions ??= new Map()
-    this.questions.set(request.requestId, raised)
-    raised.ballot = ballot()
-    if (this.options.journal !== undefined) {
-      return raised.after(RequestDurability.raised(this.options, request), (end) => {
-        this.tell(raised, InteractionEvent.requested(request, this.redactor))
-        // The request had ended before, or has ended by now: nobody is asked.
-        if (end !== undefined) return this.endedBefore(raised, end, everybody)
-        return this.showAll(raised, everybody)
-      })
-    }
-    this.tell(raised, InteractionEvent.requested(request, this.redactor))
-    return this.showAll(raised, everybody)
-  }
-
-  private showAll(
-    raised: OpenRequest,
-    everybody: Parameters<Participants.Participants["showAll"]>[1],
-    answeredAt?: number
-  ): Ending {
-    // The votes that it has may suffice.
-    if (raised.ballot?.count(answeredAt) === "settled") return this.wait(raised)
-    return this.attachments.showAll(raised, everybody, () => this.wait(raised))
-  }
-
-  private endedBefore(
-    raised: OpenRequest,
-    end: Exit.Exit<AnyAnswered, InteractionError>,
-    everybody: Parameters<Participants.Participants["showAll"]>[1]
-  ): Ending {
-    // What an answer to a reserved call came to is counted anew, from the votes that were kept: the rules may be others now.
-    if (raised.ballot !== undefined && Exit.isSuccess(end)) return this.showAll(raised, everybody, end.value.at)
-    this.settle(raised, end, Exit.isSuccess(end) ? end.value.by : "the journal")
-    return this.wait(raised)
-  }
-
-  private ballotOf(
+  openBallot(
     { BallotBox, settledWith }: typeof import("./BallotBox.js"),
-    raised: OpenRequest,
     reserved: Interaction.Approve & Ballot.Reserved
-  ): BallotBox.BallotBox {
-    const { journal } = this.options
-    const { requestId } = raised.request
-    const box = new BallotBox(
+  ): void {
+    const { journal } = this.broker.options
+    const { requestId } = this.request
+    const { redactor, winners } = this.broker
+    this.ballot = new BallotBox(
       {
-        keep: (request, vote) => RequestDurability.voted(this.options, request, vote),
+        keep: (_, vote) => this.recordVote(vote),
         tell: (voted, missing) =>
-          this.tell(raised, {
+          this.publish({
             _tag: "InteractionVoted",
             requestId,
             kind: reserved._tag,
             ...voted,
-            ...(missing === undefined ? {} : { missing: this.redactor.text(missing) })
+            ...(missing === undefined ? {} : { missing: redactor.text(missing) })
           }),
-        settledBy: () => (raised.settled === undefined ? undefined : (this.winners.settledBy(requestId) ?? "somebody")),
-        settle: (answered) => void this.settle(raised, settledWith(answered), answered.by)
+        settledBy: () => (this.end === undefined ? undefined : (winners.settledBy(requestId) ?? "somebody")),
+        settle: (answered) => void this.settle(settledWith(answered), answered.by)
       },
-      raised.request,
+      this.request,
       reserved
     )
     // Votes on an approval, as the type of all votes cannot say.
-    const given = (raised.options?.votes ?? []) as ReadonlyArray<Ballot.Cast>
-    box.restore([...given, ...(journal?.votes(requestId, reserved.needs.digest) ?? [])])
-    return box
+    const given = (this.options?.votes ?? []) as ReadonlyArray<Ballot.Cast>
+    this.ballot.restore([...given, ...(journal?.votes(requestId, reserved.needs.digest) ?? [])])
   }
 
-  private wait(raised: OpenRequest): Ending {
-    const { restore, settled } = raised
-    if (settled !== undefined) return this.ended(raised, settled)
-    return Effect.matchCauseEffect(restore(raised.await), {
-      onFailure: (cause) => raised.step(() => this.ended(raised, Exit.failCause(cause))),
-      onSuccess: (answered) => raised.step(() => this.ended(raised, Exit.succeed(answered)))
+  // ---- dialogs ----
+
+  /** Asks all attached interactors. All are counted in before the first is asked: one may leave at once. */
+  *show(): Effect.fn.Return<void> {
+    this.isShown = true
+    this.dialogs = this.broker.attached.map((attachment) => ({ attachment, by: undefined }))
+    for (const dialog of this.dialogs) yield* this.ask(dialog)
+    this.endIfNobodyIsLeft()
+  }
+
+  /** Asks an interactor that was attached while the request was open. */
+  showTo(attachment: Attachment): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      // The asker itself shows a request to all who are attached, once the request is durable.
+      const isMissing = this.isShown && !this.isAsking(attachment) && this.broker.attached.includes(attachment)
+      if (!isMissing) return Effect.void
+      const dialog: Dialog = { attachment, by: undefined }
+      this.dialogs = [...this.dialogs, dialog]
+      return this.ask(dialog)
     })
   }
 
-  /** The request is settled, or the asker is gone: records and publishes the end, and closes the open dialogs. */
-  private ended(raised: OpenRequest, awaited: Exit.Exit<AnyAnswered, InteractionError>): Ending {
-    const { options, request } = raised
-    let exit = awaited
-    // Interrupted while waiting: the asker does not want the answer any more.
-    if (Exit.isFailure(awaited) && Cause.isInterrupted(awaited.cause)) {
-      const why = options?.withdrawn?.()
-      if (why !== undefined) exit = Exit.fail(why)
-      this.settle(raised, exit, "the asker")
+  /** Counts an interactor out. Yields the fiber in which it shows the request: the caller ends that. */
+  detach(attachment: Attachment): ReadonlyArray<Fiber.RuntimeFiber<void>> {
+    if (this.isKept) this.isParted = true
+    const fibers: Array<Fiber.RuntimeFiber<void>> = []
+    for (const dialog of this.dialogs) {
+      if (dialog.attachment !== attachment || dialog.by === undefined) continue
+      if (typeof dialog.by === "function") dialog.by()
+      else fibers.push(dialog.by)
     }
-    const over = (exit: Exit.Exit<AnyAnswered, InteractionError>) => {
-      this.tell(raised, InteractionEvent.settled(request, exit, this.redactor))
-      this.drop(raised)
-      return exit
-    }
-    const { audit, journal } = this.options
-    if (audit === undefined && journal === undefined) return over(exit)
-    this.forget(raised)
-    return raised.after(RequestDurability.settled(this.options, request, exit), over)
+    this.countOut(attachment)
+    return fibers
   }
 
-  private forget(raised: OpenRequest): void {
-    const { requestId } = raised.request
-    if (this.questions?.get(requestId) === raised) this.questions.delete(requestId)
+  private isAsking(attachment: Attachment): boolean {
+    return this.dialogs.some((dialog) => dialog.attachment === attachment)
   }
 
-  private release(raised: OpenRequest): void {
-    if (raised.holdsSlot) this.slot.leave()
-    raised.holdsSlot = false
+  private countOut(attachment: Attachment): void {
+    this.dialogs = this.dialogs.filter((dialog) => dialog.attachment !== attachment)
   }
+
+  /** Asks one interactor, in a fiber that ends with the request, the attachment or the broker. */
+  private ask(dialog: Dialog): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      const { attachment } = dialog
+      // Between any two steps the interactor may have been detached, or the request may have ended.
+      if (this.end !== undefined || !this.dialogs.includes(dialog)) return Effect.void
+      const { ballot } = this
+      const { id, principal, roles } = attachment.interactor
+      const refusal = principal === undefined ? undefined : ballot?.refuses(principal, roles)
+      if (refusal !== undefined) {
+        if (refusal === "voted") this.leave(attachment)
+        else this.fail(attachment, this.unavailable(id, refusal))
+        return Effect.void
+      }
+      const posted = this.post(attachment)
+      if (posted !== undefined) return Effect.sync(() => this.showBy(dialog, posted))
+      const asking: Effect.Effect<Answered | Interactor.Filed, InteractionError> =
+        ballot === undefined ? this.answerOf(attachment) : this.voteOf(attachment, ballot)
+      const run = Effect.map(Effect.exit(asking), (exit) => this.onEnd(attachment, exit))
+      return Effect.map(Effect.forkIn(Effect.interruptible(run), this.broker.scope), (fiber) =>
+        this.showBy(dialog, fiber)
+      )
+    })
+  }
+
+  /** The interactor may have been detached, or the request may have ended, before `by` was known. */
+  private showBy(dialog: Dialog, by: Fiber.RuntimeFiber<void> | Withdraw): void {
+    if (this.dialogs.includes(dialog)) dialog.by = by
+    else dismiss(by, this.ended)
+  }
+
+  /** Asks one interactor without a fiber, if it can be: see `Asking.posting`. */
+  private post(attachment: Attachment): Withdraw | undefined {
+    const { ballot, options, request } = this
+    const { interactor } = attachment
+    // A request for the prompt slot was rechecked when it got the slot.
+    const isRechecked = options?.recheck === undefined || Interaction.takesPromptSlot(request.interaction._tag)
+    const posting = isRechecked ? postingOf(interactor) : undefined
+    if (posting === undefined) return undefined
+    const settle = (end: End) =>
+      this.onEnd(
+        attachment,
+        Exit.flatMap(end, (answered) => this.check(interactor, answered))
+      )
+    return ballot === undefined
+      ? posting.post(request, settle)
+      : posting.post(ballot.shown, settle, votingOf(ballot, interactor))
+  }
+
+  private answerOf({ interactor }: Attachment): Effect.Effect<Answered, InteractionError> {
+    const { request } = this
+    const { interaction } = request
+    // An interactor is foreign code: it may throw before it returns an effect.
+    const asking = Effect.flatMap(
+      Effect.suspend(() => Asking.ask(interactor, request, { ...this.options, ...this.own })),
+      (answered) => this.check(interactor, answered)
+    )
+    if (interaction._tag !== "Clarify" && interaction._tag !== "Elicit") return asking
+    return Effect.provideService(asking, FormProgress, (progress) =>
+      Effect.sync(() => this.publish(InteractionEvent.progressed(request, progress, this.broker.redactor)))
+    )
+  }
+
+  /** Several people may vote through one interactor. Its own answer is its last vote. */
+  private voteOf(
+    { interactor }: Attachment,
+    ballot: BallotBox.BallotBox
+  ): Effect.Effect<Interactor.Filed, InteractionError> {
+    const { id } = interactor
+    const vote = votingOf(ballot, interactor)
+    const options = { ...this.options, ...this.own, votes: ballot.cast, vote }
+    return Effect.flatMap(
+      Effect.suspend(() => interactor.request(ballot.shown, options)),
+      (reply) =>
+        Effect.catchAll(vote(reply), (rejected): Effect.Effect<Interactor.Filed, InteractionError> => {
+          if (rejected._tag !== "InteractionAlreadyAnswered") return this.unavailable(id, rejected.message)
+          this.publishLate(id)
+          return Effect.succeed("settled")
+        })
+    )
+  }
+
+  /** An answer that does not fit its question counts as a failure, and so does one in the place of a vote. */
+  private check({ id }: Interactor.Service, answered: Answered): End {
+    const { ballot, request } = this
+    const problem =
+      ballot === undefined
+        ? Interaction.misfit(request.interaction, answered.answer)
+        : (ballot.objection(asVote(answered))?.message ?? "its answer was not filed as a vote")
+    return problem === undefined ? Exit.succeed(answered) : Exit.fail(this.unavailable(id, problem))
+  }
+
+  /** What each interactor gets beside the options of the asker. */
+  private get own(): Pick<Interactor.Options<Interaction.Interaction>, "halt" | "ended"> {
+    const { halting } = this.broker.options
+    return { halt: halting && ((detail) => halting.halt(detail)), ended: () => this.ended }
+  }
+
+  private get ended(): Interactor.Ended | undefined {
+    if (this.end === undefined) return undefined
+    const { broker, clock } = this
+    const { requestId } = this.request
+    const { by, status } = InteractionEvent.endOf(this.end)
+    return { status, by, late: (late) => broker.publishLate(clock, requestId, late) }
+  }
+
+  /** A dialog that was dismissed never gets here: an interruption here is the interactor's own. */
+  private onEnd(attachment: Attachment, exit: Exit.Exit<Answered | Interactor.Filed, InteractionError>): void {
+    const { id } = attachment.interactor
+    if (Exit.isSuccess(exit)) {
+      const { value } = exit
+      if (value === "open") this.leave(attachment)
+      else if (value !== "settled" && !this.settle(Exit.succeed(value), value.by)) this.publishLate(id)
+      return
+    }
+    if (this.end !== undefined) return
+    const reason = Cause.isInterruptedOnly(exit.cause) ? "it was interrupted" : "it crashed"
+    const error = Option.getOrElse(Cause.failureOption(exit.cause), () => this.unavailable(id, reason))
+    if (error._tag !== "InteractionCancelled" || error.by === undefined) return this.fail(attachment, error)
+    // A person who withdraws the question ends it for all, unless they have no vote.
+    const refusal = this.ballot?.refuses(error.by)
+    if (refusal === undefined || refusal === "voted") this.settle(Exit.fail(error), error.by)
+    else this.fail(attachment, this.unavailable(id, refusal))
+  }
+
+  private fail(attachment: Attachment, error: InteractionError): void {
+    // A channel that closes takes no kept question with it: the process may be ending.
+    if (error._tag === "InteractionCancelled" && this.isKept) this.isParted = true
+    else if (this.lastError?._tag !== "InteractionTimedOut") this.lastError = error
+    const { requestId } = this.request
+    const reason = this.broker.redactor.text(error.message)
+    this.publish({ _tag: "InteractorFailed", requestId, interactor: attachment.interactor.id, reason })
+    this.leave(attachment)
+  }
+
+  private leave(attachment: Attachment): void {
+    this.countOut(attachment)
+    this.endIfNobodyIsLeft()
+  }
+
+  endIfNobodyIsLeft(): void {
+    if (!this.isShown || this.dialogs.length > 0) return
+    const { attached, hadSomebody, options } = this.broker
+    const { ballot, lastError } = this
+    const isParted = this.isParted || (this.isKept && hadSomebody && attached.length === 0)
+    if (lastError === undefined && (options.whenNobody === "wait" || isParted)) return
+    const error = ballot !== undefined && hadSomebody ? ballot.missing(lastError) : (lastError ?? this.nobody)
+    this.settle(Exit.fail(error), "nobody")
+  }
+
+  /** "Nobody was ever attached" and "all have left" are different errors. */
+  private get nobody(): InteractionError {
+    return this.broker.hadSomebody
+      ? this.unavailable("broker", "everybody who could have answered has gone")
+      : new NoInteractor({ requestId: this.request.requestId })
+  }
+
+  /** Whether another process can go on with it. */
+  private get isKept(): boolean {
+    return this.broker.options.journal !== undefined
+  }
+
+  private publishLate(by: string): void {
+    this.broker.publishLate(this.clock, this.request.requestId, by)
+  }
+
+  private unavailable(by: string, reason: string): InteractorUnavailable {
+    return new InteractorUnavailable({ requestId: this.request.requestId, by, reason })
+  }
+}
+
+const clockOf = (fiber: Option.Option<Fiber.RuntimeFiber<unknown, unknown>>): Clock.Clock =>
+  Context.get(Option.getOrThrow(fiber).currentDefaultServices, Clock.Clock)
+
+/** Closes a dialog without waiting. A fiber that has ended need not be woken for that. */
+const dismiss = (by: Fiber.RuntimeFiber<void> | Withdraw, ended: Interactor.Ended | undefined): void => {
+  if (typeof by === "function") by(ended)
+  else if (by.unsafePoll() === null) by.unsafeInterruptAsFork(FiberId.none)
+}
+
+/** An interactor is foreign code: if it throws here, it is asked in a fiber, which sees it crash. */
+const postingOf = (interactor: Interactor.Service): Asking.Posting | undefined => {
+  try {
+    return Asking.posting.of(interactor.request)
+  } catch {
+    return undefined
+  }
+}
+
+/** Only an approval is reserved, and its answers are those of an approval; the type of all answers cannot say so. */
+const asVote = (answered: Answered) => answered as Interactor.Answered<Interaction.Approve>
+
+/** Files the answers that an interactor gets as votes. */
+const votingOf =
+  (ballot: BallotBox.BallotBox, { id }: Interactor.Service) =>
+  (reply: Interactor.Reply<Interaction.Interaction>): Effect.Effect<Interactor.Filed, AnswerRejected> =>
+    ballot.file(asVote(Asking.answered(id, reply)))
+
+/** The answer is one to an approval; the type of all answers cannot say so. */
+const onceOnly = (answered: Answered): Answered => ({
+  ...answered,
+  answer: PermissionOption.once(answered.answer as Interaction.ApproveAnswer)
+})
+
+/** How the request ended while no process ran. An end that does not fit belongs to another question. */
+const endOf = ({ interaction, requestId }: InteractionRequest, kept: Kept | undefined): End | undefined => {
+  if (kept === undefined) return undefined
+  const { answer, at, by, how = "answered" } = kept
+  if (answer === undefined) return Exit.fail(new InteractionCancelled({ requestId, at, by }))
+  const decoded = Interaction.decodeAnswer(interaction, answer)
+  return Either.isLeft(decoded) ? undefined : Exit.succeed(Asking.told({ answer: decoded.right, at, by, how }))
 }

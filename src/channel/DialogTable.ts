@@ -27,8 +27,8 @@ import {
   UnknownRequest
 } from "../interaction/InteractionError.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
-import type { Settle } from "../interaction/Asking.js"
 import type * as Interactor from "../interaction/Interactor.js"
+import type { Settle } from "../interaction/Asking.js"
 import { RecentSettlements } from "../interaction/PendingRequests.js"
 
 /**

@@ -270,33 +270,26 @@ class QueueInteractor implements Interactor.Service, Asking.Posting {
   post(
     request: InteractionRequest,
     settle: Asking.Settle,
-    _: unknown,
     vote?: DialogTable.Voting
-  ): Effect.Effect<((ended?: Interactor.Ended) => void) | undefined> {
-    const { line } = this
+  ): ((ended?: Interactor.Ended) => void) | undefined {
+    const { desk, line } = this
+    if (line === undefined) return desk.post(request, settle, vote)
     // A request in line is rechecked when its turn comes, and that takes a fiber.
-    if (line?.tryEnter() === false) return Effect.succeed(undefined)
-    const posted = line === undefined ? this.desk.post(request, settle, vote) : this.inTurn(line, request, settle, vote)
-    return Effect.succeed(posted)
-  }
-
-  /** Leaves the line in the step in which the request ends. */
-  private inTurn(
-    line: FairLock.FairLock,
-    request: InteractionRequest,
-    settle: Asking.Settle,
-    vote: DialogTable.Voting | undefined
-  ): (ended?: Interactor.Ended) => void {
+    if (!line.tryEnter()) return undefined
     let isHeld = true
+    // It leaves the line in the step in which the request ends.
     const leave = () => {
       if (isHeld) line.leave()
       isHeld = false
     }
-    const left: Asking.Settle = (exit) => {
-      leave()
-      settle(exit)
-    }
-    const withdraw = this.desk.post(request, left, vote)
+    const withdraw = desk.post(
+      request,
+      (exit) => {
+        leave()
+        settle(exit)
+      },
+      vote
+    )
     return (ended) => {
       withdraw(ended)
       leave()

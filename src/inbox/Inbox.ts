@@ -110,7 +110,8 @@ class SessionInbox implements Service {
   }
 
   private takeSteer(): ReadonlyArray<Message> {
-    const taken = this.steer
+    // Its exact length: a turn holds it to its end, and an array that is pushed to reserves room for sixteen more.
+    const taken = this.steer.slice()
     this.steer = []
     return taken
   }

@@ -37,7 +37,6 @@ import type { InteractionError } from "../interaction/InteractionError.js"
 import * as InteractionRequest from "../interaction/InteractionRequest.js"
 import * as Interactor from "../interaction/Interactor.js"
 import * as PermissionOption from "../interaction/PermissionOption.js"
-import * as Recheck from "../interaction/Recheck.js"
 import * as DelegatingTool from "../tool/DelegatingTool.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as ApprovalForm from "./ApprovalForm.js"
@@ -184,6 +183,12 @@ interface Candidate extends Proposal, Ruling.Called {
 /** A candidate to which no guard objects. */
 interface Examined extends Candidate, Ruling.Passed {}
 
+/** Neither an authority nor a rule decides: somebody is asked. */
+interface Open {
+  readonly _tag: "Open"
+  readonly why: Why
+}
+
 /** An answer that wants other arguments. */
 interface Edited {
   readonly _tag: "Edited"
@@ -326,7 +331,11 @@ class Check implements OpenCheck {
       }
       if (examined._tag === "Refused")
         return yield* this.deny(call, { granted: false, method: examined.method, reason: examined.reason })
-      const outcome: Verdict | Edited = yield* this.judge(examinedOf(call, examined))
+      // The call before its examination is let go: thousands of calls may wait for an answer.
+      const now = examinedOf(call, examined)
+      call = now
+      const judged: Verdict | Edited | Open = yield* this.judge(now)
+      const outcome: Verdict | Edited = judged._tag === "Open" ? yield* this.ask(now, judged.why) : judged
       if (outcome._tag !== "Edited") return outcome
       // Edited arguments start from the top. Arguments that do not fit are no answer: the call is shown again.
       edits++
@@ -366,7 +375,8 @@ class Check implements OpenCheck {
     return { ...call, votes: [], warnings: [reason] }
   }
 
-  private *judge(call: Examined): Steps<Verdict | Edited> {
+  /** Decides, as far as nobody has to be asked. A reserved call is decided by the people for whom it is reserved. */
+  private *judge(call: Examined): Steps<Verdict | Edited | Open> {
     const { authority, options } = this
     if (call.reserved !== undefined) return yield* this.askReserved(call, call.reserved)
     if (authority !== undefined) {
@@ -380,7 +390,7 @@ class Check implements OpenCheck {
       const known = yield* this.wait(insteadOfAsking(call, options))
       if (ends(call, known)) return yield* this.applyAuthority(call, known.value, "answer")
     }
-    return yield* this.ask(call, decision)
+    return { _tag: "Open", why: decision }
   }
 
   // -- asking -------------------------------------------------------------------------------------------------------
@@ -399,7 +409,7 @@ class Check implements OpenCheck {
     const before = record.asked
     // While this request waited in line, an earlier answer may have decided the call; then that decision is reported.
     let known: Decision | undefined
-    const recheck = Recheck.make((): Option.Option<ApproveAnswer> => {
+    const recheck = Effect.sync((): Option.Option<ApproveAnswer> => {
       const found = Ruling.decide(options, call, subject, call.own)
       if (found.decision === "ask") {
         record.asked = asked
@@ -410,13 +420,15 @@ class Check implements OpenCheck {
     })
     const unrecorded = yield* this.recordEdit(request.requestId)
     if (unrecorded !== undefined) return yield* this.deny(call, unrecorded)
-    const reply = yield* Effect.either(this.put(request, upcoming ? { recheck, upcoming } : { recheck }))
+    const interactor = Interactor.of(fiber)
+    const asking = interactor.request(request, upcoming ? { recheck, upcoming } : { recheck })
+    const reply = yield* Effect.either(this.wait(asking))
     if (Either.isLeft(reply)) {
       yield* this.wait(pendingInterruption)
       const reason = options.redactor.text(why.doubt ?? reply.left.message)
       return yield* this.deny(call, { ...asked, ...unansweredBy(reply.left), reason })
     }
-    const { at, by, how } = reply.right
+    const { answer, at, by, how } = Asking.answered(interactor.id, reply.right)
     if (how === "recheck") {
       // An earlier answer to another request decided it: this request was never shown.
       record.asked = before
@@ -424,13 +436,7 @@ class Check implements OpenCheck {
     }
     const given = { requestId: request.requestId, askedAt: request.issuedAt, answeredAt: at, by, how }
     record.asked = given
-    const answer = form.onceOnly === true ? PermissionOption.once(reply.right.answer) : reply.right.answer
-    return yield* this.applyAnswer(call, answer, given)
-  }
-
-  /** Asks the current interactor. */
-  private put(request: InteractionRequest.InteractionRequest<Approve>, options: Interactor.Options<Approve>) {
-    return Asking.askMasked(Interactor.of(this.fiber), request, options, (effect) => this.restore(effect))
+    return yield* this.applyAnswer(call, form.onceOnly === true ? PermissionOption.once(answer) : answer, given)
   }
 
   /** The questions about the other calls of its batch, for a channel that shows them together. */
@@ -475,12 +481,14 @@ class Check implements OpenCheck {
     const asked = { requestId: request.requestId, askedAt: request.issuedAt }
     record.asked = asked
     // A list may deny it while it waits in line; nothing may allow it.
-    const recheck = Recheck.make((): Option.Option<ApproveAnswer> =>
+    const recheck = Effect.sync((): Option.Option<ApproveAnswer> =>
       state.denial(policy, subject) === undefined ? Option.none() : Option.some({ decision: "deny", scope: "once" })
     )
     const unrecorded = yield* this.recordEdit(request.requestId)
     if (unrecorded !== undefined) return yield* this.deny(call, unrecorded)
-    const reply = yield* Effect.either(this.put(request, { recheck, votes: call.votes }))
+    const reply = yield* Effect.either(
+      this.wait(Asking.ask(Interactor.of(fiber), request, { recheck, votes: call.votes }))
+    )
     if (Either.isLeft(reply)) {
       yield* this.wait(pendingInterruption)
       const error = reply.left
@@ -500,7 +508,9 @@ class Check implements OpenCheck {
 
   /** Why nobody can be asked: the edit that led to this request cannot be recorded. */
   private *recordEdit(leadsTo: RequestId): Steps<Resolution | undefined> {
-    const recorded = yield* Effect.either(this.wait(this.record.recordEdit(leadsTo)))
+    const recording = this.record.recordEdit(leadsTo)
+    if (isImmediate(recording)) return undefined
+    const recorded = yield* Effect.either(this.wait(recording))
     return Either.isRight(recorded)
       ? undefined
       : { granted: false, method: "check_failed", reason: recorded.left.message }
@@ -518,12 +528,12 @@ class Check implements OpenCheck {
    * An authority that allows all calls of a tool has not seen this one: if it cannot be told what the command runs,
    * that does not suffice. A person who was asked has seen the call.
    */
-  private *applyAuthority(call: Examined, known: Resolution, by: AllowedBy): Steps<Verdict | Edited> {
+  private *applyAuthority(call: Examined, known: Resolution, by: AllowedBy): Steps<Verdict | Open> {
     const { granted, method, requestId } = known
     if (!granted) return yield* this.deny(call, known)
     const isSeen = requestId !== undefined || method === "stage_grant"
     const doubt = isSeen ? undefined : this.options.state.doubt(this.options.policy, call.subject)
-    return doubt === undefined ? yield* this.allow(call, known, by) : yield* this.ask(call, { doubt: doubt.reason })
+    return doubt === undefined ? yield* this.allow(call, known, by) : { _tag: "Open", why: { doubt: doubt.reason } }
   }
 
   private *applyAnswer(call: Examined, answer: ApproveAnswer, asked: Required<Asked>): Steps<Verdict | Edited> {

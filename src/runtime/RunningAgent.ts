@@ -30,7 +30,6 @@ import type * as EventBus from "../event/EventBus.js"
 import type * as Input from "../inbox/Input.js"
 import type { Message, MessageBlank } from "../inbox/Message.js"
 import * as InteractionRequest from "../interaction/InteractionRequest.js"
-import type * as Participants from "../broker/Participants.js"
 import type * as InteractionBroker from "../broker/InteractionBroker.js"
 import type * as Model from "../model/Model.js"
 import type * as Interjection from "../session/Interjection.js"
@@ -71,7 +70,7 @@ export interface Parts {
  * Ends the root's turn for an interactor that nobody is behind. The broker holds one, and lives on in the old generation
  * for a while: with the agent behind it, an agent that has ended was copied there, which took a quarter of a short life.
  */
-export class Halting implements Participants.Halting {
+export class Halting implements InteractionBroker.Halting {
   parts: Parts | undefined
 
   halt(detail: string): Effect.Effect<void> {

@@ -1,9 +1,7 @@
 /** What is faster than the port belongs to the function it is faster than, and how an answer came about to that answer. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
-import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
 import * as InteractionBroker from "../../src/broker/InteractionBroker.js"
@@ -15,7 +13,6 @@ import type { Interaction } from "../../src/interaction/Interaction.js"
 import type { InteractionError } from "../../src/interaction/InteractionError.js"
 import type { InteractionRequest } from "../../src/interaction/InteractionRequest.js"
 import * as Interactor from "../../src/interaction/Interactor.js"
-import * as Recheck from "../../src/interaction/Recheck.js"
 import * as TestInteractor from "../../src/testing/TestInteractor.js"
 import * as GateKit from "../kit/gate.js"
 import * as InteractionSample from "../kit/InteractionSample.js"
@@ -92,7 +89,6 @@ describe("an interactor that is wrapped", () => {
   it.scoped("is asked by the gate, however a broker is wrapped", () =>
     Effect.gen(function* () {
       const broker = yield* newBroker
-      assert.isDefined(Asking.masked.of(broker.interactor.request), "or there is nothing to be passed by")
       const { asked, request: own } = refusing()
       for (const [way, interactor] of wrapped(broker.interactor, "request", own)) {
         asked.length = 0
@@ -154,46 +150,6 @@ describe("an interactor that is wrapped", () => {
       yield* broker.attach(person.interactor)
       const answered = yield* Asking.ask(broker.interactor, yield* InteractionSample.request(approve))
       assert.strictEqual(answered.by, "person")
-    })
-  )
-})
-
-describe("a recheck that looks at once", () => {
-  it.effect("is an effect that looks each time it runs", () =>
-    Effect.gen(function* () {
-      let known: Option.Option<number> = Option.none()
-      const recheck = Recheck.make(() => known)
-      assert.deepStrictEqual(yield* recheck, Option.none())
-      known = Option.some(1)
-      assert.deepStrictEqual([yield* recheck, yield* Effect.map(recheck, Option.isSome)], [known, true])
-      assert.deepStrictEqual(Recheck.lookOf(recheck)?.(), known)
-      const crash = Recheck.make(() => {
-        throw new Error("broken")
-      })
-      assert.isTrue(Exit.isFailure(yield* Effect.exit(crash)))
-    })
-  )
-
-  it.scoped("is passed by for no effect that is put before it", () =>
-    Effect.gen(function* () {
-      const wrong = Recheck.make(() => Option.some(yes))
-      const own = Effect.succeedNone
-      const put: ReadonlyArray<readonly [string, Effect.Effect<Option.Option<typeof yes>>]> = [
-        ["another effect", own],
-        ["an effect made of it", Effect.zipRight(wrong, own)],
-        ["its heir", Object.create(wrong, { commit: { value: () => own } })],
-        ["a proxy", new Proxy(wrong, { get: (it, key) => (key === "commit" ? () => own : Reflect.get(it, key)) })],
-        ["a copy", Object.assign(Object.create(Object.getPrototypeOf(wrong)), wrong, { commit: () => own })],
-        ["another look", Object.create(wrong, { look: { value: () => Option.none() } })]
-      ]
-      for (const [way, recheck] of put) {
-        assert.isUndefined(Recheck.lookOf(recheck), way)
-        const broker = yield* newBroker
-        const person = yield* TestInteractor.make({ script: ["y"] })
-        yield* broker.attach(person.interactor)
-        const asked = Asking.ask(broker.interactor, yield* InteractionSample.request(approve), { recheck })
-        assert.strictEqual((yield* asked).how, "answered", way)
-      }
     })
   )
 })

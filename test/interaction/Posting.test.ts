@@ -5,7 +5,6 @@ import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
-import * as Recheck from "../../src/interaction/Recheck.js"
 import * as Asking from "../../src/interaction/Asking.js"
 import * as QueueChannel from "../../src/channel/QueueChannel.js"
 import type { Interaction } from "../../src/interaction/Interaction.js"
@@ -41,17 +40,15 @@ const ask = (
 const tags = (events: ReadonlyArray<{ readonly _tag: string }>) => events.map(({ _tag }) => _tag)
 
 describe("a question that is posted", () => {
-  it.scoped("stays with the others when one to whom it is posted throws", () =>
+  it.scoped("stays with the others when one of them throws", () =>
     Effect.gen(function* () {
       const { broker, events, open } = yield* setup()
       const broken: Interactor.Service = {
         id: "broken",
         relay: false,
-        request: Asking.posting.bind<Interactor.Service["request"]>(() => Effect.never, {
-          post: () => {
-            throw new Error("out of order")
-          }
-        })
+        request: () => {
+          throw new Error("out of order")
+        }
       }
       yield* broker.attach(broken)
       const sound = yield* open("sound")
@@ -152,10 +149,7 @@ describe("a question that is posted", () => {
       const broken: Interactor.Service = {
         ...closed.interactor,
         id: "broken",
-        request: Asking.posting.bind<Interactor.Service["request"]>(
-          (request, options) => closed.interactor.request(request, options),
-          { post: () => Effect.dieMessage("broken") }
-        )
+        request: () => Effect.dieMessage("broken")
       }
       const request = yield* InteractionSample.request(approve)
       const { requestId } = request
@@ -266,7 +260,7 @@ describe("a question that is posted", () => {
       }
       const broken: ReadonlyArray<Interactor.Options<Interaction>> = [
         { recheck: Effect.dieMessage("broken") },
-        { recheck: Recheck.make(crash) },
+        { recheck: Effect.sync(crash) },
         { withdrawn: crash }
       ]
       for (const options of broken) {
@@ -315,7 +309,7 @@ describe("a question that is posted", () => {
       let saw: Exit.Exit<unknown, unknown> | undefined
       const asking = yield* Effect.fork(
         Effect.uninterruptibleMask((restore) => {
-          const asked = Asking.askMasked(broker.interactor, request, {}, restore)
+          const asked = restore(Asking.ask(broker.interactor, request, {}))
           return Effect.map(Effect.exit(asked), (exit) => {
             saw = exit
           })
