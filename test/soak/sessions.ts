@@ -90,6 +90,10 @@ const program = Effect.gen(function* () {
       `${perSession.milliseconds.toFixed(1)} ms of the processor (at most ${mostMilliseconds}); all of them ` +
       `${((performance.now() - began) / 1_000).toFixed(1)} s.`
   )
+  const idle = milliseconds()
+  yield* Effect.sleep("15 seconds")
+  const perMinute = ((milliseconds() - idle) * 4) / live.length
+  console.log(`While it waits, one takes ${perMinute.toFixed(1)} ms of the processor a minute.`)
   const closing = performance.now()
   yield* Effect.forEach(live, ({ close }) => close, { concurrency: 20, discard: true })
   console.log(`They are closed in ${((performance.now() - closing) / 1_000).toFixed(1)} s.`)
