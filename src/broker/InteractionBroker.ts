@@ -55,6 +55,7 @@ import * as Asking from "../interaction/Asking.js"
 import * as Interactor from "../interaction/Interactor.js"
 import * as PermissionOption from "../interaction/PermissionOption.js"
 import { RecentSettlements } from "../interaction/PendingRequests.js"
+import * as Tally from "../interaction/Tally.js"
 import type * as BallotBox from "./BallotBox.js"
 import * as InteractionAudit from "./InteractionAudit.js"
 import type { InteractionJournal, Kept } from "./InteractionJournal.js"
@@ -85,8 +86,8 @@ export interface Service {
     answer: unknown,
     roles?: ReadonlyArray<string>
   ) => Effect.Effect<void, AnswerRejected>
-  /** Withdraws an open request. False when it is not open. */
-  readonly cancel: (requestId: string, by: string) => Effect.Effect<boolean>
+  /** Withdraws an open request. False when it is not open. A reserved call takes it from people who have a vote. */
+  readonly cancel: (requestId: string, by: string) => Effect.Effect<boolean, VoteRefused>
   /** What is being asked right now, oldest first. */
   readonly open: Effect.Effect<ReadonlyArray<InteractionRequest>>
 }
@@ -409,11 +410,16 @@ class Broker implements Owned {
     })
   }
 
-  cancel(requestId: string, by: string): Effect.Effect<boolean> {
-    return Effect.sync(() => {
+  /** Nobody without a vote withdraws a reserved question. */
+  cancel(requestId: string, by: string): Effect.Effect<boolean, VoteRefused> {
+    return Effect.suspend(() => {
       const open = this.requests.get(requestId)
-      if (open === undefined || open.end !== undefined) return false
-      return open.settle(Exit.fail(new InteractionCancelled({ requestId: open.request.requestId, by })), by)
+      if (open === undefined || open.end !== undefined) return Effect.succeed(false)
+      const { interaction } = open.request
+      const reason = Ballot.isReserved(interaction) ? Tally.refusal(interaction.needs, { by }) : undefined
+      if (reason !== undefined) return new VoteRefused({ requestId, by, reason })
+      const cancelled = new InteractionCancelled({ requestId: open.request.requestId, by })
+      return Effect.succeed(open.settle(Exit.fail(cancelled), by))
     })
   }
 

@@ -1110,6 +1110,26 @@ describe("a reserved call", () => {
     })
   )
 
+  it.scoped("is withdrawn from outside by somebody who has a vote, and by nobody else", () =>
+    Effect.gen(function* () {
+      const { broker } = yield* setup()
+      yield* people(broker, { id: "ada" })
+      const request = yield* reserved(1, ["ada"])
+      const { requestId } = request
+      const asking = yield* ask(broker, request)
+      yield* Recorder.settle
+      for (const by of ["mallory", "nobody", ""]) {
+        const refused = yield* Effect.flip(broker.cancel(requestId, by))
+        assert.deepInclude(refused, { _tag: "VoteRefused", requestId, by })
+      }
+      assert.deepStrictEqual(yield* broker.open, [request])
+      assert.isTrue(yield* broker.cancel(requestId, "ada"))
+      assert.isFalse(yield* broker.cancel(requestId, "mallory"), "it is not open any more")
+      const failure = yield* Effect.flip(yield* Fiber.join(asking))
+      assert.deepStrictEqual(failure, new InteractionCancelled({ requestId, by: "ada" }))
+    })
+  )
+
   it.scoped("is decided by the last vote that it needs, which is no late answer", () =>
     Effect.gen(function* () {
       const { broker, about } = yield* setup()

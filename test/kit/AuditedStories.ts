@@ -276,7 +276,7 @@ class Story {
     const answer = isLast ? (interaction._tag === "Approve" ? allow : true) : this.answerTo(interaction)
     if (answer === withdrawal) {
       this.count("withdrawals")
-      return Effect.forkDaemon(Effect.asVoid(agent.broker.cancel(requestId, by)))
+      return Effect.forkDaemon(Effect.ignore(agent.broker.cancel(requestId, by)))
     }
     const isVote = Ballot.isReserved(interaction)
     return Effect.forkDaemon(

@@ -199,7 +199,7 @@ describe("a process that ends", () => {
   it.effect("names who withdrew a question", () =>
     Effect.gen(function* () {
       const { records } = yield* story({}, (agent) =>
-        Effect.flatMap(asked(agent), (requestId) => Effect.asVoid(agent.broker.cancel(requestId, "ada")))
+        Effect.flatMap(asked(agent), (requestId) => Effect.orDie(Effect.asVoid(agent.broker.cancel(requestId, "ada"))))
       )
       assert.deepInclude(records[0], { outcome: "cancelled", by: "ada", about: digestOf("a") })
     })

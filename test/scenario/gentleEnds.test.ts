@@ -181,7 +181,7 @@ describe("what cancels a kept turn", () => {
     [
       "a person who withdraws the question",
       ({ agent, person }) =>
-        Effect.flatMap(person.open, ([request]) => agent.broker.cancel(request?.requestId ?? "", "ada"))
+        Effect.flatMap(person.open, ([request]) => Effect.orDie(agent.broker.cancel(request?.requestId ?? "", "ada")))
     ]
   ]
   for (const [name, cancel] of cancels) {
