@@ -168,7 +168,7 @@ export const make = (host: Host.Service, stores: Stores): Answers => {
       const session = yield* Refusal.of(host.open(rootSessionId))
       if (isKept) return { status: "answered" } as const
       yield* askedAgain(session, requestId)
-      if (encoded === undefined) yield* session.agent.broker.cancel(requestId, name)
+      if (encoded === undefined) yield* Refusal.of(session.agent.broker.cancel(requestId, name))
       else yield* Refusal.of(session.agent.broker.answer(requestId, name, encoded, roles))
       count(requestId, name, given)
       return { status: "answered" } as const
@@ -207,12 +207,12 @@ export const make = (host: Host.Service, stores: Stores): Answers => {
     cancel: (requestId, { name }) =>
       Effect.gen(function* () {
         const live = yield* liveOf(requestId)
-        if (live !== undefined && (yield* live.session.agent.broker.cancel(requestId, name))) return
+        if (live !== undefined && (yield* Refusal.of(live.session.agent.broker.cancel(requestId, name)))) return
         const found = yield* late(requestId, undefined, name)
         if (found === "again") return
         const session = yield* Refusal.of(host.open(found.rootSessionId))
         yield* askedAgain(session, requestId)
-        yield* session.agent.broker.cancel(requestId, name)
+        yield* Refusal.of(session.agent.broker.cancel(requestId, name))
       })
   }
 }
