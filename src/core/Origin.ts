@@ -47,6 +47,12 @@ export interface Origin {
   /** Somebody else who asks through the call, such as `the server github`. */
   readonly via?: string
   /**
+   * What the call needs to go on behind its open question, in another process too. Only the call itself reads it.
+   *
+   * @internal
+   */
+  readonly continuation?: string
+  /**
    * The call runs once: no other process runs it again, so none asks its questions again.
    *
    * @internal
@@ -206,6 +212,16 @@ export const asking =
   (via: string) =>
   <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     Effect.locallyWith(self, currentRef, (origin) => ({ ...origin, via }))
+
+/**
+ * Runs a question of a call that another process can go on with: `continuation` is stored with the question.
+ *
+ * @internal
+ */
+export const continuing =
+  (continuation: string) =>
+  <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    Effect.locallyWith(self, currentRef, (origin) => ({ ...origin, continuation }))
 
 /**
  * How an origin is shown to a person: `[subagent:code_reviewer]` for a child, `[the server github]` for a server that asks,

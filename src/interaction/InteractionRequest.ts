@@ -126,7 +126,7 @@ export const unsafeMake = <I extends Interaction>(
   if (subagentId !== undefined) request.subagentId = subagentId
   if (origin.via !== undefined) request.origin = origin.via
   if (origin.once === true) request.once = true
-  return askedBy(request, toolCallId)
+  return continuedBy(askedBy(request, toolCallId), origin.continuation)
 }
 
 /**
@@ -167,6 +167,13 @@ export const askedBy = <R extends InteractionRequest>(request: R, toolCallId: To
 }
 
 /**
+ * What the asking call needs to go on with the answer. Only the journal keeps it: nobody is shown it.
+ *
+ * @internal
+ */
+export const continuationOf = (request: InteractionRequest): string | undefined => continuations.get(request)
+
+/**
  * The turn that asks; none for a request from outside of a turn.
  *
  * @internal
@@ -180,7 +187,15 @@ const noTurn = CorrelationId.make("none")
 const namedBy = (interaction: Interaction): ToolCallId | undefined =>
   interaction._tag === "Approve" ? interaction.toolCallId : undefined
 
+/** The same request, of a call that goes on with this. */
+const continuedBy = <R extends InteractionRequest>(request: R, continuation: string | undefined): R => {
+  if (continuation !== undefined) continuations.set(request, continuation)
+  return request
+}
+
 const calls = new WeakMap<InteractionRequest, ToolCallId>()
+
+const continuations = new WeakMap<InteractionRequest, string>()
 
 const encodeRequest = Lazy.make(() => Schema.encodeSync(InteractionRequest))
 

@@ -265,7 +265,9 @@ export const JournalEntry = /* @__PURE__ */ Lazy.schema(() =>
     Schema.TaggedStruct("InteractionRaised", {
       request: InteractionRequest,
       /** The asking call, if any. */
-      toolCallId: Schema.optional(ToolCallId)
+      toolCallId: Schema.optional(ToolCallId),
+      /** What that call needs to go on with the answer; whoever answers is not shown it. */
+      continuation: Schema.optional(Schema.String)
     }),
     Schema.TaggedStruct("InteractionSettled", {
       requestId: RequestId,

@@ -59,6 +59,8 @@ export interface CallSnapshot {
   readonly decided: EntryOf<"CallDecided"> | undefined
   readonly started: EntryOf<"ToolStarted"> | undefined
   readonly ended: EntryOf<"ToolEnded"> | undefined
+  /** Present while a question of the call is open with which another process can go on. */
+  readonly continuation?: Pick<EntryOf<"InteractionRaised">, "continuation" | "request"> | undefined
 }
 
 /** What a session has before the entries that are read: nothing, or what a snapshot says. */
@@ -181,12 +183,18 @@ export class SessionReading {
         return { _tag: entry._tag, entry, turn, finished: this.finish() }
       }
       case "InteractionRaised": {
-        const request = InteractionRequest.askedBy(entry.request, entry.toolCallId)
+        const { continuation, toolCallId } = entry
+        const request = InteractionRequest.askedBy(entry.request, toolCallId)
+        if (continuation !== undefined && toolCallId !== undefined) this.onCall(toolCallId, { continuation: entry })
         return { _tag: entry._tag, entry, request, isAgain: this.raise(request) }
       }
       case "InteractionSettled": {
         const request = this.open.get(entry.requestId)
         this.open.delete(entry.requestId)
+        // Behind the answer the call went on: nobody knows how far.
+        const isOver = ({ continuation }: CallSnapshot) => continuation?.request.requestId === entry.requestId
+        const answered = this.batch?.calls.find(isOver)
+        if (answered !== undefined) this.onCall(answered.call.id, { continuation: undefined })
         return { _tag: entry._tag, entry, request, at }
       }
       default:

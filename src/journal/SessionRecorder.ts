@@ -250,7 +250,11 @@ export const interactions = (
         : Effect.void,
     raised: (request) => {
       const toolCallId = InteractionRequest.callOf(request)
-      const call = toolCallId === undefined ? {} : { toolCallId }
+      const continuation = InteractionRequest.continuationOf(request)
+      const call = {
+        ...(toolCallId === undefined ? {} : { toolCallId }),
+        ...(continuation === undefined ? {} : { continuation })
+      }
       return write(request.sessionId, { _tag: "InteractionRaised", request: maskedRequest(request, redactor), ...call })
     },
     settled: (request, end) => {

@@ -74,7 +74,7 @@ export type Reply =
   /** The call goes on when it is sent again with answers to these questions and with this state. */
   | {
       readonly _tag: "Asks"
-      readonly questions: ReadonlyMap<string, Asked | undefined>
+      readonly questions: Readonly<Record<string, Asked | undefined>>
       readonly state: string | undefined
     }
 
@@ -276,7 +276,7 @@ const replyOf = (result: unknown): Effect.Effect<Reply, Failure> => {
     const questions = Predicate.isRecord(inputRequests) ? Object.entries(inputRequests) : []
     return Effect.succeed({
       _tag: "Asks",
-      questions: new Map(questions.map(([id, request]) => [id, questionOf(request)])),
+      questions: Object.fromEntries(questions.map(([id, request]) => [id, questionOf(request)])),
       state: typeof requestState === "string" ? requestState : undefined
     })
   }

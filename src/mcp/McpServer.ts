@@ -7,10 +7,9 @@
  *
  * @example
  * ```ts
- * import { NodeContext } from "@effect/platform-node"
- * import { AgentRuntime, Model, Policy } from "assent"
- * import { McpServer } from "assent/mcp"
  * import { Toolkit } from "@effect/ai"
+ * import { AgentRuntime } from "assent"
+ * import { McpServer } from "assent/mcp"
  * import { Effect, Layer } from "effect"
  *
  * const runtime = Layer.unwrapScoped(
@@ -18,7 +17,7 @@
  *     const files = yield* McpServer.make({ name: "files", command: "npx", args: ["-y", "some-server"] })
  *     return AgentRuntime.layer({ toolkit: Toolkit.empty, servers: [files] })
  *   })
- * ).pipe(Layer.provide(NodeContext.layer))
+ * )
  * ```
  *
  * @since 0.1.0
@@ -39,6 +38,7 @@ import * as CommandEnvironment from "../builtin/CommandEnvironment.js"
 import * as ForeignJson from "../core/ForeignJson.js"
 import * as ForeignText from "../core/ForeignText.js"
 import type { SessionId } from "../core/Id.js"
+import * as Origin from "../core/Origin.js"
 import * as ToolOutcome from "../core/ToolOutcome.js"
 import * as Clock from "effect/Clock"
 import type * as Interactor from "../interaction/Interactor.js"
@@ -47,6 +47,7 @@ import type { ServerSettings } from "../tool/ServerSettings.js"
 import type { ToolDefinition } from "../tool/ToolDefinition.js"
 import * as ToolOutput from "../tool/ToolOutput.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
+import * as Continuation from "./Continuation.js"
 import * as McpClient from "./McpClient.js"
 import * as ServerProcess from "./ServerProcess.js"
 import * as ServerQuestions from "./ServerQuestions.js"
@@ -512,25 +513,39 @@ class Server implements McpServer {
   ): Effect.Effect<string, string, Interactor.Interactor> {
     return Effect.gen(this, function* () {
       const progress = shownProgress(flight)
-      let continued: McpClient.Continued | undefined
+      const kept = flight.origin.continuation
+      let pending = kept === undefined ? undefined : yield* Continuation.parse(kept)
       for (let round = 0; round <= maxRounds; round++) {
+        const continued = pending === undefined ? undefined : yield* this.answered(flight, pending)
         const reply = yield* Effect.mapError(connection.call(tool.name, params, { continued, progress }), this.sentence)
         if (reply._tag === "Result") {
           const text = ServerTools.textOf(this.name, reply.content, reply.structured)
           return yield* reply.isError ? Effect.fail(text) : Effect.succeed(text)
         }
-        const answers: Record<string, McpClient.Answer> = {}
-        for (const [id, asked] of reply.questions) {
-          if (asked === undefined) {
-            return yield* Effect.fail(
-              `The server ${this.name} wants more than an answer of a person, which is not offered.`
-            )
-          }
-          answers[id] = yield* this.questions.ask(flight, asked)
-        }
-        continued = { answers, state: reply.state }
+        pending = { ...reply, answers: {} }
       }
       return yield* Effect.fail(`The server ${this.name} asked more than ${maxRounds} times within one call.`)
+    })
+  }
+
+  /** Asks what is not answered yet. The rest of the call is stored with each question, so that the question outlives us. */
+  private answered(
+    flight: ServerQuestions.Flight,
+    { answers: before, questions, state }: Continuation.Continuation
+  ): Effect.Effect<McpClient.Continued, string, Interactor.Interactor> {
+    return Effect.gen(this, function* () {
+      let answers = before
+      for (const [id, asked] of Object.entries(questions)) {
+        if (asked === undefined) {
+          return yield* Effect.fail(
+            `The server ${this.name} wants more than an answer of a person, which is not offered.`
+          )
+        }
+        if (Object.hasOwn(answers, id)) continue
+        const rest = Continuation.format({ questions, state, answers })
+        answers = { ...answers, [id]: yield* Origin.continuing(rest)(this.questions.ask(flight, asked)) }
+      }
+      return { answers, state }
     })
   }
 

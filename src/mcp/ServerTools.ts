@@ -118,6 +118,7 @@ export const plainEntry = (options: {
     timeout: undefined,
     injectable: undefined,
     resumable: false,
+    continues: true,
     validate: undefined,
     preview:
       warnings.length === 0

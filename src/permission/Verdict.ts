@@ -32,6 +32,12 @@ export interface Allowed {
    * @internal
    */
   readonly paths?: ResolvedPaths
+  /**
+   * What the call goes on with that another process began.
+   *
+   * @internal
+   */
+  readonly continuation?: string
   /** Present for a call that has to wait before it runs: nothing is decided until it is settled. */
   readonly pending?: Pending
 }

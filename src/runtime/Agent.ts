@@ -484,12 +484,28 @@ const startedWith = (
             return servers.length === 0 ? ended : Effect.zipRight(join(servers, parts, clock), ended)
           })
           if (resumption === undefined) return begun
+          const { servers } = Context.get(context, AgentRuntime)
+          const restored = servers.length === 0 ? resumption : Effect.zipRight(present(servers, options), resumption)
           const undone = () => Effect.zipRight(Scope.close(scope, Exit.void), parts.broker.close)
-          return Effect.zipRight(Effect.onError(restore(resumption), undone), begun)
+          return Effect.zipRight(Effect.onError(restore(restored), undone), begun)
         })
       )
     })
   )
+
+/** How long a resumed session waits for a server that has to go on with a call. */
+const patience = "30 seconds"
+
+/** Waits for the servers of calls that the session was about when it was left. */
+const present = (servers: ReadonlyArray<McpServer>, { persistence }: Options): Effect.Effect<void> => {
+  const calls = (persistence?.restored?.sessions ?? []).flatMap(({ batch }) => batch?.calls ?? [])
+  const open = calls.filter(({ ended }) => ended === undefined)
+  const wanted = servers.filter((server) => open.some(({ call }) => server.gone(call.name) !== undefined))
+  return Effect.forEach(wanted, ({ settled }) => Effect.timeoutOption(settled, patience), {
+    concurrency: "unbounded",
+    discard: true
+  })
+}
 
 /** Tool servers reach the people of this tree until it ends, and their states are events of the root. */
 const join = (

@@ -79,6 +79,8 @@ export interface Entry {
   readonly timeout: Duration.DurationInput | undefined
   readonly injectable: number | undefined
   readonly resumable: boolean
+  /** Another process goes on with the call at its open question, if the call said how: see `Origin.continuing`. */
+  readonly continues?: boolean | undefined
   readonly validate: ((params: unknown) => Effect.Effect<void, string>) | undefined
   readonly preview: ((params: unknown) => Effect.Effect<ToolDisplay, string>) | undefined
   /** Present for a tool of a server: a permission holds for this definition and no other. */

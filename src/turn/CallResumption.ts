@@ -86,18 +86,21 @@ const of = (
   // Nobody is asked about what would not be the same call.
   if (SessionSnapshot.stateOf(past) === "proposed") return isMasked ? lost : undefined
   const params = entry?.decode(encoded)
-  const mayRun = started === undefined || entry?.idempotent === true || entry?.resumable === true
+  const continuation = entry?.continues === true ? past.continuation?.continuation : undefined
+  const resumes = entry?.resumable === true || continuation !== undefined
+  const mayRun = started === undefined || entry?.idempotent === true || resumes
   if (!mayRun || entry === undefined || params === undefined || Either.isLeft(params)) {
     return { _tag: "Ends", outcome: "interrupted", result: SessionSnapshot.resultOf(past).result }
   }
   if (isMasked) return lost
   // It waits for what it has begun, which nothing begins again.
-  const goesOn = started !== undefined && entry.resumable
+  const goesOn = started !== undefined && resumes
   return {
     _tag: "Allowed",
     params: params.right,
     encoded,
     edited: decided?.params !== undefined,
-    decided: goesOn ? undefined : decided
+    decided: goesOn ? undefined : decided,
+    ...(continuation === undefined ? {} : { continuation })
   }
 }

@@ -94,15 +94,16 @@ const begin = (host: Host, { call, entry, index }: Subject, allowed: Allowed): E
 const handled = (
   host: Host,
   { call, entry, index }: Subject,
-  { encoded, params, paths }: Allowed
+  { continuation, encoded, params, paths }: Allowed
 ): Effect.Effect<unknown, unknown> => {
   const { handler, timeout } = entry
   const { session } = host
   if (handler === undefined) return Effect.dieMessage(`${entry.name} has no handler`)
   const handle = () =>
     paths === undefined ? handler(params) : Origin.withPaths(paths)(Effect.suspend(() => handler(params)))
-  const asksAgain = session.journal === undefined || entry.resumable || entry.idempotent
-  const begin = () => (asksAgain ? handle() : Origin.once(Effect.suspend(handle)))
+  const asksAgain = session.journal === undefined || entry.resumable || entry.idempotent || entry.continues === true
+  const goOn = () => (continuation === undefined ? handle() : Origin.continuing(continuation)(Effect.suspend(handle)))
+  const begin = () => (asksAgain ? goOn() : Origin.once(Effect.suspend(handle)))
   const work = () =>
     timeout === undefined
       ? begin()

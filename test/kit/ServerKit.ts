@@ -20,6 +20,13 @@ export const legacySettings = (log?: string): McpServer.Settings => ({
   args: [program("legacy.mjs"), ...(log === undefined ? [] : [log])]
 })
 
+/** The server of 2026. It writes each deployment to the file `log`. */
+export const modernSettings = (log: string): McpServer.Settings => ({
+  name: "modern",
+  command: process.execPath,
+  args: [program("modern.mjs"), log]
+})
+
 /** Started, and ready or failed. */
 export const started = (settings: McpServer.Settings, options?: McpServer.Options) =>
   Effect.tap(McpServer.make(settings, options), ({ settled }) => settled)

@@ -90,6 +90,7 @@ const ofSettings = (flags: Arguments.Flags, settings: Settings.Settings) =>
         onRight: (known) => Launch.unmet(settings, known)
       }).map((sentence) => off("thinking", sentence)),
       keysOf(settings),
+      serversOf(settings),
       proxyOf(settings),
       ...(yield* trustOf(settings)),
       sandbox.includes(", by ")
@@ -145,6 +146,14 @@ const keysOf = ({ keys }: Settings.Settings): Finding => {
   return found.length > 0
     ? works("keys", `there is one for ${found.join(", ")}`)
     : off("keys", `none; ${Settings.secretNames().slice(0, 5).join(", ")} hold them. Ollama needs none`)
+}
+
+/** No server is started: that is what `assent mcp check` does. */
+const serversOf = ({ servers }: Settings.Settings): Finding => {
+  const names = Object.keys(servers)
+  return names.length === 0
+    ? off("tool servers", "none; mcp_servers in config.json names them")
+    : works("tool servers", `${names.join(", ")}; assent mcp check NAME starts one`)
 }
 
 const proxyOf = ({ proxy: { described, isUsable } }: Settings.Settings): Finding =>

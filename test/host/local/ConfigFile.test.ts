@@ -190,6 +190,31 @@ describe("config.json", () => {
       assert.deepStrictEqual(priceOf({ prices: { x: mine } }, name), ["USD", undefined])
   })
 
+  it("refuses a tool server that cannot be meant, with its place", () => {
+    const messageOf = (servers: unknown) =>
+      Either.match(ConfigFile.decode(JSON.stringify({ mcp_servers: servers }), "config.json"), {
+        onLeft: (error) => error.message.replace("config.json cannot be used:\n", ""),
+        onRight: () => ""
+      })
+    const command = "node"
+    const url = "https://mcp.example.com"
+    assert.strictEqual(messageOf({ a: { command, args: ["x"], env: { A: "1" }, sandbox: { network: false } } }), "")
+    assert.strictEqual(messageOf({ "my-server_2": { url, headers: { A: "${TOKEN}" }, timeout: 5, tools: ["x"] } }), "")
+    const wrong = [
+      [{ a: { command, url } }, 'mcp_servers.a: it has both "command" and "url"'],
+      [{ a: {} }, 'mcp_servers.a: it has neither "command" nor "url"'],
+      [{ a: { url, args: [] } }, 'mcp_servers.a: "args" means nothing for a server with "url"'],
+      [{ a: { command, headers: {} } }, 'mcp_servers.a: "headers" means nothing for a server with "command"'],
+      [{ a: { url: "ftp://x" } }, 'mcp_servers.a: "url" is no http or https address'],
+      [{ a: { command, colour: "red" } }, "mcp_servers.a.colour"],
+      [{ a: { command, timeout: 0 } }, "mcp_servers.a.timeout"],
+      [{ "": { command } }, "mcp_servers."],
+      [{ a__b: { command } }, "mcp_servers.a__b"],
+      [{ "a/b": { command } }, "mcp_servers.a/b"]
+    ] as const
+    for (const [servers, expected] of wrong) assert.include(messageOf(servers), expected, JSON.stringify(servers))
+  })
+
   it("tells every problem with its place", () => {
     const text = JSON.stringify({
       limits: { max_depth: 0, max_tokens: 1.5, max_children: "2" },
