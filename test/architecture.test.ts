@@ -16,7 +16,7 @@ const floors: ReadonlyArray<ReadonlyArray<string>> = [
   ["session"],
   ["subagent"],
   ["builtin"],
-  ["mcp"],
+  ["mcp", "foreign"],
   ["runtime"],
   ["host", "testing"],
   ["acp", "http", "cluster"],

@@ -12,7 +12,7 @@ import * as Scope from "effect/Scope"
 import { SessionId } from "../core/Id.js"
 import type * as Host from "../host/Host.js"
 import { version } from "../host/Version.js"
-import * as AcpConnection from "./AcpConnection.js"
+import * as AcpConnection from "../foreign/AcpConnection.js"
 import * as AcpPrompt from "./AcpPrompt.js"
 import * as AcpSession from "./AcpSession.js"
 

@@ -15,7 +15,7 @@ import { InteractionCancelled, type InteractionError, InteractorUnavailable } fr
 import * as InteractionRequest from "../interaction/InteractionRequest.js"
 import * as Interactor from "../interaction/Interactor.js"
 import * as NeedWords from "../interaction/NeedWords.js"
-import type * as AcpConnection from "./AcpConnection.js"
+import type * as AcpConnection from "../foreign/AcpConnection.js"
 import * as AcpUpdate from "./AcpUpdate.js"
 
 // -----------------------------------------------------------------------------------------------------------------

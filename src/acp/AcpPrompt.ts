@@ -5,7 +5,7 @@
 import * as Either from "effect/Either"
 import * as Encoding from "effect/Encoding"
 import * as Input from "../inbox/Input.js"
-import { type ContentBlock, invalid, type ProtocolError } from "./AcpConnection.js"
+import { type ContentBlock, invalid, type ProtocolError } from "../foreign/AcpConnection.js"
 
 /** What the blocks say. A left names the block that is not taken. */
 export const toInput = (blocks: ReadonlyArray<ContentBlock>): Either.Either<Input.Input, ProtocolError> => {

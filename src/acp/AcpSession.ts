@@ -28,7 +28,7 @@ import * as ThinkingSetting from "../model/ThinkingSetting.js"
 import * as TokenLedger from "../model/TokenLedger.js"
 import { modes } from "../permission/PermissionState.js"
 import * as Agent from "../runtime/Agent.js"
-import * as AcpConnection from "./AcpConnection.js"
+import * as AcpConnection from "../foreign/AcpConnection.js"
 import * as AcpInteractor from "./AcpInteractor.js"
 import * as AcpUpdate from "./AcpUpdate.js"
 

@@ -12,7 +12,13 @@ import * as Shortened from "../core/Shortened.js"
 import { visible } from "../core/Visible.js"
 import type { ToolKind } from "../core/ToolKind.js"
 import type { AgentEvent } from "../event/AgentEvent.js"
-import type { ContentBlock, Cost, SessionConfigOption, SessionUpdate, ToolCallContent } from "./AcpConnection.js"
+import type {
+  ContentBlock,
+  Cost,
+  SessionConfigOption,
+  SessionUpdate,
+  ToolCallContent
+} from "../foreign/AcpConnection.js"
 
 // -----------------------------------------------------------------------------------------------------------------
 // models

@@ -18,6 +18,7 @@ import * as Help from "./config/Help.js"
 import * as Environment from "../host/Environment.js"
 import * as ExitCode from "./ExitCode.js"
 import * as NodeFiles from "../host/NodeFiles.js"
+import * as StoreLocation from "../host/StoreLocation.js"
 import * as Output from "./terminal/Output.js"
 import * as Tty from "./terminal/Tty.js"
 
@@ -114,6 +115,13 @@ const dispatch = (invocation: Arguments.Invocation) =>
         const Acp = yield* Effect.promise(() => import("./command/Acp.js"))
         return yield* Acp.run(invocation)
       }
+      case "adopt": {
+        const { flags, words } = invocation
+        if (words.length === 0) return yield* new Arguments.UsageError({ message: adoptNobody })
+        const model = `command:${words.map(StoreLocation.quoted).join(" ")}`
+        const Chat = yield* Effect.promise(() => import("./command/Chat.js"))
+        return yield* Chat.run({ ...invocation, flags: { ...flags, model }, words: [] })
+      }
       case "profiles": {
         const Profiles = yield* Effect.promise(() => import("./command/Profiles.js"))
         return yield* Profiles.run(invocation)
@@ -153,6 +161,8 @@ const dispatch = (invocation: Arguments.Invocation) =>
       }
     }
   })
+
+const adoptNobody = "assent adopt needs a command that starts an agent, such as: assent adopt -- opencode acp"
 
 const reportFailure = (failure: Failure): Effect.Effect<number> =>
   Effect.as(Output.notice(failure.message), ExitCode.usage)

@@ -1,4 +1,5 @@
 /** Makes a running agent from settings: model, tools, interactors. All commands that run an agent share it. */
+import * as Toolkit from "@effect/ai/Toolkit"
 import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
 import type * as CommandExecutor from "@effect/platform/CommandExecutor"
@@ -8,6 +9,7 @@ import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
 import * as Struct from "effect/Struct"
 import * as ParentBridgedChannel from "../bridge/ParentBridgedChannel.js"
 import * as Redaction from "../core/Redaction.js"
@@ -17,10 +19,13 @@ import * as AuditTrail from "../audit/AuditTrail.js"
 import type * as Checkpoints from "../builtin/Checkpoints.js"
 import * as Jobs from "../builtin/Jobs.js"
 import type * as WorkspaceRoot from "../builtin/WorkspaceRoot.js"
+import type * as ForeignAgents from "../foreign/ForeignAgents.js"
+import * as ForeignTools from "../foreign/ForeignTools.js"
 import * as Interactor from "../interaction/Interactor.js"
 import * as KnownModel from "../model/KnownModel.js"
 import * as ThinkingSetting from "../model/ThinkingSetting.js"
 import * as Model from "../model/Model.js"
+import { Unreachable } from "../model/ModelError.js"
 import type * as TokenLedger from "../model/TokenLedger.js"
 import type * as CompiledPolicy from "../permission/CompiledPolicy.js"
 import * as PolicyFile from "../permission/PolicyFile.js"
@@ -50,7 +55,9 @@ export type Platform = FileSystem.FileSystem | Path.Path | CommandExecutor.Comma
 /** The model a reference names: `offline`, `script:FILE`, or `PROVIDER/MODEL`. */
 export const resolveModel = (
   settings: Settings.Settings,
-  ref: string
+  ref: string,
+  /** Where agents of others run. Default: they are named only. */
+  foreign?: ForeignAgents.ForeignAgents
 ): Effect.Effect<Model.Service, ConfigurationInvalid.ConfigurationInvalid, FileSystem.FileSystem | Path.Path> =>
   Effect.gen(function* () {
     // The flag has the short name, the journal the long one.
@@ -59,6 +66,7 @@ export const resolveModel = (
       return offline.make()
     }
     if (ref.startsWith("script:")) return yield* readScript(ref)
+    if (isForeign(ref)) return foreignModel(ref, foreign)
     const ModelRegistry = yield* Effect.promise(() => import("../model/ModelRegistry.js"))
     const registry = yield* ModelRegistry.make({
       keys: settings.keys,
@@ -134,7 +142,7 @@ export interface Profiles {
 export const unknownTools = (
   settings: Settings.Settings
 ): Effect.Effect<ReadonlyArray<string>, ConfigurationInvalid.ConfigurationInvalid> =>
-  Either.match(PolicyFile.checkTools(settings.policy, Object.values(Tools.toolkit.tools)), {
+  Either.match(PolicyFile.checkTools(settings.policy, Object.values(withForeign.tools)), {
     onLeft: ({ message }) => Effect.fail(ConfigurationInvalid.make(message)),
     onRight: remarks
   })
@@ -222,8 +230,9 @@ export const share = (
     const fileSystem = yield* FileSystem.FileSystem
     const { all, chosen } = profiles
     const ref = modelOf(settings, { chosen })
+    const foreign = chosenModels(settings, profiles).some(isForeign) ? yield* foreignAgents(settings) : undefined
     const model = yield* Effect.mapError(
-      resolveModel(settings, ref),
+      resolveModel(settings, ref, foreign),
       ({ message }) => new HostError.ModelRefused({ model: ref, message })
     )
     const services = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
@@ -242,6 +251,9 @@ export const share = (
     const runtime = AgentRuntime.layer({
       ...judging(settings, files, [spillDirectory]),
       ...served,
+      // Their handlers are beside those of the other tools.
+      toolkit: foreign === undefined ? Tools.toolkit : (withForeign as unknown as typeof Tools.toolkit),
+      guards: foreign === undefined ? [] : ForeignTools.guards,
       instructions: [role, chosen?.systemInstructions ?? ""].filter((part) => part !== "").join("\n\n"),
       baseInstructions: baseInstructions(settings),
       redactor,
@@ -262,7 +274,7 @@ export const share = (
         ...delegating(settings, all, (named) =>
           Effect.zipRight(
             DecidingFile.unchanged(scripts, named),
-            Effect.provide(resolveModel(settings, named), services)
+            Effect.provide(resolveModel(settings, named, foreign), services)
           )
         ),
         mediation: settings.mediator,
@@ -271,7 +283,8 @@ export const share = (
       }
     }).pipe(
       Layer.provideMerge(
-        Layer.merge(
+        Layer.mergeAll(
+          foreign === undefined ? Layer.empty : ForeignTools.layer(foreign),
           Tools.layer(
             {
               ...files,
@@ -407,6 +420,28 @@ const judging = (
   home: settings.home,
   temporary: settings.temporary
 })
+
+const withForeign = Toolkit.merge(Tools.toolkit, ForeignTools.toolkit)
+
+const isForeign = (ref: string): boolean => ref.startsWith(commandPrefix)
+
+/** A model that is a command line: an agent of others. */
+const commandPrefix = "command:"
+
+const foreignAgents = ({ commandVariables, workspace }: Settings.Settings) =>
+  Effect.flatMap(
+    Effect.promise(() => import("../foreign/ForeignAgents.js")),
+    ({ make }) => make({ workspace, passedVariables: commandVariables, withheldVariables: Settings.secretNames() })
+  )
+
+const foreignModel = (ref: string, foreign: ForeignAgents.ForeignAgents | undefined): Model.Service =>
+  foreign?.model(ref.slice(commandPrefix.length)) ?? {
+    id: ref,
+    stream: () =>
+      Stream.fail(
+        new Unreachable({ model: ref, message: "An agent of others is chosen when a session starts. Start a new one." })
+      )
+  }
 
 /** The part of the settings by which a delegation is possible or not. */
 const delegating = <E extends { readonly message: string }>(

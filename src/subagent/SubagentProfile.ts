@@ -110,6 +110,7 @@ export const ProfileFile = Schema.Struct({
   provider: optional(
     Schema.NonEmptyTrimmedString.pipe(Schema.filter((name) => !name.includes("/") || "a provider has no slash"))
   ),
+  command: optional(Schema.NonEmptyTrimmedString),
   max_turns: optional(Schema.Int.pipe(Schema.positive())),
   auto_approved: optional(Schema.Boolean),
   system_instructions: optional(Schema.String),
@@ -122,7 +123,9 @@ export const ProfileFile = Schema.Struct({
   icon_name: optional(Schema.String)
 }).pipe(
   Schema.annotations({ identifier: "a profile such as {description: Looks things up, plugins: [files]}" }),
-  Schema.filter(({ model, provider }) => {
+  Schema.filter(({ command, model, provider }) => {
+    if (command !== undefined && model !== undefined)
+      return [{ path: ["command"], message: "an agent of others brings its model; leave one of them out" }]
     if (provider === undefined) return undefined
     if (model === undefined) return [{ path: ["provider"], message: "a provider needs a model; name one, or neither" }]
     return isSpecial(model)
@@ -235,7 +238,7 @@ const maxValues = 20_000
 const maxMessage = 300
 
 function isSpecial(ref: string): boolean {
-  return ref === "offline" || ref.startsWith("script:")
+  return ref === "offline" || /^(?:script|command):/.test(ref)
 }
 
 const providerIn = (ref: string): string | undefined =>
@@ -249,7 +252,7 @@ const fromFile = (file: ProfileFile, name: string, source: string): SubagentProf
   name,
   description: file.description.trim(),
   plugins: file.plugins === undefined ? defaults.plugins : [...new Set(file.plugins)],
-  model: file.model,
+  model: file.command === undefined ? file.model : `command:${file.command}`,
   provider: file.provider,
   maxTurns: file.max_turns ?? defaults.maxTurns,
   autoApproved: file.auto_approved ?? defaults.autoApproved,

@@ -255,7 +255,11 @@ export const merge = (...sets: ReadonlyArray<Service>): Service => {
  */
 export const fromEntries = (entries: ReadonlyArray<Entry>): Service => {
   const byName = new Map(entries.map((entry) => [entry.name, entry]))
-  return { get: (name) => byName.get(name), entries, tools: entries.map((entry) => entry.tool) }
+  return {
+    get: (name) => byName.get(name),
+    entries,
+    tools: entries.flatMap(({ tool }) => (isOffered(tool) ? [tool] : []))
+  }
 }
 
 /**
@@ -388,6 +392,8 @@ class Changing implements Service {
 // Provider-defined tools have no annotations, though their type says so.
 const annotationsOf = (tool: Tool.Any): Context.Context<never> =>
   (tool.annotations as Context.Context<never> | undefined) ?? Context.empty()
+
+const isOffered = (tool: Tool.Any): boolean => !Context.get(annotationsOf(tool), ToolTrait.Unoffered)
 
 const isUngated = (tool: Tool.Any): boolean => Context.get(annotationsOf(tool), ToolTrait.Ungated)
 

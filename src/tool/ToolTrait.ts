@@ -188,6 +188,15 @@ export class Preview extends Context.Reference<Preview>()("assent/tool/Preview",
 }) {}
 
 /**
+ * No model is offered the tool: only a model that proposes its calls by itself has any, such as an agent of others.
+ *
+ * @internal
+ */
+export class Unoffered extends Context.Reference<Unoffered>()("assent/tool/Unoffered", {
+  defaultValue: () => false
+}) {}
+
+/**
  * Its provider runs the tool, so the gate never sees its calls; the program has allowed that.
  *
  * @since 0.1.0

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Either from "effect/Either"
 import * as FastCheck from "effect/FastCheck"
-import type { ContentBlock } from "../../src/acp/AcpConnection.js"
+import type { ContentBlock } from "../../src/foreign/AcpConnection.js"
 import * as AcpPrompt from "../../src/acp/AcpPrompt.js"
 import * as Input from "../../src/inbox/Input.js"
 import * as Runs from "../kit/Runs.js"

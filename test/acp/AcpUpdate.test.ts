@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Arbitrary from "effect/Arbitrary"
 import * as FastCheck from "effect/FastCheck"
-import type { SessionUpdate } from "../../src/acp/AcpConnection.js"
+import type { SessionUpdate } from "../../src/foreign/AcpConnection.js"
 import * as AcpUpdate from "../../src/acp/AcpUpdate.js"
 import type { CorrelationId, RequestId, SessionId, ToolCallId } from "../../src/core/Id.js"
 import { AgentEvent } from "../../src/event/AgentEvent.js"

@@ -100,7 +100,7 @@ describe("a command line", () => {
     ["--timeout 5m", "assent chat takes no --timeout; that is for assent run."],
     [
       "permissions --store x",
-      "assent permissions show takes no --store; that is for assent chat, assent run, assent sessions, assent serve, assent acp, assent doctor."
+      "assent permissions show takes no --store; that is for assent chat, assent run, assent sessions, assent serve, assent acp, assent adopt, assent doctor."
     ],
     ["audit --json", "assent audit list takes no --json"]
   ])("of what a command has no use for is refused: %s", (line, sentence) => {

@@ -186,6 +186,12 @@ export const commands: { readonly [Name in Flags.CommandName]: Command } = {
     ],
     examples: ["assent acp", "assent acp --model anthropic/claude-sonnet-5-5"]
   },
+  adopt: {
+    usage: "-- COMMAND…",
+    what: "a chat with an agent of others, which speaks the Agent Client Protocol: what it asks for is decided here",
+    flags: ["profile", "resume", "continue", "workspace", "add-dir", "store", ...authority],
+    examples: ["assent adopt -- opencode acp", "assent adopt --policy strict.json -- npx some-agent-acp"]
+  },
   doctor: {
     usage: "",
     what: "check models, keys, sandbox, terminal and store",

@@ -57,6 +57,7 @@ export const commands = [
   "answer",
   "serve",
   "acp",
+  "adopt",
   "doctor",
   "completion",
   "help"

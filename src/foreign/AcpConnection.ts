@@ -20,6 +20,7 @@ export type {
   ContentBlock,
   Cost,
   CreateElicitationRequest,
+  CreateElicitationResponse,
   InitializeRequest,
   InitializeResponse,
   ListSessionsResponse,
@@ -31,6 +32,7 @@ export type {
   PromptRequest,
   PromptResponse,
   RequestPermissionRequest,
+  RequestPermissionResponse,
   ResumeSessionRequest,
   SessionConfigOption,
   SessionNotification,
@@ -84,12 +86,31 @@ export interface Handlers {
   readonly cancel: (params: acp.CancelNotification) => Effect.Effect<void>
 }
 
+/** What this program, as the client of an agent of others, asks of it. */
+export interface Agent {
+  readonly request: <M extends acp.AgentRequestMethod>(
+    method: M,
+    params: acp.AgentRequestParamsByMethod[M]
+  ) => Effect.Effect<acp.AgentRequestResponsesByMethod[M], ProtocolError>
+  readonly cancel: (sessionId: string) => Effect.Effect<void>
+  /** Waits until the agent has left. */
+  readonly closed: Effect.Effect<void>
+}
+
+/** What such an agent may ask and tell. */
+export interface AgentHandlers {
+  readonly permission: Handler<acp.RequestPermissionRequest, acp.RequestPermissionResponse>
+  readonly elicitation: Handler<acp.CreateElicitationRequest, acp.CreateElicitationResponse>
+  /** Updates come in their order. */
+  readonly update: (notification: acp.SessionNotification) => void
+}
+
 // -----------------------------------------------------------------------------------------------------------------
 // errors
 // -----------------------------------------------------------------------------------------------------------------
 
 /** The other side refused a request, or this side does. */
-export class ProtocolError extends Schema.TaggedError<ProtocolError>("assent/acp/ProtocolError")("ProtocolError", {
+export class ProtocolError extends Schema.TaggedError<ProtocolError>("assent/foreign/ProtocolError")("ProtocolError", {
   /** Of JSON-RPC and of the protocol, such as -32602. */
   code: Schema.Int,
   reason: Schema.String
@@ -189,6 +210,40 @@ export const serve = (pipes: Pipes, make: (client: Client) => Handlers): Effect.
       (connection) => Effect.sync(() => connection.close())
     )
     yield* Effect.promise(() => ends.closed)
+  })
+
+/** Connects to an agent of others until the scope closes. */
+export const connect = (pipes: Pipes, handlers: AgentHandlers): Effect.Effect<Agent, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const runtime = yield* Effect.runtime<never>()
+    const admit = limited()
+    const { client } = acp.methods
+    const connection = yield* Effect.acquireRelease(
+      Effect.sync(() =>
+        acp
+          .client({ name: "assent" })
+          .onRequest(client.session.requestPermission, ({ params, signal }) =>
+            settled(runtime, admit(handlers.permission(params)), signal)
+          )
+          .onRequest(client.elicitation.create, ({ params, signal }) =>
+            settled(runtime, admit(handlers.elicitation(params)), signal)
+          )
+          .onNotification(client.session.update, ({ params }) => handlers.update(params))
+          .connect(paced(pipes))
+      ),
+      (connection) => Effect.sync(() => connection.close())
+    )
+    const gone = refused("The agent has ended.")
+    return {
+      request: (method, params) =>
+        Effect.tryPromise({
+          try: (signal) => connection.agent.request(method, params, { cancellationSignal: signal }),
+          catch: (error) => (error instanceof acp.RequestError ? errorOf(error) : gone)
+        }),
+      cancel: (sessionId) =>
+        Effect.ignore(Effect.tryPromise(() => connection.agent.notify("session/cancel", { sessionId }))),
+      closed: Effect.promise(() => connection.closed)
+    }
   })
 
 /** Waits until the answer to the request that is handled now has been written. */

@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
-import * as AcpConnection from "../../src/acp/AcpConnection.js"
+import * as AcpConnection from "../../src/foreign/AcpConnection.js"
 import * as AcpSchema from "../kit/AcpSchema.js"
 
 const refuse = () => Effect.fail(AcpConnection.refused("Not here."))
