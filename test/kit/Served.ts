@@ -127,8 +127,9 @@ export const serve = (
           text += value
           const blocks = text.split("\n\n")
           text = blocks.pop() ?? ""
-          pieces.push(...blocks.flatMap(parse))
-          if (enough(pieces)) {
+          for (const piece of blocks.flatMap(parse)) {
+            pieces.push(piece)
+            if (!enough(pieces)) continue
             await reader.cancel()
             return pieces
           }
