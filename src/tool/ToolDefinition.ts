@@ -7,6 +7,12 @@ import { canonicalJson } from "../core/CanonicalJson.js"
 import * as Digest from "../core/Digest.js"
 import * as ForeignJson from "../core/ForeignJson.js"
 
+/**
+ * A definition, and its difference from another one.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface ToolDefinition {
   readonly name: string
   readonly description: string
@@ -18,7 +24,12 @@ export interface ToolDefinition {
   readonly since: (before: Written | undefined) => string
 }
 
-/** A definition as data. */
+/**
+ * A definition as data.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type Written = Omit<ToolDefinition, "since">
 
 /** The definitions that a person allowed, for longer than one session. */

@@ -24,6 +24,7 @@ import type { ToolDisplay, ToolKind } from "./ToolCall.js"
 import type { ToolDefinition } from "./ToolDefinition.js"
 
 export type { CommandField } from "../shell/CommandField.js"
+export type { ToolDefinition, Written } from "./ToolDefinition.js"
 
 /**
  * Runs a tool with decoded arguments, in the context its handler was built with.
