@@ -39,17 +39,6 @@ const Fields = {
   url: optional(Schema.NonEmptyTrimmedString),
   /** `${NAME}` is a variable of this process. */
   headers: optional(Texts),
-  /** `oauth`: a person signs in, by `assent mcp login`. */
-  auth: optional(
-    Schema.Union(
-      Schema.Literal("oauth"),
-      Schema.Struct({
-        client_id: optional(Schema.NonEmptyString),
-        client_secret: optional(Schema.NonEmptyString),
-        scope: optional(Schema.NonEmptyString)
-      })
-    )
-  ),
   /** Only these of its tools, by the server's names for them. Default: all. */
   tools: optional(Schema.Array(Schema.NonEmptyString)),
   /** Seconds without any sign of a call until the call is given up. Default: 120. */
@@ -100,7 +89,7 @@ export const describe = ({ args = [], command, env = {}, url }: ServerSettings):
 const isName = (name: string): boolean => /^[A-Za-z0-9](?:[A-Za-z0-9-]|_(?!_)){0,31}$/.test(name) && !name.endsWith("_")
 
 /** Members of one way that are written with the other one. */
-const foreign = { command: ["headers", "auth"], url: ["args", "env", "sandbox"] } as const
+const foreign = { command: ["headers"], url: ["args", "env", "sandbox"] } as const
 
 const flawOf = (settings: Schema.Schema.Type<Schema.Struct<typeof Fields>>): string | undefined => {
   const { command, url } = settings

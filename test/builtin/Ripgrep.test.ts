@@ -7,6 +7,7 @@ import * as Layer from "effect/Layer"
 import * as FastCheck from "fast-check"
 import { execFileSync } from "node:child_process"
 import * as fs from "node:fs"
+import { createRequire } from "node:module"
 import * as os from "node:os"
 import * as path from "node:path"
 import * as LinePattern from "../../src/builtin/LinePattern.js"
@@ -281,6 +282,30 @@ describe("a search by ripgrep", () => {
     ),
     120_000
   )
+
+  for (const phase of ["--files-with-matches", "--line-number"]) {
+    it.scopedLive(
+      `shows nothing of where a directory leads that became a link before ${phase}`,
+      inWorkspace(
+        ({ call, outside, put, root }) =>
+          Effect.gen(function* () {
+            yield* put("dir/a", "needle inside")
+            fs.writeFileSync(`${outside}/a`, "needle outside")
+            const found = yield* call("search_files", { pattern: "needle", path: "dir" })
+            assert.isTrue(fs.lstatSync(`${root}/dir`).isSymbolicLink())
+            assert.match(found, /^No matches\.\n\[Left out: unreadable: \d\.\]$/)
+          }),
+        ({ outside, root }) => ({
+          ripgrep: playing(
+            outside,
+            "15.0.0",
+            `case "$*" in *"${phase}"*" ${root}"*) mv ${root}/dir ${outside}/aside; ln -s ${outside} ${root}/dir;; esac\n` +
+              `exec ${createRequire(import.meta.url)("@vscode/ripgrep").rgPath} "$@"`
+          )
+        })
+      )
+    )
+  }
 
   it.scopedLive(
     "ends with its caller, and leaves no process",
