@@ -102,7 +102,7 @@ const library = async () => {
 const later = (file, replacements) => ({
   name: `later: ${file}`,
   transform: {
-    filter: { id: new RegExp(`/node_modules/${file}$`) },
+    filter: { id: new RegExp(`/${file}$`) },
     handler: (code) => ({
       code: Object.entries(replacements).reduce((changed, [eager, late]) => {
         if (!changed.includes(eager)) throw new Error(`${file} has no more ${eager}`)
@@ -114,7 +114,7 @@ const later = (file, replacements) => ({
 })
 
 /** Only text that is not ASCII needs them; V8 reads its tables for 10 ms, and longer from a disk. */
-const lateWidths = later("string-width/index.js", {
+const lateWidths = later("node_modules/string-width/index.js", {
   "const segmenter = new Intl.Segmenter();":
     "let segments; const segmenter = { segment: (text) => (segments ??= new Intl.Segmenter()).segment(text) };",
   "const rgiEmojiRegex = /^\\p{RGI_Emoji}$/v;":
@@ -147,12 +147,17 @@ const programs = {
         notices("THIRD-PARTY.txt"),
         lateWidths,
         // It is for an old Linux only.
-        later("detect-libc/lib/detect-libc.js", {
+        later("node_modules/detect-libc/lib/detect-libc.js", {
           "const childProcess = require('child_process');":
             "const childProcess = { get exec() { return require('child_process').exec }, get execSync() { return require('child_process').execSync } };"
         }),
+        // A script that was compiled ahead cannot call import(). `NodeFiles` loads ripgrep there, and Node has its `crypto`.
+        later("src/builtin/Ripgrep.ts", { "import(/* @vite-ignore */ packageName)": "Promise.reject()" }),
+        later("node_modules/pkce-challenge/dist/index.node.js", {
+          'import("node:crypto").then(m => m.webcrypto)': "undefined"
+        }),
         // Node loads its `performance` when it is named, and nobody needs it: at first it tells what the clock tells.
-        later("effect/dist/esm/internal/clock.js", {
+        later("node_modules/effect/dist/esm/internal/clock.js", {
           'typeof performance === "undefined" || typeof performance.now !== "function"': "false",
           "/*#__PURE__*/performanceNowNanos() -": "BigInt(Date.now()) * 1000000n -"
         })

@@ -101,7 +101,7 @@ const project = async (directory: string, tarball: string, others: ReadonlyArray
 }
 
 /** Doors that stand for several modules. */
-const doors = [".", "./testing", "./sql", "./postgres", "./node", "./http", "./serve", "./package.json"]
+const doors = [".", "./testing", "./sql", "./postgres", "./mcp", "./node", "./http", "./serve", "./package.json"]
 
 /** Where modules were before their rooms moved. JSON has no comments: these stay until 1.0, and then they go. */
 const former = [
@@ -251,7 +251,7 @@ describe("the package", () => {
       terms("node")
         .match(/^[\w@/-]+ [\d.]+: [\w.-]+$/gm)
         ?.map((line) => line.split(" ")[0]),
-      ["ansi-regex", "get-east-asian-width", "saxes", "string-width", "strip-ansi", "xmlchars"]
+      ["@noble/hashes", "ansi-regex", "get-east-asian-width", "saxes", "string-width", "strip-ansi", "xmlchars"]
     )
   })
 
@@ -263,7 +263,8 @@ describe("the package", () => {
     // Sessions in a database, which says so in its own words.
     assert.deepStrictEqual(missing, [
       ["assent/sql", "@effect/sql"],
-      ["assent/postgres", "@effect/sql"]
+      ["assent/postgres", "@effect/sql"],
+      ["assent/serve", "@effect/platform-node"]
     ])
   })
 

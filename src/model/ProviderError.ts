@@ -130,7 +130,7 @@ const classify = (source: Source, report: Report): ModelError.ModelError => {
   if (status === 429 || rateNames.test(names)) {
     return new ModelError.RateLimited({
       ...waited,
-      ...say("too many requests", "Try again in a minute.")
+      ...say("too many requests", "Assent repeats the call after a while.")
     })
   }
   if (status === 413 || lengthNames.test(names) || lengthTexts.test(text)) {

@@ -235,7 +235,7 @@ describe.concurrent("a program behind a proxy", () => {
       })
       assert.strictEqual((yield* server.received).url, "/a")
       assert.strictEqual(stdout.split('"outcome":"succeeded"').length, 2)
-      assert.include(stdout, "10.0.0.1 is not in the public web")
+      assert.include(stdout, "10.0.0.1 is not an address of the public web")
       assert.deepStrictEqual(proxy.asked, ["CONNECT page.assent.test:443"])
     })
   )

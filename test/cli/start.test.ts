@@ -114,7 +114,7 @@ const greeted = Effect.acquireRelease(
 )
 
 /** A request that has much more of the program compiled than a greeting, in the same pieces. */
-const tools = "read bin/package.json and list bin and search type in bin/package.json"
+const tools = "read bin/package.json and list bin and read bin/assent.js"
 
 /** The pieces of the program that are loaded with one of them, in bytes. */
 const loadedWith = (name: string, seen = new Map<string, number>()): ReadonlyMap<string, number> => {
