@@ -145,7 +145,8 @@ const startConfined = ({ args, command, directory, environment, network }: Wante
     )
     const transport = new LineTransport(now, writer(input), () => input.destroy())
     yield* Effect.addFinalizer(() => Effect.sync(() => transport.end("was closed")))
-    const read = Stream.runForEach(running.process.stdout, (bytes) => Effect.sync(() => transport.push(bytes)))
+    const { stdout } = running.process
+    const read = Stream.runForEach(stdout, (bytes) => Effect.sync(() => transport.push(bytes)))
     yield* Effect.forkScoped(
       Effect.zipRight(Effect.ignore(read), running.ended).pipe(
         Effect.match({

@@ -158,7 +158,7 @@ describe("doctor", () => {
           ModelServer.eventStream(chat.events({ text: ["ok"] })),
           ModelServer.eventStream(chat.events({ text: ["ok"] }))
         )
-        assert.include((yield* place.call(["doctor", ...flags("one")])).stdout, `– thinking     ${sentence}\n`)
+        assert.include((yield* place.call(["doctor", ...flags("one")])).stdout, `– thinking      ${sentence}\n`)
         assert.notInclude((yield* place.call(["doctor", ...flags("two")])).stdout, "thinking")
         assert.deepStrictEqual(yield* place.call(["run", ...flags("one"), "hello"]), {
           code: 0,

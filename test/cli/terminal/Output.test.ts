@@ -23,7 +23,9 @@ const using = (what: RegExp): ReadonlyArray<string> =>
 
 describe("the one way out", () => {
   it("is a module that alone knows the process's outputs, with the streams below it", () => {
+    // The protocol of editors has standard output to itself.
     assert.deepStrictEqual(using(/\bprocess\s*(?:\.\s*(?:stdout|stderr|_raw\w*)\b|\[)/), [
+      "cli/command/Acp.ts",
       "cli/terminal/Output.ts",
       "cli/terminal/StandardStream.ts"
     ])
@@ -40,7 +42,7 @@ describe("the one way out", () => {
     // One asks at the terminal while standard input is a pipe. The other reads what a shell hands in by such a name.
     assert.deepStrictEqual(using(/\/dev\/(?:tty|stdout|stderr|fd)|\bwriteSync\(\s*[12]\b|\bfd:\s*[12]\b/), [
       "cli/terminal/Tty.ts",
-      "local/OwnFile.ts"
+      "host/local/OwnFile.ts"
     ])
     assert.deepStrictEqual(using(/\bnode:tty\b/), ["cli/terminal/Tty.ts"])
     assert.deepStrictEqual(using(/["']node:process["']/), ["cli/terminal/NodeTerminal.ts"])
