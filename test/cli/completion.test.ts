@@ -8,7 +8,9 @@ import * as Table from "../../src/cli/config/CompletionTable.js"
 import * as Program from "../kit/Program.js"
 import * as Pseudo from "../kit/Pseudo.js"
 
-const commands = "chat run permissions profiles sessions mcp audit answer serve acp adopt doctor completion help".split(" ")
+const commands = "chat run permissions profiles sessions mcp audit answer serve acp adopt doctor completion help".split(
+  " "
+)
 
 /** A program in whose place shells complete, and what it has. */
 const completing = Effect.gen(function* () {

@@ -216,6 +216,7 @@ describe.runIf(Postgres.isThere)("in PostgreSQL, a reader of all sessions", () =
     Effect.gen(function* () {
       const { one, other, sql } = yield* two
       yield* write(one, "ses_a", "a")
+      yield* sees(one, undefined, ["ses_a 1"])
       const before = yield* one.end
       const late = yield* beside(sql, sql`INSERT INTO assent_entry ${sql.insert(rowOf("ses_late", 1))}`)
       yield* write(one, "ses_b", "b", "c")
