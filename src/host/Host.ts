@@ -75,7 +75,7 @@ export interface Options {
 
 /** What a caller may say of a session. */
 export interface Wishes {
-  /** `PROVIDER/MODEL`. Default: what settings say; of a resumed session, what it had. */
+  /** `PROVIDER/MODEL` or `offline`. Default: what settings say; of a resumed session, what it had. */
   readonly model?: string | undefined
   /** `none` is no profile. Default: none; of a resumed session, what it had. */
   readonly profile?: string | undefined
@@ -275,6 +275,7 @@ export const make = (options: Options = {}): Effect.Effect<Service, never, Launc
 
     const settingsFor = (workspace: string, { addDirs, mode, model, profile }: Wishes) =>
       Effect.gen(function* () {
+        if (model !== undefined) yield* offered(model)
         const added = addDirs === undefined ? undefined : yield* Effect.forEach(addDirs, permitted)
         const places = yield* Effect.all([UserLocation.stateDirectory, UserLocation.configDirectory])
         if (places.some((place) => OwnFile.isWithin(OwnFile.realDirectory(place) ?? place, workspace)))
@@ -337,7 +338,7 @@ export const make = (options: Options = {}): Effect.Effect<Service, never, Launc
           const { models } = kept.settings
           const known = Object.hasOwn(models, model) ? models[model] : undefined
           const chosen = thinking === undefined ? models : { ...models, [model]: { ...known, thinking } }
-          return Launch.resolveModel({ ...kept.settings, models: chosen }, model).pipe(
+          return Effect.zipRight(offered(model), Launch.resolveModel({ ...kept.settings, models: chosen }, model)).pipe(
             Effect.mapError(({ message }) => new HostError.ModelRefused({ model, message })),
             Effect.flatMap((resolved) => started.agent.setModel(resolved)),
             Effect.zipRight(kept.keepModel(model)),
@@ -519,6 +520,17 @@ const nameOf = (place: StoreLocation.Place): string => (typeof place === "string
 /** A database is always there. */
 const isThere = (place: StoreLocation.Place): boolean =>
   place === StoreLocation.memory || typeof place !== "string" || OwnFile.isThere(place)
+
+/** A client of a door names a model. It does not name a file or a program of this machine. */
+const offered = (model: string): Effect.Effect<void, HostError.ModelRefused> =>
+  /^(?:script|command):/.test(model)
+    ? Effect.fail(
+        new HostError.ModelRefused({
+          model,
+          message: `A session takes no ${model.replace(/:.*/s, "")} of this machine as its model. Name PROVIDER/MODEL, or start Assent with --model.`
+        })
+      )
+    : Effect.void
 
 const isPermitted = (workspaces: Options["workspaces"], real: string): boolean =>
   workspaces === undefined ||

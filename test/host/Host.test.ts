@@ -99,8 +99,8 @@ describe("a host", () => {
       const model = at.script({ text: "done" })
       yield* Effect.scoped(
         Effect.gen(function* () {
-          const host = yield* hostOf(at)
-          const session = yield* host.create({ workspace: at.at("one"), id: "my-own_1", model })
+          const host = yield* hostOf(at, { overrides: { model } })
+          const session = yield* host.create({ workspace: at.at("one"), id: "my-own_1" })
           assert.strictEqual(session.id, "my-own_1")
           assert.deepStrictEqual(
             (yield* host.live).map(({ id }) => id),
@@ -144,10 +144,10 @@ describe("a host", () => {
     Effect.gen(function* () {
       const at = yield* place
       const model = at.script({ tools: [{ name: "run_command", params: { command: "touch made" } }] }, { text: "done" })
-      const host = yield* hostOf(at)
+      const host = yield* hostOf(at, { overrides: { model } })
       const [one, two] = yield* Effect.all([
-        host.create({ workspace: at.at("one"), model }),
-        host.create({ workspace: at.at("two"), model })
+        host.create({ workspace: at.at("one") }),
+        host.create({ workspace: at.at("two") })
       ])
       const [first, second] = yield* Effect.all([QueueChannel.make(), QueueChannel.make()])
       yield* one.attach(first.interactor)
@@ -177,7 +177,7 @@ describe("a host", () => {
           made("one"),
           made("one"),
           made("two"),
-          made("one", { model: at.script({ text: "x" }) })
+          made("one", { model: "ollama/other" })
         ])
         const shares = (a: Host.LiveSession, b: Host.LiveSession) => [
           a.trail === b.trail,
@@ -431,14 +431,26 @@ describe("a host", () => {
     }).pipe(Effect.provide(NodeContext.layer))
   )
 
+  it.scopedLive("takes no file and no program of this machine as a client's model", () =>
+    Effect.gen(function* () {
+      const at = yield* place
+      const host = yield* hostOf(at)
+      const session = yield* host.create({ workspace: at.at("one") })
+      for (const model of [at.script({ text: "x" }), `command:touch ${at.at("one/made")}`, "command:"]) {
+        const refused = { _tag: "ModelRefused" }
+        assert.deepInclude(yield* failureOf(host.create({ workspace: at.at("one"), model })), refused)
+        assert.deepInclude(yield* failureOf(session.setModel(model)), refused)
+      }
+      assert.isFalse(fs.existsSync(at.at("one/made")))
+    }).pipe(Effect.provide(NodeContext.layer))
+  )
+
   it.scopedLive("runs a session in its own world, when the fiber that opened it is long gone", () =>
     Effect.gen(function* () {
       const at = yield* place
       const model = at.script({ text: "still here" })
-      const host = yield* hostOf(at)
-      const session = yield* Fiber.join(
-        yield* Effect.fork(Effect.scoped(host.create({ workspace: at.at("one"), model })))
-      )
+      const host = yield* hostOf(at, { overrides: { model } })
+      const session = yield* Fiber.join(yield* Effect.fork(Effect.scoped(host.create({ workspace: at.at("one") }))))
       assert.strictEqual(textOf(yield* session.agent.run("hello")), "still here")
     }).pipe(Effect.provide(NodeContext.layer))
   )

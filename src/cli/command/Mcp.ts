@@ -53,7 +53,7 @@ const check = (name: string, settings: Settings.Settings, style: Display.Style) 
       if (settingsOf === undefined) {
         const known = Object.keys(settings.servers).join(", ")
         return yield* new Arguments.UsageError({
-          message: `There is no tool server ${JSON.stringify(name)}. There ${known === "" ? "is none" : `are: ${known}`}.`
+          message: `There is no tool server ${JSON.stringify(name)}. ${known === "" ? 'Add it to config.json, under "mcp_servers".' : `There are: ${known}.`}`
         })
       }
       const files = yield* Launch.filesFor(settings)
