@@ -22,6 +22,8 @@ export class LineTransport {
   private pieces: Array<Buffer> = []
   private pending = 0
   private isOpen = true
+  private finish = (): void => undefined
+  private readonly over = new Promise<void>((resolve) => (this.finish = resolve))
   private readonly flood: Flood
 
   constructor(
@@ -38,7 +40,14 @@ export class LineTransport {
   }
 
   send(message: object): Promise<void> {
-    return this.isOpen ? this.write(`${JSON.stringify(message)}\n`) : Promise.reject(new Error("The server is gone."))
+    if (!this.isOpen) return Promise.reject(new Error("The server is gone."))
+    return this.write(`${JSON.stringify(message)}\n`).catch((error: unknown) => this.broken(error))
+  }
+
+  /** The pipe of a program that ends breaks before its exit is known, and the exit is the better reason. */
+  private broken(error: unknown): Promise<never> {
+    const waited = new Promise<void>((resolve) => setTimeout(resolve, patience).unref())
+    return Promise.race([this.over, waited]).then(() => Promise.reject(error))
   }
 
   close(): Promise<void> {
@@ -52,6 +61,7 @@ export class LineTransport {
     this.isOpen = false
     this.reason ??= reason
     this.pieces = []
+    this.finish()
     this.ended()
     this.onclose?.()
   }
@@ -123,6 +133,9 @@ class Flood {
 // -----------------------------------------------------------------------------------------------------------------
 
 const newline = 0x0a
+
+/** Milliseconds. */
+const patience = 1_000
 
 /** Bytes. */
 const maxLine = 10_000_000
