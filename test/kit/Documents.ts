@@ -18,10 +18,10 @@ export interface Block {
 
 const read = (path: string): Document => ({ path, text: readFileSync(path, "utf8") })
 
-/** The Markdown files below a directory, those of subdirectories too. */
+/** The Markdown files below a directory, those of subdirectories too. What npm installed is of others. */
 export const below = (directory: string): ReadonlyArray<Document> =>
   readdirSync(directory, { recursive: true, encoding: "utf8" })
-    .filter((name) => name.endsWith(".md"))
+    .filter((name) => name.endsWith(".md") && !/(?:^|[\\/])node_modules[\\/]/.test(name))
     .sort()
     .map((name) => read(`${directory}/${name}`))
 
