@@ -20,6 +20,7 @@ import * as Either from "effect/Either"
 import * as ExecutionStrategy from "effect/ExecutionStrategy"
 import * as Exit from "effect/Exit"
 import * as FiberId from "effect/FiberId"
+import * as Option from "effect/Option"
 import * as Queue from "effect/Queue"
 import * as Runtime from "effect/Runtime"
 import * as Scope from "effect/Scope"
@@ -144,7 +145,7 @@ interface Leave {
   readonly refuse: Effect.Effect<void>
 }
 
-/** A call of the agent's own, as far as it was told. */
+/** A call of the agent's own, as far as the agent has described it. */
 interface Told {
   readonly title: string
   readonly kind: string
@@ -178,6 +179,9 @@ interface Start {
 /** Characters of what an agent says of a call. */
 const longest = 50_000
 
+/** What an agent may send that no step has read: characters, and calls that have not ended. */
+const most = { characters: 10_000_000, calls: 10_000 }
+
 const begin = ({ command, environment, executor, scope, workspace }: Start): Effect.Effect<Visit, string> =>
   Effect.gen(function* () {
     const own = yield* Scope.fork(scope, ExecutionStrategy.sequential)
@@ -193,6 +197,17 @@ const begin = ({ command, environment, executor, scope, workspace }: Start): Eff
     let isBusy = false
     /** Completed when the agent asks for leave once more. */
     let another = yield* Deferred.make<void>()
+    const flooded = yield* Deferred.make<string>()
+    /** Characters since a step had read all. */
+    let unread = 0
+    const say = (kind: "text" | "thought", text: string): void => {
+      if (Option.contains(items.unsafeSize(), 0)) unread = 0
+      unread += text.length
+      if (unread > most.characters) return flood("10 MB of text that nobody read")
+      Queue.unsafeOffer(items, { _tag: "Said", kind, text })
+    }
+    const flood = (what: string): void =>
+      Deferred.unsafeDone(flooded, Exit.succeed(`sent more than ${what}. Its process was ended`))
 
     const toldOf = (update: AcpConnection.ToolCallUpdate): Told => {
       const known = calls.get(update.toolCallId)
@@ -206,6 +221,7 @@ const begin = ({ command, environment, executor, scope, workspace }: Start): Eff
         isAsked: known?.isAsked ?? false
       }
       calls.set(update.toolCallId, told)
+      if (calls.size > most.calls) flood(`${most.calls} calls at once`)
       return told
     }
 
@@ -215,7 +231,7 @@ const begin = ({ command, environment, executor, scope, workspace }: Start): Eff
         case "agent_thought_chunk": {
           const kind = update.sessionUpdate === "agent_message_chunk" ? "text" : "thought"
           const { content } = update
-          if (content.type === "text") Queue.unsafeOffer(items, { _tag: "Said", kind, text: content.text })
+          if (content.type === "text") say(kind, content.text)
           return
         }
         case "tool_call":
@@ -223,8 +239,7 @@ const begin = ({ command, environment, executor, scope, workspace }: Start): Eff
           const told = toldOf(update)
           if (update.status === "in_progress" && !told.isAsked) {
             told.isAsked = true
-            const line = `\n[${named(command)}, without asking: ${visible(told.title).slice(0, 300)}]\n`
-            Queue.unsafeOffer(items, { _tag: "Said", kind: "text", text: line })
+            say("text", `\n[${named(command)}, without asking: ${visible(told.title).slice(0, 300)}]\n`)
           }
           if (update.status === "completed") Deferred.unsafeDone(told.ended, Exit.succeed(textOf(told)))
           if (update.status === "failed") Deferred.unsafeDone(told.ended, Exit.fail(textOf(told)))
@@ -357,11 +372,11 @@ const begin = ({ command, environment, executor, scope, workspace }: Start): Eff
         }),
       cancel: agent.cancel(sessionId)
     }
-    yield* agent.closed.pipe(
-      Effect.flatMap(() => {
+    yield* Effect.raceFirst(Effect.as(agent.closed, "has ended"), Deferred.await(flooded)).pipe(
+      Effect.flatMap((why) => {
         visit.isGone = true
-        const item: Item = { _tag: "Failed", reason: `${named(command)}: The agent has ended.` }
-        return end(item, `${named(command)} has ended. Whether the call took effect is not known.`)
+        const reason = `${named(command)} ${why}.`
+        return end({ _tag: "Failed", reason }, `${reason} Whether the call took effect is not known.`)
       }),
       Effect.zipRight(Scope.close(own, Exit.void)),
       Effect.forkIn(scope)
@@ -440,7 +455,7 @@ const inputOf = (prompt: Prompt.Prompt): { readonly words: string; readonly resu
   return { words: words.join("\n\n"), results }
 }
 
-/** What an agent asks, as a call that the gate understands. What it claims leads to a question or a denial at most. */
+/** What an agent asks, as a call that the gate understands. A rule that allows it takes the agent at its word. */
 const callOf = ({ content, kind, locations, rawInput, title }: Told): Pick<Leave, "params" | "tool"> => {
   const shown = title === "" ? {} : { title: title.slice(0, 500) }
   const command =

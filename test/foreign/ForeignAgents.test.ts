@@ -123,7 +123,28 @@ describe("an agent of others", () => {
       const dying = yield* scripted(place, `if (message.method === "session/prompt") process.exit(1)`)
       const { code, stderr } = yield* place.run(["run", ...model(dying), "go"])
       assert.strictEqual(code, 1)
-      assert.match(stderr, /node: The agent has ended/)
+      assert.match(stderr, /node(?:: The agent)? has ended\./)
+    })
+  )
+
+  it.scopedLive("that floods while a call of it runs is ended, and its call fails with a sentence", () =>
+    Effect.gen(function* () {
+      const place = yield* Program.place
+      const command = yield* scripted(
+        place,
+        `if (message.method === "session/prompt" && message.params.prompt[0].text === "Go on.") {
+          text("back again")
+          return send({ id: message.id, result: { stopReason: "end_turn" } })
+        }
+        if (message.method === "session/prompt")
+          return ask(7, { toolCallId: "c", title: "list", kind: "execute", rawInput: { command: "ls" } })
+        if (message.id === 7) for (let i = 0; i < 30; i++) text("x".repeat(1_000_000))`
+      )
+      const { code, stdout } = yield* place.run(["run", "--json", "--mode", "allow", ...model(command), "go"])
+      assert.strictEqual(code, 0)
+      assert.include(stdout, "node sent more than 10 MB of text that nobody read. Its process was ended.")
+      assert.include(stdout, "Whether the call took effect is not known.")
+      assert.include(stdout, "back again")
     })
   )
 
