@@ -56,7 +56,7 @@ export interface Surroundings {
   readonly shows: { readonly notices: boolean; readonly compaction: boolean }
   readonly options: ReadonlyArray<SessionConfigOption>
   readonly cost?: Cost | undefined
-  /** True while a journal is told again: the words of people are told, too. */
+  /** True while a journal is replayed: then people's words are sent, too. */
   readonly isReplay: boolean
   /** Whether this editor sent the words of the event. */
   readonly isOwn: boolean

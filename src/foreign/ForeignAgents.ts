@@ -9,7 +9,7 @@
  *                                   └── reject_once ◄─────────────────────┘ refused: the next step
  * ```
  *
- * What it does without asking cannot be stopped. It is told in the reply, and so recorded.
+ * The gate cannot stop what an agent does without asking. The reply names such a call, and the journal has it.
  */
 import type * as Prompt from "@effect/ai/Prompt"
 import * as Command from "@effect/platform/Command"

@@ -144,7 +144,7 @@ const makeHub = (store: SessionStore.Service): Effect.Effect<Hub, StoreError.Sto
       Effect.sync(() => {
         ring.push(item)
         if (ring.length > 2 * kept) ring = ring.slice(-kept)
-        // What a client has taken by then it gets; then it is told.
+        // A client gets what it has taken by then, and the error after that.
         for (const client of clients) if (!client.queue.unsafeOffer(item)) clients.delete(client)
       })
     const following = Stream.runForEach(

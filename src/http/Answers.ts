@@ -1,5 +1,5 @@
 /**
- * Answers to requests, whoever runs the session: the broker of a live one, else the store, and then the session goes on.
+ * Answers to requests. The broker of a live session takes them, else the store, and then the session resumes.
  *
  * ```
  *   open at a broker here ──────────────────────► broker.answer      the first answer wins

@@ -81,7 +81,7 @@ const strangeness = ({ hosts, origins }: Options, { headers }: HttpServerRequest
 
 const hasBody = (method: string) => method !== "GET" && method !== "HEAD" && method !== "OPTIONS"
 
-/** Reads the body as far as it may go. Whoever reads it later finds the same text. */
+/** Reads the body up to its limit. Later readers find the same text. */
 const ofBody = (request: HttpServerRequest.HttpServerRequest) => {
   const { "content-length": length, "content-type": type, "transfer-encoding": encoding } = request.headers
   if (!hasBody(request.method) || (length === undefined && encoding === undefined) || length === "0") {

@@ -69,7 +69,7 @@ const approve = (more: Partial<ConstructorParameters<typeof Interaction.Approve>
     approvalKey: "write_file a.txt",
     options: PermissionOption.offered({ editable: true }),
     editable: { parameters: ["content"], format: "text", current: { content: "new" } },
-    display: { summary: "Write a.txt", change: { path: "/work/a.txt", before: "old", after: "new" } },
+    display: { summary: "Write a.txt", change: { path: "/project/a.txt", before: "old", after: "new" } },
     ...more
   })
 
@@ -99,8 +99,8 @@ describe("an approval at an editor", () => {
       )
       assert.deepInclude(asked[0]?.params, { sessionId: root })
       assert.deepNestedInclude(asked[0]?.params, {
-        "toolCall.content[0]": { type: "diff", path: "/work/a.txt", oldText: "old", newText: "new" },
-        "toolCall.locations[0]": { path: "/work/a.txt" }
+        "toolCall.content[0]": { type: "diff", path: "/project/a.txt", oldText: "old", newText: "new" },
+        "toolCall.locations[0]": { path: "/project/a.txt" }
       })
       assert.isUndefined(AcpSchema.problem("RequestPermissionRequest", asked[0]?.params))
       assert.deepStrictEqual(log, ["announced", "session/request_permission"])

@@ -14,17 +14,17 @@ describe("the prompt of an editor", () => {
     assert.strictEqual(
       wordsOf(
         { type: "text", text: "look at" },
-        { type: "resource_link", name: "a b.ts", uri: "file:///work/src/a%20b.ts#L1-5" },
+        { type: "resource_link", name: "a b.ts", uri: "file:///project/src/a%20b.ts#L1-5" },
         { type: "resource_link", name: "docs", uri: "https://example.com/x" }
       ),
-      "look at\n\n[a b.ts: /work/src/a b.ts#L1-5]\n\n[docs: https://example.com/x]"
+      "look at\n\n[a b.ts: /project/src/a b.ts#L1-5]\n\n[docs: https://example.com/x]"
     )
   })
 
   it("quotes what the editor embeds, in a fence that the text cannot close", () => {
     assert.strictEqual(
-      wordsOf({ type: "resource", resource: { uri: "file:///work/a.md", text: "```\nhi\n```" } }),
-      "[/work/a.md]\n````\n```\nhi\n```\n````"
+      wordsOf({ type: "resource", resource: { uri: "file:///project/a.md", text: "```\nhi\n```" } }),
+      "[/project/a.md]\n````\n```\nhi\n```\n````"
     )
   })
 
@@ -33,7 +33,7 @@ describe("the prompt of an editor", () => {
     const input = Either.getOrThrow(
       AcpPrompt.toInput([
         { type: "image", data: png, mimeType: "image/png" },
-        { type: "resource", resource: { uri: "file:///work/b.bin", blob: png, mimeType: "application/pdf" } }
+        { type: "resource", resource: { uri: "file:///project/b.bin", blob: png, mimeType: "application/pdf" } }
       ])
     )
     assert.deepStrictEqual(input, [

@@ -14,7 +14,7 @@ export const handlers = toolkit.toLayer({ deploy: ({ target }) => Effect.succeed
 const policy = Policy.make({ blacklist: { patterns: ["deploy(target=production)"] } })
 const runtime = AgentRuntime.layer({ toolkit, policy })
 
-/** Whoever runs it says who is asked: a console, a queue, a webhook. The type insists on somebody. */
+/** The caller provides the interactor: a console, a queue, a webhook. The type requires one. */
 export const program = Effect.gen(function* () {
   const agent = yield* Agent.start()
   return yield* agent.run("deploy to staging")

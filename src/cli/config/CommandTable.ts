@@ -164,7 +164,7 @@ export const commands: { readonly [Name in Flags.CommandName]: Command } = {
       "mediator",
       "key"
     ],
-    examples: ["assent serve", "assent serve --port 0 ~/work/one ~/work/two", "assent serve token rotate"]
+    examples: ["assent serve", "assent serve --port 0 ~/one ~/two", "assent serve token rotate"]
   },
   acp: {
     usage: "",

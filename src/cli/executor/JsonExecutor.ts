@@ -216,5 +216,5 @@ const obey = Effect.fnUntraced(function* (
   }
 })
 
-/** Files are read as this process may read them: whoever sends lines has started it. */
+/** Reads files with the rights of this process: the sender of the lines started it. */
 const read: Wire.ReadFile = (file) => Effect.provide(Input.read(file.path, file), NodeFileSystem.layer)
