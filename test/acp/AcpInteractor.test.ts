@@ -43,7 +43,7 @@ const editorOf = (answers: ReadonlyArray<unknown>, has: AcpInteractor.Editor["ha
     sessionId: root,
     has,
     principal: "ann",
-    around: { root, workspace: "/work", toolOf: () => ({ kind: "edit", paths: ["path"] }) },
+    around: { root, workspace: "/project", toolOf: () => ({ kind: "edit", paths: ["path"] }) },
     beforeAsking: () => Effect.sync(() => void log.push("announced")),
     say: (sentence) => Effect.sync(() => void log.push(sentence))
   })

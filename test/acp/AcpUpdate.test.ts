@@ -13,7 +13,7 @@ const call = "call_1" as ToolCallId
 
 const around: AcpUpdate.Surroundings = {
   root,
-  workspace: "/work",
+  workspace: "/project",
   toolOf: (name) =>
     name === "write_file"
       ? { kind: "edit", paths: ["path"] }
@@ -126,7 +126,7 @@ describe("an event as an update of the protocol", () => {
         ["tool_call_update", "completed"]
       ]
     )
-    assert.deepInclude(updates[0], { locations: [{ path: "/work/a.txt" }], kind: "edit" })
+    assert.deepInclude(updates[0], { locations: [{ path: "/project/a.txt" }], kind: "edit" })
     // The change that was shown with the question stays on the card.
     assert.notProperty(updates[3], "content")
   })

@@ -13,7 +13,7 @@ import { allowAll, runtime } from "../kit/agents.js"
 import type { Options } from "./sessionStoreSuite.js"
 
 const id = SessionId.make("chosen-by_a-caller")
-const workspace = "/work/one"
+const workspace = "/project/one"
 const model = "provider/model"
 
 export const persistenceSuite = (name: string, { make }: Pick<Options, "make">): void => {
@@ -155,7 +155,7 @@ export const persistenceSuite = (name: string, { make }: Pick<Options, "make">):
       Effect.gen(function* () {
         const store = yield* (yield* stores)(1)
         yield* Effect.scoped(Persistence.open(store, id, { workspace }))
-        const elsewhere = yield* Effect.flip(Effect.scoped(Persistence.open(store, id, { workspace: "/work/two" })))
+        const elsewhere = yield* Effect.flip(Effect.scoped(Persistence.open(store, id, { workspace: "/project/two" })))
         assert.strictEqual(elsewhere._tag, "SessionElsewhere")
         // It was given back.
         assert.isTrue(Option.isSome(yield* Effect.option(Effect.scoped(Persistence.open(store, id, { workspace })))))
