@@ -5,17 +5,17 @@ import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import type * as Jobs from "../../builtin/Jobs.js"
-import type { Service as Screen } from "../../channel/ConsoleScreen.js"
+import type { Service as Screen } from "../../tui/console/ConsoleScreen.js"
 import type { Halted } from "../../channel/HaltChannel.js"
 import type { Input } from "../../inbox/Input.js"
 import type * as Agent from "../../runtime/Agent.js"
 import { Cancelled, Failed, type TurnEnd } from "../../turn/Turn.js"
-import * as ExitCode from "../ExitCode.js"
-import * as Signs from "../../terminal/Signs.js"
-import * as Output from "../terminal/Output.js"
-import { isDrawable } from "../terminal/Tty.js"
-import * as Retries from "../view/Retries.js"
-import { serverWords } from "../view/ServerWords.js"
+import * as ExitCode from "../../host/ExitCode.js"
+import * as Glyphs from "../../tui/terminal/Glyphs.js"
+import * as Output from "../../tui/process/Output.js"
+import { isDrawable } from "../../tui/process/Tty.js"
+import * as Retries from "../../tui/view/Retries.js"
+import { serverWords } from "../../tui/view/ServerWords.js"
 
 export interface Options {
   readonly agent: Agent.Agent
@@ -55,13 +55,15 @@ export const run = ({
     const told = Exit.getOrElse(yield* Fiber.await(shown), () => [])
     // A screen shows their ends.
     const remarks = screen === undefined ? [...told, ...left.map(stoppedWithRun)] : []
+    const record = yield* halt
     const said = Effect.zipRight(
       Effect.forEach(remarks, (remark) => Output.notice(remark), { discard: true }),
-      report(end, yield* halt)
+      report(end, record)
     )
-    if (end._tag === "Halted") return Effect.zipLeft(said, hint(resumeCommand("run")))
-    // A cancelled turn is over: a run would have nothing to do, and a person has more to say.
-    return end._tag === "Cancelled" ? Effect.zipLeft(said, hint(resumeCommand("chat"))) : said
+    // A person reads a plan before they approve it. A cancelled turn is over: a run would have nothing to do.
+    const isForChat = end._tag === "Cancelled" || Option.exists(record, ({ plan }) => plan !== undefined)
+    if (end._tag !== "Halted" && end._tag !== "Cancelled") return said
+    return Effect.zipLeft(said, hint(resumeCommand(isForChat ? "chat" : "run")))
   })
 
 /** Tells a person how to go on with what was not done. */
@@ -112,12 +114,16 @@ const follow = (agent: Agent.Agent, screen: Screen): Effect.Effect<void> =>
   Effect.flatMap(
     // On demand, as the screen.
     Effect.promise(() =>
-      Promise.all([import("../view/Follow.js"), import("../view/Transcript.js"), import("../view/Printed.js")])
+      Promise.all([
+        import("../../tui/view/Follow.js"),
+        import("../../tui/view/Transcript.js"),
+        import("../../tui/view/Printed.js")
+      ])
     ),
     ([Follow, Transcript, Printed]) => {
       const { color } = screen
       const isRead = Output.isTerminal("stderr")
-      const signs = Signs.of(screen)
+      const signs = Glyphs.of(screen)
       const printed = isRead ? Effect.succeed({ printed: Printed.make({ color, signs }) }) : undefined
       const transcript = Transcript.make({ color, signs, quiet: true })
       return Follow.follow(agent.events, screen, transcript, { interactive: isRead, drawing: printed })
@@ -172,8 +178,8 @@ const answer = (text: string): Effect.Effect<void> =>
       : [columns === undefined ? text : (yield* loadWrap).wrapped(text, columns)]
     yield* Output.write("stdout", `${rows.join("\n")}\n`)
   })
-const loadMarkdown = Effect.promise(async () => (await import("../view/Speech.js")).answer)
-const loadWrap = Effect.promise(() => import("../../terminal/WordWrap.js"))
+const loadMarkdown = Effect.promise(async () => (await import("../../tui/view/AgentText.js")).answer)
+const loadWrap = Effect.promise(() => import("../../tui/terminal/WordWrap.js"))
 
 const report = (end: TurnEnd, halted: Option.Option<Halted>): Effect.Effect<number> =>
   Effect.gen(function* () {
@@ -182,7 +188,7 @@ const report = (end: TurnEnd, halted: Option.Option<Halted>): Effect.Effect<numb
     if (end._tag === "Halted" && plan !== undefined) {
       yield* answer(plan)
       yield* Output.notice(
-        "no person can approve this plan, and nothing was changed. Resume the session in a chat to approve it."
+        "no person can approve this plan, so nothing was changed. Resume the session in a chat and approve it there."
       )
       return ExitCode.completed
     }

@@ -22,8 +22,8 @@ import type * as SessionStore from "../../journal/SessionStore.js"
 import type { Listed } from "../../journal/SessionSummary.js"
 import type * as StoreError from "../../journal/StoreError.js"
 import * as Arguments from "../config/Arguments.js"
-import * as Output from "../terminal/Output.js"
-import * as PlainDialog from "../terminal/PlainDialog.js"
+import * as Output from "../../tui/process/Output.js"
+import * as PlainDialog from "../../tui/process/PlainDialog.js"
 
 export interface Options {
   readonly store: SessionStore.Service
@@ -72,7 +72,7 @@ export const run = (
         AuditUnwritable: ({ message }) => misuse(message)
       })
       const then = missing === undefined ? "it counts when the session resumes" : `${missing} needed`
-      return yield* Output.notice(`the vote of ${by} is kept; ${then}: ${options.resumeCommand}`)
+      return yield* Output.notice(`the vote of ${by} is stored; ${then}: ${options.resumeCommand}`)
     }
     yield* Effect.catchTag(store.answer(id, encoded, by), "AnswerRefused", ({ message }) => misuse(message))
     const left = open.filter((one) => one !== wanted && one.answer === undefined).length
