@@ -6,7 +6,7 @@
  */
 import type * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import * as ForeignJson from "../core/ForeignJson.js"
+import * as UntrustedJson from "../core/UntrustedJson.js"
 import type * as Origin from "../core/Origin.js"
 import type { Draft, Message } from "../inbox/Message.js"
 import type { Session } from "./Session.js"
@@ -55,6 +55,6 @@ export class AgentUnknown extends Schema.TaggedError<AgentUnknown>("assent/sessi
   agents: Schema.Array(Schema.String)
 }) {
   override get message(): string {
-    return `There is no agent ${JSON.stringify(ForeignJson.echo(this.target))}. There are: ${this.agents.join(", ")}.`
+    return `There is no agent ${JSON.stringify(UntrustedJson.echo(this.target))}. There are: ${this.agents.join(", ")}.`
   }
 }

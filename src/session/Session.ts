@@ -33,9 +33,8 @@ import * as Cause from "effect/Cause"
 import type * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as DefaultServices from "effect/DefaultServices"
-import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
-import * as FiberId from "effect/FiberId"
+import type * as FiberId from "effect/FiberId"
 import * as FiberRef from "effect/FiberRef"
 import * as FiberRefs from "effect/FiberRefs"
 import * as Option from "effect/Option"
@@ -46,7 +45,7 @@ import * as Origin from "../core/Origin.js"
 import * as Region from "../core/Region.js"
 import * as Spans from "../core/Spans.js"
 import type { Todo } from "../core/Todo.js"
-import * as World from "../core/World.js"
+import * as CallerContext from "../core/CallerContext.js"
 import type { CompactionFailed } from "../conversation/CompactionFailed.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
 import type { TurnEnd } from "../event/TurnEnd.js"
@@ -54,6 +53,7 @@ import { attachmentsOf, wordsOf, type Delivery, type Draft, type Message } from 
 import * as Interactor from "../interaction/Interactor.js"
 import * as ResumedRequests from "../interaction/ResumedRequests.js"
 import * as DetachedFiber from "../internal/DetachedFiber.js"
+import { OneShot } from "../internal/OneShot.js"
 import * as RequestResumption from "../journal/RequestResumption.js"
 import * as RestoredFiles from "../journal/RestoredFiles.js"
 import * as SessionSnapshot from "../journal/SessionSnapshot.js"
@@ -69,7 +69,7 @@ import * as Turn from "../turn/Turn.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as TurnContext from "../turn/TurnContext.js"
 import { TurnFiber, type Fork, type Work } from "../turn/TurnFiber.js"
-import { Aside, Hold, type Service as Holding } from "./Hold.js"
+import { Aside, HandlerSession, type Service as Holding } from "./HandlerSession.js"
 import { TurnRequests, type RequestedTurn, type TurnRequest, type Wanted } from "./TurnRequests.js"
 
 export type { Shared } from "../turn/TurnContext.js"
@@ -134,7 +134,7 @@ export class Session implements Holding {
   private readonly ids: Generator
   private readonly scope: Scope.Scope
   /** Where turns run. Before the start there is none, and nothing runs. */
-  private world: TurnWorld | undefined
+  private world: TurnContextScope | undefined
   private phase: Phase
   /** A fiber works, or begins to: words do not have to fork one. */
   private hasFiber = false
@@ -157,11 +157,11 @@ export class Session implements Holding {
   private retained = 0
   private hasFinalizers = false
   /** Completed once it is closed. Made by the first caller that closes it. */
-  private closing: Deferred.Deferred<void> | undefined
+  private closing: OneShot<void> | undefined
   /** Completed with the end of the running turn, for all that stop the turn; the next turn has another one. */
-  private turnOver: Deferred.Deferred<Option.Option<TurnEnd>> | undefined
+  private turnOver: OneShot<Option.Option<TurnEnd>> | undefined
   /** Completed when the session is idle, or has ended; the next time has another one. */
-  private idleAgain: Deferred.Deferred<Option.Option<TurnEnd>> | undefined
+  private idleAgain: OneShot<Option.Option<TurnEnd>> | undefined
 
   constructor(
     private readonly shared: TurnContext.Shared,
@@ -191,7 +191,7 @@ export class Session implements Holding {
 
   /** From now on it takes turns, in the world of this place. */
   start(place: DetachedFiber.Place): void {
-    this.world = new TurnWorld(place, this.context)
+    this.world = new TurnContextScope(place, this.context)
     if (this.own.restored?.turn !== undefined) return this.fork(() => this.resumeTurn())
     this.dropUnasked()
     this.next()
@@ -278,7 +278,7 @@ export class Session implements Holding {
 
   /**
    * Runs words as a turn of their own, and waits for its end. An interrupt withdraws the words, or cancels the turn when that
-   * has begun, unless it `lasts`. The turn runs in the world of the caller: see `World`. One turn runs at a time, so a tool
+   * has begun, unless it `lasts`. The turn runs in the world of the caller: see `CallerContext`. One turn runs at a time, so a tool
    * that waits for a turn of its own session waits for ever.
    */
   run<E = never>(draft: Draft, { kept, lasts, requested, ...wanted }: RunOptions<E> = {}): Effect.Effect<TurnEnd, E> {
@@ -412,10 +412,6 @@ export class Session implements Holding {
     const origin = Origin.inTurn(this.origin, correlationId)
     const turn = new Turn.Turn({
       session: context,
-      /**
-       * Stops the running turn, or the one about to begin, and waits for its end; none when idle. A session that halts while
-       * idle has that end, too: a question may come from a child in the background.
-       */
       stop: signal,
       newCallId: () => this.ids.unsafeNext("call"),
       begun,
@@ -530,13 +526,13 @@ export class Session implements Holding {
   private wakeTurnWaiters(end: Option.Option<TurnEnd>): void {
     const { turnOver } = this
     this.turnOver = undefined
-    if (turnOver !== undefined) Deferred.unsafeDone(turnOver, Effect.succeed(end))
+    turnOver?.complete(end)
   }
 
   private wakeIdleWaiters(): void {
     const { idleAgain, lastEnd } = this
     this.idleAgain = undefined
-    if (idleAgain !== undefined) Deferred.unsafeDone(idleAgain, Effect.succeed(lastEnd))
+    idleAgain?.complete(lastEnd)
   }
 
   private publishPermissions(): void {
@@ -573,7 +569,7 @@ export class Session implements Holding {
     TurnContext.setStatus(this.context, "thinking")
     this.fork(() => {
       // A compaction publishes its own failures.
-      const fiber = new TurnFiber({ patience: limits.stopWithin, failed: () => {} })
+      const fiber = new TurnFiber({ gracePeriod: limits.stopWithin, failed: () => {} })
       this.begin(fiber)
       const steps = TurnFiber.steps(Effect.interruptible(compaction.run("manual")))
       return this.within({ origin: this.origin, own: undefined, resumed: undefined, span: undefined }, (fork) =>
@@ -599,12 +595,16 @@ export class Session implements Holding {
   // the end
   // ---------------------------------------------------------------------------------------------------------------
 
+  /**
+   * Stops the running turn, or the one about to begin, and waits for its end; none when idle. A session that halts while
+   * idle has that end, too: a question may come from a child in the background.
+   */
   stop(reason: Turn.StopReason): Effect.Effect<Option.Option<TurnEnd>> {
     return Effect.suspend(() => {
       this.haltIdle(reason)
       if (this.phase === "idle" || this.phase === "closed") return Effect.succeed(Option.none<TurnEnd>())
       this.stopRunning(reason)
-      return Deferred.await((this.turnOver ??= Deferred.unsafeMake(FiberId.none)))
+      return (this.turnOver ??= new OneShot())
     })
   }
 
@@ -631,12 +631,12 @@ export class Session implements Holding {
   /** Ends the session: stops the running turn for this reason, begins no other, and waits until it has ended. */
   close(reason: Turn.StopReason): Effect.Effect<void> {
     return Effect.suspend(() => {
-      const closing = (this.closing ??= Deferred.unsafeMake(FiberId.none))
+      const closing = (this.closing ??= new OneShot())
       this.haltIdle(reason)
       // A turn that has begun publishes its end; one that waits to begin does not begin.
       if (this.running === undefined) this.conclude()
       else this.stopRunning(reason)
-      return Deferred.await(closing)
+      return closing
     })
   }
 
@@ -662,7 +662,7 @@ export class Session implements Holding {
       this.requests.close()
       this.context.compaction.close()
     }
-    if (this.closing !== undefined) Deferred.unsafeDone(this.closing, Effect.void)
+    this.closing?.complete()
   }
 
   /** Whether it has ended, and takes no more turns. */
@@ -682,7 +682,7 @@ export class Session implements Holding {
     return Effect.suspend(() => {
       if (this.isOver()) return Effect.succeed(this.inbox.isEmpty() ? this.lastEnd : Turn.unread(this.lastEnd))
       if (this.isIdle()) return Effect.succeed(this.lastEnd)
-      return Deferred.await((this.idleAgain ??= Deferred.unsafeMake(FiberId.none)))
+      return (this.idleAgain ??= new OneShot())
     })
   }
 
@@ -708,12 +708,12 @@ export class Session implements Holding {
       // Always: a child's tools must not take questions of its parent, in whose world it was started.
       Context.add(ResumedRequests.ResumedRequests, this.resumption),
       Context.add(Agenda, context),
-      Context.add(Hold, this as Holding),
+      Context.add(HandlerSession, this as Holding),
       Context.add(Aside, (notices, call) => context.tellAside(notices, call))
     )
   }
 
-  // Implements `Hold.Service`.
+  // Implements `HandlerSession.Service`.
 
   atEnd(finalizer: Effect.Effect<void>): Effect.Effect<void> {
     this.hasFinalizers = true
@@ -773,14 +773,14 @@ const stageLost: PermissionGate.Authority = () =>
   Effect.succeedSome({
     granted: false,
     method: "stage_grant",
-    reason: "the stage in which this was begun ended with its process; say how far you came"
+    reason: "the stage of this task ended with its process; report your progress"
   })
 
 /** What a turn has besides the world around its session's start. */
 interface Entering {
   readonly origin: Origin.Origin
   /** What its caller has of its own. */
-  readonly own: World.Own | undefined
+  readonly own: CallerContext.Own | undefined
   /** Present for a turn that another process began. */
   readonly resumed: ResumedRequests.Service | undefined
   /** Its span; undefined when there are none, and for work that is no turn. */
@@ -789,10 +789,10 @@ interface Entering {
 
 /**
  * Where the turns of one session run: in the world around its start, as its origin, with its interactor. The turn of a
- * caller that has something of its own runs in both worlds: see `World`. The fiber of a turn ends with it, so it enters its
+ * caller that has something of its own runs in both worlds: see `CallerContext`. The fiber of a turn ends with it, so it enters its
  * world once and restores nothing.
  */
-class TurnWorld {
+class TurnContextScope {
   /** The context around the start with the interactor: most turns run in it, and their handlers' contexts are kept by it. */
   private usual: Context.Context<never> | undefined
   /** The context of a caller that had nothing of its own in it: most runs have the same one. */
@@ -811,11 +811,11 @@ class TurnWorld {
   }
 
   /** What a caller has that is not around the start. Call it before the first span of the caller's turn. */
-  ownOf(caller: FiberRefs.FiberRefs | undefined): World.Own | undefined {
+  ownOf(caller: FiberRefs.FiberRefs | undefined): CallerContext.Own | undefined {
     const { fiberRefs } = this.place
     // A caller in the starting fiber, as most are, has nothing to be compared.
     if (caller === undefined || caller === fiberRefs) return undefined
-    const own = World.own(fiberRefs, caller, Interactor.Interactor.key, this.plain)
+    const own = CallerContext.own(fiberRefs, caller, Interactor.Interactor.key, this.plain)
     if (own?.has(FiberRef.currentContext) !== true) this.plain = FiberRefs.getOrDefault(caller, FiberRef.currentContext)
     const { spans } = this.session
     if (own?.has(DefaultServices.currentServices) === true && spans instanceof Spans.Following) {
@@ -838,7 +838,7 @@ class TurnWorld {
     refs: FiberRefs.FiberRefs,
     { origin, own, resumed, span }: Entering
   ): FiberRefs.FiberRefs {
-    const around = own === undefined ? refs : World.entered(id, refs, own)
+    const around = own === undefined ? refs : CallerContext.entered(id, refs, own)
     const asking = own === undefined ? (this.usual ??= this.asking(around)) : this.asking(around)
     const outside = resumed === undefined ? asking : Context.add(asking, ResumedRequests.ResumedRequests, resumed)
     const context = span === undefined ? outside : span.around(outside, new Spans.In(around))

@@ -49,7 +49,7 @@ import * as Redaction from "../core/Redaction.js"
 import { EventBus } from "../event/EventBus.js"
 import { GrantStageTool } from "../interaction/Interaction.js"
 import * as InteractionRequest from "../interaction/InteractionRequest.js"
-import * as Asking from "../interaction/Asking.js"
+import * as InteractorCall from "../interaction/InteractorCall.js"
 import * as Interactor from "../interaction/Interactor.js"
 import * as Grant from "../permission/Grant.js"
 import * as PermissionGate from "../permission/PermissionGate.js"
@@ -79,7 +79,7 @@ export interface GrantRecord {
   readonly outcome: "approve" | "deny" | "defer" | "unanswered"
   /** The answer's comment. */
   readonly note?: string
-  /** Who answered, if anybody did. */
+  /** The person who answered; absent if nobody answered. */
   readonly by?: string
 }
 
@@ -382,7 +382,7 @@ class Bounds {
       const reason = `in the envelope of stage ${name}`
       return Effect.succeedSome(resolution({ granted: true, method: "envelope", reason }))
     }
-    const reason = `Stage ${name} was given ${this.given}.${isAllowed ? " What this call starts goes on after it." : ""}`
+    const reason = `Stage ${name} was given ${this.given}.${isAllowed ? " Work that this call starts continues after the call." : ""}`
     if (state?.asksNobody === true)
       return Effect.succeedSome(resolution({ granted: false, method: "mode", reason: `${reason} The mode is deny.` }))
     return Effect.asSome(Effect.provideService(asked(call, { name, reason, grants, records, redactor }), EventBus, bus))
@@ -399,7 +399,7 @@ class Bounds {
   }
 }
 
-interface Asking {
+interface InteractorCall {
   /** Name of the stage. */
   readonly name: string
   /** Shown with the question. */
@@ -412,7 +412,7 @@ interface Asking {
 /** Asks for a grant of this one call, and consumes it. */
 const asked = (
   call: ToolCall,
-  { name, reason, grants, records, redactor }: Asking
+  { name, reason, grants, records, redactor }: InteractorCall
 ): Effect.Effect<PermissionGate.Resolution, never, Interactor.Interactor | EventBus> =>
   Effect.gen(function* () {
     const binding = Grant.bindingOf(grants.attempt, call)
@@ -427,7 +427,7 @@ const asked = (
     const request = yield* InteractionRequest.make(new GrantStageTool({ ...binding, argsSummary: shown, reason }))
     const { requestId } = request
     const unanswered = Effect.sync(() => keep({ outcome: "unanswered" }))
-    const exit = yield* Effect.exit(Effect.onError(Asking.ask(interactor, request), () => unanswered))
+    const exit = yield* Effect.exit(Effect.onError(InteractorCall.ask(interactor, request), () => unanswered))
     if (Exit.isFailure(exit)) {
       const failure = Cause.failureOption(exit.cause)
       if (Option.isNone(failure)) return yield* Effect.failCause(Cause.stripFailures(exit.cause))

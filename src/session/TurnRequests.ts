@@ -38,7 +38,7 @@ export interface TurnOptions {
 
 /** What a caller wants of the turn that it waits for. */
 export interface Wanted extends TurnOptions {
-  /** The world of the caller: see `World`. Default: the one around the session's start. */
+  /** The world of the caller: see `CallerContext`. Default: the one around the session's start. */
   readonly world?: FiberRefs.FiberRefs | undefined
   /** The typed result of the turn. */
   readonly output?: TypedOutput | undefined

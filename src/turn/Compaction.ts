@@ -1,19 +1,19 @@
 /**
  * Decides when a session's history is made shorter: in the fiber of the turn, between two model calls. What does it is
- * loaded when that comes up: see `Shortening`. Most sessions end before.
+ * loaded when that comes up: see `CompactionRun`. Most sessions end before.
  */
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Cause from "effect/Cause"
 import * as FiberId from "effect/FiberId"
-import * as LateModule from "../core/LateModule.js"
+import * as LazyModule from "../core/LazyModule.js"
 import * as CompactionConfig from "../conversation/CompactionConfig.js"
 import { CompactionFailed } from "../conversation/CompactionFailed.js"
 import * as TokenEstimate from "../conversation/TokenEstimate.js"
-import type { Compacted, Host, Reason, Weighed } from "./Shortening.js"
+import type { Compacted, Host, Reason, Weighed } from "./CompactionRun.js"
 
-export type { Compacted, Host, Reason } from "./Shortening.js"
+export type { Compacted, Host, Reason } from "./CompactionRun.js"
 
 export interface Service {
   /** The reason to compact now, if there is one. It costs almost nothing. */
@@ -169,12 +169,12 @@ class Compaction implements Service, Weighed {
   }
 }
 
-const loaded = LateModule.make(() => import("./Shortening.js"))
+const loaded = LazyModule.make(() => import("./CompactionRun.js"))
 
 const sessionEnded = new CompactionFailed({
-  message: "The session has ended; there is nothing to compact any more."
+  message: "The session has ended, so there is nothing to compact."
 })
 const brokenOff = new CompactionFailed({
-  message: "Compaction was broken off; the conversation stays as it is. Compact again."
+  message: "Compaction was interrupted, and the conversation is unchanged. Compact again."
 })
-const cancelled = new CompactionFailed({ message: "Compaction was cancelled; the conversation stays as it is." })
+const cancelled = new CompactionFailed({ message: "Compaction was cancelled, and the conversation is unchanged." })

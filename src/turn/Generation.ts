@@ -30,7 +30,7 @@ import * as TokenBudget from "./TokenBudget.js"
 import type { Asked, TypedOutput } from "./TypedOutput.js"
 
 /** A model call: one attempt after the other until one succeeds. */
-export class Generation implements SilenceWatch.Host {
+export class Generation implements SilenceWatch.Callbacks {
   private collector: ReplyCollector
   private number = 1
   private silence: SilenceWatch.SilenceWatch | undefined

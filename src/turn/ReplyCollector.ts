@@ -6,7 +6,7 @@ import type * as Prompt from "@effect/ai/Prompt"
 import * as Effect from "effect/Effect"
 import * as EventLoop from "../internal/EventLoop.js"
 import { canonicalJson } from "../core/CanonicalJson.js"
-import * as ForeignJson from "../core/ForeignJson.js"
+import * as UntrustedJson from "../core/UntrustedJson.js"
 import type { ToolCallId } from "../core/Id.js"
 import type * as Redaction from "../core/Redaction.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
@@ -89,7 +89,7 @@ export class ReplyCollector {
   /** Waits for room on the event bus (back-pressure), and lets other fibers run. */
   private pause(): Effect.Effect<void> {
     const { session } = this
-    const breath = session.isBreathless() ? EventLoop.give : Effect.void
+    const breath = session.shouldYield() ? EventLoop.yieldToEventLoop : Effect.void
     if (this.room) return breath
     this.room = true
     return Effect.zipRight(breath, session.bus.awaitRoom)
@@ -291,7 +291,7 @@ const cutAtLimit = "The model's answer was cut off at the limit of its length."
  * arguments, so the call gets an error that the model can correct.
  */
 const bounded = (given: unknown): unknown => {
-  const refusal = ForeignJson.refusal(given)
+  const refusal = UntrustedJson.refusal(given)
   return refusal === undefined ? given : `(left out: what was given here ${refusal.message})`
 }
 

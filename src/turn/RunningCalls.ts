@@ -4,7 +4,7 @@
  *
  * ```
  *  begin ──► waits, or runs ──(it is decided, or its tool ends)─► over
- *               └─ stop ─► interrupted ──(within the patience)──► over
+ *               └─ stop ─► interrupted ──(within the gracePeriod)──► over
  *                                      └─(else) left behind ────► over, and told
  * ```
  *
@@ -15,7 +15,7 @@ import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
 import * as Schema from "effect/Schema"
-import * as ForeignJson from "../core/ForeignJson.js"
+import * as UntrustedJson from "../core/UntrustedJson.js"
 import type { ToolCallId } from "../core/Id.js"
 import * as GracePeriod from "../internal/GracePeriod.js"
 import * as LateInterrupt from "../internal/LateInterrupt.js"
@@ -38,7 +38,7 @@ export class ToolCallNotRunning extends Schema.TaggedError<ToolCallNotRunning>("
   override get message(): string {
     const { running, toolCallId } = this
     const there = running.length === 0 ? "No call runs." : `Running: ${running.join(", ")}.`
-    return `There is no running tool call ${JSON.stringify(ForeignJson.echo(toolCallId))}. ${there}`
+    return `There is no running tool call ${JSON.stringify(UntrustedJson.echo(toolCallId))}. ${there}`
   }
 }
 
@@ -78,7 +78,7 @@ export class RunningCall {
     else this.by.unsafeInterruptAsFork(FiberId.none)
   }
 
-  /** Resumes the waiters of this call. */
+  /** Waits for it no longer. */
   leave(): void {
     if (this.by instanceof TurnFiber) this.by.abandon()
     else this.by.unsafeInterruptAsFork(FiberId.none)
@@ -89,6 +89,7 @@ export class RunningCall {
     waiting.push(then)
   }
 
+  /** Resumes those who wait for its end. */
   end(): void {
     this.over = true
     this.ended(this)
@@ -102,10 +103,10 @@ export class RunningCalls {
   waiting: Waiting | undefined
 
   /**
-   * `patience`: how long a call may take to stop. `leftBehind` is called with a sentence about a call that took longer.
+   * `gracePeriod`: how long a call may take to stop. `leftBehind` is called with a sentence about a call that took longer.
    */
   constructor(
-    readonly patience: Duration.DurationInput,
+    readonly gracePeriod: Duration.DurationInput,
     private readonly leftBehind: (sentence: string) => void
   ) {}
 
@@ -146,12 +147,12 @@ export class RunningCalls {
   /**
    * Interrupts the calls and waits, for a bounded time, until all have ended. A call that does not stop is abandoned.
    */
-  stop(batch: ReadonlyArray<RunningCall>, patience = this.patience): Effect.Effect<void> {
+  stop(batch: ReadonlyArray<RunningCall>, gracePeriod = this.gracePeriod): Effect.Effect<void> {
     return Effect.suspend(() => {
       const open = batch.filter(({ over }) => !over)
       if (open.length === 0) return Effect.void
       for (const entry of open) entry.interrupt()
-      return Effect.map(GracePeriod.wait(allOver(open), patience), (isOver) => {
+      return Effect.map(GracePeriod.wait(allOver(open), gracePeriod), (isOver) => {
         if (!isOver) for (const entry of open) this.abandon(entry)
       })
     })
@@ -174,8 +175,8 @@ export class RunningCalls {
     if (entry.over) return
     const { call } = entry
     this.leftBehind(
-      `${call.name} (${call.id}) did not stop within ${Duration.format(this.patience)} and was left behind. What it still ` +
-        `does is not seen; make its handler interruptible.`
+      `${call.name} (${call.id}) did not stop within ${Duration.format(this.gracePeriod)} and was abandoned. Nobody sees ` +
+        `what it still does; make its handler interruptible.`
     )
     this.release(entry)
     entry.leave()

@@ -8,7 +8,7 @@ import * as Defect from "../core/Defect.js"
 import type * as Origin from "../core/Origin.js"
 import * as Spans from "../core/Spans.js"
 import type { ToolOutcome } from "../core/ToolOutcome.js"
-import * as World from "../core/World.js"
+import * as CallerContext from "../core/CallerContext.js"
 import type { EndReason } from "../event/AgentEvent.js"
 import type { Message } from "../inbox/Message.js"
 import type * as Model from "../model/Model.js"
@@ -88,7 +88,7 @@ export class TurnSpan implements InSpan {
 export class ModelSpan {
   private open: Spans.Open | undefined
   /** The FiberRefs around it. */
-  private outer: World.Kept | undefined
+  private outer: CallerContext.Kept | undefined
 
   /** `step` counts from 1 within the turn. */
   constructor(
@@ -112,7 +112,7 @@ export class ModelSpan {
   end(exit: Exit.Exit<Generated, unknown>): Effect.Effect<void> {
     const { open, outer } = this
     open?.end(exit, Exit.isSuccess(exit) ? this.ofReply(exit.value) : {})
-    return outer === undefined ? Effect.void : World.back(outer)
+    return outer === undefined ? Effect.void : CallerContext.back(outer)
   }
 
   private beginning(): Spans.Beginning {

@@ -21,7 +21,7 @@ import * as FiberId from "effect/FiberId"
 import * as EventLoop from "../internal/EventLoop.js"
 
 /** Callbacks for a silent call. */
-export interface Host {
+export interface Callbacks {
   /** Called once. */
   readonly breakOff: () => void
   /** Called when the call does not stop then. */
@@ -37,11 +37,11 @@ export class SilenceWatch {
 
   constructor(
     /** None once the call is over: the event loop holds the watch until it has gone round, and would hold the agent. */
-    private host: Host | undefined,
+    private callbacks: Callbacks | undefined,
     /** The most milliseconds without a sign of life. */
     private readonly longest: number,
     /** Milliseconds that the call may take to stop. */
-    private readonly patience: number,
+    private readonly gracePeriod: number,
     private readonly clock: Clock.Clock
   ) {}
 
@@ -72,7 +72,7 @@ export class SilenceWatch {
     this.sleeper?.unsafeInterruptAsFork(FiberId.none)
     this.timer = undefined
     this.sleeper = undefined
-    this.host = undefined
+    this.callbacks = undefined
   }
 
   private arm(millis: number): void {
@@ -92,28 +92,28 @@ export class SilenceWatch {
   /** Checks, and returns the milliseconds until the next check. */
   private due(): number | undefined {
     if (this.isBroken) {
-      this.host?.leave()
+      this.callbacks?.leave()
       return undefined
     }
     const left = this.last + this.longest - this.clock.unsafeCurrentTimeMillis()
     if (left > 0) return left
     this.isBroken = true
-    this.host?.breakOff()
-    return this.patience
+    this.callbacks?.breakOff()
+    return this.gracePeriod
   }
 }
 
 /** Undefined when a model may be silent for ever. */
 export const make = (
-  host: Host,
+  callbacks: Callbacks,
   longest: Duration.DurationInput,
-  patience: Duration.DurationInput,
+  gracePeriod: Duration.DurationInput,
   clock: Clock.Clock
 ): SilenceWatch | undefined => {
   const millis = Duration.toMillis(longest)
   // The longest delay of a platform timer.
   return millis > 0 && millis <= 2_147_483_647
-    ? new SilenceWatch(host, millis, Math.min(Duration.toMillis(patience), 2_147_483_647), clock)
+    ? new SilenceWatch(callbacks, millis, Math.min(Duration.toMillis(gracePeriod), 2_147_483_647), clock)
     : undefined
 }
 

@@ -1,5 +1,6 @@
 /**
- * Checks the ledger's limits before a model call. At a limit a person is asked for more; without a yes the turn ends.
+ * Checks the ledger's limits before a model call. At a limit a person is asked for more; without a yes the turn ends. It ends
+ * unasked when the ledger is halted.
  *
  * ```
  *  below the limit ──────────────────────────────► the call begins
@@ -18,7 +19,7 @@ import { globalValue } from "effect/GlobalValue"
 import * as Option from "effect/Option"
 import * as Cause from "effect/Cause"
 import type * as Clock from "effect/Clock"
-import * as LateModule from "../core/LateModule.js"
+import * as LazyModule from "../core/LazyModule.js"
 import type { CorrelationId } from "../core/Id.js"
 import type { Origin } from "../core/Origin.js"
 import type * as EventBus from "../event/EventBus.js"
@@ -37,7 +38,8 @@ export interface Payer {
 }
 
 /** Whether a limit is reached, so that {@link refusal} must be run. It costs almost nothing. */
-export const isReached = ({ ledger, origin }: Payer): boolean => ledger?.exceeded(origin.sessionId) !== undefined
+export const isReached = ({ ledger, origin }: Payer): boolean =>
+  ledger !== undefined && (ledger.halted ?? ledger.exceeded(origin.sessionId)) !== undefined
 
 /**
  * The reason why the session must not call its model: a sentence for people and for a parent's model; undefined when it
@@ -56,7 +58,8 @@ export const spend = (
   const { model, usage } = entry
   // A model of this process costs nothing.
   const isUsed = (usage.inputTokens ?? 0) + (usage.outputTokens ?? 0) > 0
-  if (!isUsed || bus === undefined || clock === undefined || !ledger.isUnlimited(model)) return
+  if (!isUsed || usage.cost !== undefined || bus === undefined || clock === undefined || !ledger.isUnlimited(model))
+    return
   const { unlimited } = deskOf(ledger)
   if (unlimited.has(model)) return
   unlimited.add(model)
@@ -91,6 +94,7 @@ type Words = Effect.Effect.Success<typeof words>
 const refused = (session: Payer, words: Words): Effect.Effect<string | undefined, never, Interactor.Interactor> =>
   Effect.suspend(() => {
     const { ledger, origin } = session
+    if (ledger?.halted !== undefined) return Effect.succeed(ledger.halted)
     const exceeded = ledger?.exceeded(origin.sessionId)
     if (ledger === undefined || exceeded === undefined) return none
     const desk = deskOf(ledger)
@@ -156,11 +160,11 @@ const ask = (
 const outcomeOf = <E extends { readonly message: string }>(
   exit: Exit.Exit<boolean, E>
 ): "raise" | "leave" | { readonly refused: string } => {
-  if (Exit.isSuccess(exit)) return exit.value ? "raise" : { refused: "more was not allowed" }
+  if (Exit.isSuccess(exit)) return exit.value ? "raise" : { refused: "nobody allowed more tokens" }
   const failure = Cause.failureOption(exit.cause)
   if (Option.isNone(failure)) return Cause.isInterrupted(exit.cause) ? "leave" : { refused: "asking for more failed" }
-  return { refused: `nobody allowed more: ${failure.value.message}` }
+  return { refused: `nobody allowed more tokens: ${failure.value.message}` }
 }
 
 /** Loaded when a limit is reached: most agents have none. */
-const words = LateModule.make(() => import("./BudgetWords.js"))
+const words = LazyModule.make(() => import("./BudgetWords.js"))

@@ -4,13 +4,15 @@ import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import { canonicalJson } from "../core/CanonicalJson.js"
-import * as ForeignJson from "../core/ForeignJson.js"
+import * as UntrustedJson from "../core/UntrustedJson.js"
 import * as Defect from "../core/Defect.js"
 import * as ToolOutcome from "../core/ToolOutcome.js"
+import type { Redactor } from "../core/Redaction.js"
 import type { Allowed } from "../permission/PermissionGate.js"
 import * as ToolSummary from "../tool/ToolSummary.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import type { ToolCall, ToolResult } from "../tool/ToolCall.js"
+import type { Limits } from "./Limits.js"
 import { emit, type TurnContext } from "./TurnContext.js"
 
 /** Distinct from every failure of a handler. */
@@ -70,9 +72,9 @@ const mostNamed = 100
 export const unknownTool = (tools: ToolRegistry.Service, name: string): string => {
   const reason = tools.gone?.(name)
   if (reason !== undefined) return reason
-  const names = tools.entries.map((entry) => ForeignJson.echo(entry.name))
-  const known = ForeignJson.few(names, mostNamed).join(", ")
-  return `There is no tool ${JSON.stringify(ForeignJson.echo(name))}. ${known === "" ? "No tools are available." : `Available: ${known}.`}`
+  const names = tools.entries.map((entry) => UntrustedJson.echo(entry.name))
+  const known = UntrustedJson.few(names, mostNamed).join(", ")
+  return `There is no tool ${JSON.stringify(UntrustedJson.echo(name))}. ${known === "" ? "No tools are available." : `Available: ${known}.`}`
 }
 
 /** The error result of a call beyond the limit of calls per step. */
@@ -123,7 +125,10 @@ export const leaveNotices = (session: TurnContext, { id, name }: ToolCall, notic
 }
 
 /** A result for the model: JSON, masked, within the limit. A left says why JSON cannot hold it. */
-export const presentable = ({ limits, redactor }: TurnContext, result: unknown): Either.Either<unknown, string> =>
+export const presentable = (
+  { limits, redactor }: { readonly limits: Pick<Limits, "maxResult">; readonly redactor: Redactor },
+  result: unknown
+): Either.Either<unknown, string> =>
   Either.try({
     try: () => {
       const text = typeof result === "string" ? result : JSON.stringify(result)

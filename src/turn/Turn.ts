@@ -108,7 +108,7 @@ export class Turn {
     const { begun, session } = options
     this.count = begun?.step ?? 0
     this.repetition = new RepetitionLimit(session.limits.identicalErrors)
-    this.fiber = new TurnFiber({ patience: session.limits.stopWithin, failed: (cause) => this.failed(cause) })
+    this.fiber = new TurnFiber({ gracePeriod: session.limits.stopWithin, failed: (cause) => this.failByCause(cause) })
   }
 
   /**
@@ -124,13 +124,13 @@ export class Turn {
     const { compaction, inbox, journal } = session
     // Waiting for room on the bus is interruptible, so that a turn can be cancelled when nobody reads.
     yield* Effect.interruptible(Region.once(session.bus.awaitRoom))
-    this.isToSee(input)
-    let batch = begun && this.resumed(begun)
+    this.markUnseen(input)
+    let batch = begun && this.resumeBatch(begun)
     if (begun !== undefined && batch === undefined && this.wasAnswered()) return this.end(this.completed())
     for (;;) {
       if (batch === undefined) {
         // A synchronous model with synchronous tools must not block the event loop.
-        if (session.isBreathless()) yield* EventLoop.give
+        if (session.shouldYield()) yield* EventLoop.yieldToEventLoop
         if (this.fiber.isStopped) return this.end(this.stopped())
         // Before the steering is read: messages that this turn cannot answer begin the next one.
         if (this.count >= session.limits.maxSteps) {
@@ -157,20 +157,20 @@ export class Turn {
             ? yield* Effect.interruptible(compaction.recover(++this.recoveries, () => this.readSteering()))
             : false
           if (shorter || this.isForFiles(reply.cause)) continue
-          yield* this.modelFailed(this.refused?.cause ?? reply.cause)
+          yield* this.failByModel(this.refused?.cause ?? reply.cause)
           return
         }
         if (this.refused !== undefined) this.leaveOut(this.refused.files, reply.value)
         this.recoveries = 0
         compaction.reported(this.context?.tokens ?? 0)
         if (reply.value.calls.length === 0) {
-          const end = this.answered(reply.value)
+          const end = this.endByAnswer(reply.value)
           if (end === undefined) continue
           yield* this.compactBeforeEnd(end)
           if (end._tag === "Completed" && inbox.hasSteering()) continue
           return this.end(end)
         }
-        batch = this.proposed(reply.value)
+        batch = this.proposeBatch(reply.value)
       }
 
       // The calls and their results enter the history together, also when the turn is stopped meanwhile.
@@ -178,16 +178,16 @@ export class Turn {
       let ran: Exit.Exit<void> = Exit.void
       let state: ToolBatch.State = "on"
       while (state === "on") {
-        ran = yield* this.fiber.section(tools.work(), () => tools.leave(), tools.hasBegun)
-        state = tools.ended(ran)
+        ran = yield* this.fiber.section(tools.work(), () => tools.abandon(), tools.hasBegun)
+        state = tools.stateAfter(ran)
       }
       if (state === "broken") {
         yield* tools.stop()
         this.settle(tools)
-        yield* tools.cleanup.done()
+        yield* tools.cleanUp()
         return yield* Exit.asVoid(ran)
       }
-      yield* tools.cleanup.done()
+      yield* tools.cleanUp()
       const repeated = this.settle(tools)
       batch = undefined
       if (this.fiber.isStopped) continue
@@ -214,11 +214,11 @@ export class Turn {
     if (span !== undefined) yield* span.end(reply)
     session.state.cut = undefined
     if (this.fiber.isStopped) {
-      this.called(model, generation.partial(interrupted))
+      this.reportCall(model, generation.partial(interrupted))
       return undefined
     }
-    const kept = this.kept(generation, reply)
-    const isRoom = this.called(model, Exit.isSuccess(kept) ? kept.value : generation.partial("error"))
+    const kept = this.keepPartial(generation, reply)
+    const isRoom = this.reportCall(model, Exit.isSuccess(kept) ? kept.value : generation.partial("error"))
     if (!isRoom) yield* Effect.interruptible(session.bus.awaitRoom)
     return kept
   }
@@ -235,7 +235,7 @@ export class Turn {
   }
 
   /** The unfinished calls of the process that began the turn; undefined when the model is next. */
-  private resumed({ batch }: Begun): ToolBatch.ToolBatch | undefined {
+  private resumeBatch({ batch }: Begun): ToolBatch.ToolBatch | undefined {
     const { history, state } = this.options.session
     if (batch !== undefined) {
       const calls = batch.calls.map(({ call }) => call)
@@ -264,10 +264,10 @@ export class Turn {
     const steering = inbox.takeSteering()
     history.appendInput(steering)
     if (state.correlationId !== undefined) journal?.taken(steering, state.correlationId, this.count + 1)
-    this.isToSee(steering)
+    this.markUnseen(steering)
   }
 
-  private isToSee(messages: ReadonlyArray<Message>): void {
+  private markUnseen(messages: ReadonlyArray<Message>): void {
     const { unseen } = this.options.session.state
     for (const { id, interjection } of messages) if (interjection !== undefined) unseen.push(id)
   }
@@ -293,14 +293,17 @@ export class Turn {
   }
 
   /** An interjection is filed before it interrupts; without one, the call was interrupted from inside. */
-  private kept(generation: Generation, exit: Exit.Exit<Generated, ModelError>): Exit.Exit<Generated, ModelError> {
+  private keepPartial(
+    generation: Generation,
+    exit: Exit.Exit<Generated, ModelError>
+  ): Exit.Exit<Generated, ModelError> {
     if (Exit.isSuccess(exit) || !Cause.isInterruptedOnly(exit.cause)) return exit
     if (this.options.session.inbox.hasSteering()) return Exit.succeed(generation.partial(interrupted))
     return Exit.fail(new BadOutput({ model: generation.model.id, message: "The model call was broken off." }))
   }
 
   /** Publishes the end of a model call. False: the bus is full. */
-  private called({ contextWindow, id: model }: Model, { finishReason, remark, usage }: Generated): boolean {
+  private reportCall({ contextWindow, id: model }: Model, { finishReason, remark, usage }: Generated): boolean {
     const { session } = this.options
     const { count: step } = this
     TokenBudget.spend(session, { model, usage, kind: "call" })
@@ -319,7 +322,7 @@ export class Turn {
   }
 
   /** The model called nothing. Yields how the turn ends, unless the model is to be asked again. */
-  private answered({ content, finishReason, remark, result }: Generated): TurnEnd | undefined {
+  private endByAnswer({ content, finishReason, remark, result }: Generated): TurnEnd | undefined {
     const { session } = this.options
     const output = this.options.output()
     const { history, inbox, journal } = session
@@ -378,7 +381,7 @@ export class Turn {
     RefusedFiles.leaveOut(this.options.session, files)
   }
 
-  private proposed({ calls, content, finishReason, usage }: Generated): ToolBatch.ToolBatch {
+  private proposeBatch({ calls, content, finishReason, usage }: Generated): ToolBatch.ToolBatch {
     const { journal, state } = this.options.session
     if (state.correlationId !== undefined) journal?.proposed(state.correlationId, this.count, content, calls)
     return this.batchOf({ calls, content }, undefined, finishReason === "length" ? cutAt(usage) : undefined)
@@ -435,7 +438,7 @@ export class Turn {
   }
 
   /** The turn did not end by itself. */
-  private failed(cause: Cause.Cause<never>): void {
+  private failByCause(cause: Cause.Cause<never>): void {
     const { stop } = this.options
     if (Cause.isInterrupted(cause)) {
       stop.end ??= this.stopped()
@@ -445,7 +448,7 @@ export class Turn {
     stop.end ??= Failed({ error: Defect.sentence("The agent"), steps: this.count })
   }
 
-  private modelFailed(cause: Cause.Cause<ModelError>): Effect.Effect<void> {
+  private failByModel(cause: Cause.Cause<ModelError>): Effect.Effect<void> {
     const { origin, redactor } = this.options.session
     const failure = Option.getOrUndefined(Cause.failureOption(cause))
     const error = failure === undefined ? Defect.sentence("The model") : redactor.text(failure.message)

@@ -9,7 +9,7 @@
  */
 import type * as Prompt from "@effect/ai/Prompt"
 import type * as Clock from "effect/Clock"
-import type * as Context from "effect/Context"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
@@ -20,12 +20,14 @@ import * as EventLoop from "../internal/EventLoop.js"
 import * as Origin from "../core/Origin.js"
 import type * as Redaction from "../core/Redaction.js"
 import * as Spans from "../core/Spans.js"
+import * as CallerContext from "../core/CallerContext.js"
 import type * as AuditTrail from "../audit/AuditTrail.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
 import type * as EventBus from "../event/EventBus.js"
 import * as EventPublisher from "../event/EventPublisher.js"
 import type * as Inbox from "../inbox/Inbox.js"
 import type * as Interactor from "../interaction/Interactor.js"
+import { Interactor as InteractorTag } from "../interaction/Interactor.js"
 import type * as Model from "../model/Model.js"
 import type * as TokenLedger from "../model/TokenLedger.js"
 import type * as Guard from "../permission/Guard.js"
@@ -34,7 +36,7 @@ import * as PermissionGate from "../permission/PermissionGate.js"
 import type { PermissionState } from "../permission/PermissionState.js"
 import type * as Agenda from "../tool/Agenda.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
-import type { Chunk } from "../tool/ToolOutput.js"
+import { ToolOutput, type Chunk } from "../tool/ToolOutput.js"
 import type { CompactionConfig } from "../conversation/CompactionConfig.js"
 import * as History from "../conversation/History.js"
 import type { SessionRecorder } from "../journal/SessionRecorder.js"
@@ -44,7 +46,6 @@ import * as Limits from "./Limits.js"
 import { OutputFlow } from "./OutputFlow.js"
 import { RunningCalls } from "./RunningCalls.js"
 import * as TokenBudget from "./TokenBudget.js"
-import { ToolContexts } from "./ToolContexts.js"
 
 /** Options that all sessions of a tree share. */
 export interface Shared {
@@ -107,7 +108,7 @@ export interface TurnContext extends Agenda.Service {
   readonly spans: Spans.Service
   /** Records entries that must outlive the process; absent: nothing is stored. */
   readonly journal: SessionRecorder | undefined
-  /** The context of a tool's handler, in the context around its call: see `ToolContexts`. */
+  /** The context of a tool's handler, in the context around its call: what the tool was built with, the world of the caller, then what the session gives every handler. */
   readonly contextOf: (entry: ToolRegistry.Entry, outer: Context.Context<never>) => Context.Context<never>
   /** Publishes and records what the sandbox set aside after a command of this call. */
   readonly tellAside: (notices: ReadonlyArray<string>, call: ToolCallId | undefined) => Effect.Effect<void>
@@ -117,7 +118,7 @@ export interface TurnContext extends Agenda.Service {
   /** Milliseconds since the epoch. */
   readonly now: () => number
   /** Whether it has blocked the event loop for too long. */
-  readonly isBreathless: () => boolean
+  readonly shouldYield: () => boolean
   /** Mutable, owned by the session's fiber. */
   readonly state: SessionState
 }
@@ -191,7 +192,7 @@ export const setStatus = (session: TurnContext, status: SessionState["status"]):
   return emit(session, { _tag: "AgentStatusChanged", status })
 }
 
-/** As {@link emit}, with back-pressure: it waits for room when the driver's event stream is full. */
+/** Like {@link emit}, with back-pressure: it waits for room when the driver's event stream is full. */
 export const tell = (session: TurnContext, body: AgentEvent.Body): Effect.Effect<void> =>
   Effect.suspend(() => (emit(session, body) ? Effect.void : session.bus.awaitRoom))
 
@@ -292,7 +293,7 @@ class SessionContext implements TurnContext, Compaction.Host {
     return this.clock.unsafeCurrentTimeMillis()
   }
 
-  isBreathless(): boolean {
+  shouldYield(): boolean {
     return EventLoop.isDue(this.state, this.clock)
   }
 
@@ -373,4 +374,46 @@ const forgetTodos = (session: TurnContext): void => {
   if (session.state.todos.length === 0) return
   session.state.todos = none
   emit(session, { _tag: "TodosChanged", items: none })
+}
+
+interface HandlerOptions {
+  readonly interactor: Interactor.Service
+  readonly sink: Context.Tag.Service<typeof ToolOutput>
+  /** Called when the first tool runs. */
+  readonly ambient: () => Context.Context<never>
+}
+
+/**
+ * The contexts of a session's handlers: what the tool was built with, the world of the caller, then the session's interactor
+ * and output sink, and further services of the session. Merged once per tool, as long as the world is the same.
+ */
+class ToolContexts {
+  private own: Context.Context<never> | undefined
+  private outer: Context.Context<never> | undefined
+  private readonly merged = new Map<ToolRegistry.Entry, Context.Context<never>>()
+
+  constructor(private readonly options: HandlerOptions) {}
+
+  /** `outer`: the context around the call. */
+  of(entry: ToolRegistry.Entry, outer: Context.Context<never>): Context.Context<never> {
+    if (outer !== this.outer) this.forget()
+    this.outer = outer
+    const known = this.merged.get(entry)
+    if (known !== undefined) return known
+    const { ambient, interactor, sink } = this.options
+    // The types do not say that these are there for every call.
+    this.own ??= Context.merge(
+      ambient(),
+      Context.make(InteractorTag, interactor).pipe(Context.add(ToolOutput, sink))
+    ) as Context.Context<never>
+    const context = CallerContext.handlerContext(entry.context, outer, this.own)
+    this.merged.set(entry, context)
+    return context
+  }
+
+  /** Holds nothing of a world that is over. */
+  forget(): void {
+    this.outer = undefined
+    this.merged.clear()
+  }
 }

@@ -38,7 +38,7 @@ export type Fork = (work: Work) => void
 
 export interface Options {
   /** How long an interrupted section may take before the turn continues without it. */
-  readonly patience: Duration.DurationInput
+  readonly gracePeriod: Duration.DurationInput
   /** Called with the cause of a fiber that failed. */
   readonly failed: (cause: Cause.Cause<never>) => void
 }
@@ -187,7 +187,7 @@ export class TurnFiber {
       else running.notify = done
     }
     running.turn.fork(
-      Effect.map(GracePeriod.wait(over, this.options.patience), (isOver) => {
+      Effect.map(GracePeriod.wait(over, this.options.gracePeriod), (isOver) => {
         if (!isOver && !running.isOver) this.abandon()
       })
     )

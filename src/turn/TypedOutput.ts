@@ -18,7 +18,7 @@ import * as JSONSchema from "effect/JSONSchema"
 import * as Option from "effect/Option"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
-import * as ForeignJson from "../core/ForeignJson.js"
+import * as UntrustedJson from "../core/UntrustedJson.js"
 import type { TurnEnd } from "../event/TurnEnd.js"
 import type * as Model from "../model/Model.js"
 
@@ -199,7 +199,7 @@ const isWrapping = (value: unknown): value is { readonly value: unknown } =>
 
 /** A text that is JSON, or has one block of it. The left is a sentence without its subject. */
 const parsed = (text: string): Either.Either<unknown, string> =>
-  Either.mapLeft(ForeignJson.parse(onlyBlock(text) ?? text), ({ message }) => `it ${message}`)
+  Either.mapLeft(UntrustedJson.parse(onlyBlock(text) ?? text), ({ message }) => `it ${message}`)
 
 const onlyBlock = (text: string): string | undefined => {
   // Most answers have none, and to look for one this way costs as much as to parse a short answer.
@@ -216,7 +216,7 @@ const issuesOf = (error: ParseResult.ParseError): ReadonlyArray<string> => {
   if (issues.some(({ _tag, message }) => _tag === "Forbidden" && message.includes(waits))) return [waiting]
   const told = issues.slice(0, mostIssues).map(({ message, path }) => {
     const where = path.length === 0 ? "" : `${path.map(String).join(".")}: `
-    return ForeignJson.echo(`${where}${message}`)
+    return UntrustedJson.echo(`${where}${message}`)
   })
   return issues.length > mostIssues ? [...told, `and ${issues.length - mostIssues} more`] : told
 }

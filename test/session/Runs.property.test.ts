@@ -41,7 +41,7 @@ interface Run {
   given: boolean
 }
 
-interface Told {
+interface StaticHelp {
   readonly runs: ReadonlyArray<Run & { readonly exit: Exit.Exit<TurnEnd.TurnEnd, Agent.NotTaken> }>
   readonly events: ReadonlyArray<AgentEvent>
   readonly history: ReadonlyArray<string>
@@ -148,7 +148,7 @@ const drive = (plan: ReadonlyArray<Move>, seed: number) => {
       const hanging = runs.filter(isOpen).map(({ text }) => `${text} hangs`)
       if (hanging.length > 0)
         return { wrong: hanging, runs: [], events: [], history: [], filed: [], cancelled, stopped }
-      const ended: Array<Told["runs"][number]> = []
+      const ended: Array<StaticHelp["runs"][number]> = []
       for (const run of runs) ended.push({ ...run, exit: yield* Fiber.await(run.fiber) })
       if (!stopped) {
         const idle = yield* Effect.fork(agent.awaitIdle)
@@ -187,7 +187,7 @@ const turnsOf = (events: ReadonlyArray<AgentEvent>): ReadonlyArray<Turn> => {
   return turns
 }
 
-const violations = ({ cancelled, events, filed, history, runs, stopped, wrong }: Told): ReadonlyArray<string> => {
+const violations = ({ cancelled, events, filed, history, runs, stopped, wrong }: StaticHelp): ReadonlyArray<string> => {
   const found = [...wrong]
   const turns = turnsOf(events)
   for (const { exit, given, text } of runs) {
@@ -232,7 +232,7 @@ const violations = ({ cancelled, events, filed, history, runs, stopped, wrong }:
 
 const ways = { own: 0, withdrawn: 0, cut: 0, never: 0, refused: 0, cancelled: 0 }
 
-const count = ({ events, runs }: Told): void => {
+const count = ({ events, runs }: StaticHelp): void => {
   const inputs = turnsOf(events).map(({ input }) => input.split("\n")[0])
   for (const { exit, text } of runs) {
     const worked = inputs.includes(text)

@@ -44,7 +44,7 @@ const Serve = Tool.make("serve", { parameters: { on: Schema.Boolean }, success: 
   "on"
 )
 
-interface World {
+interface CallerContext {
   readonly script: ReadonlyArray<ScriptedModel.Step>
   readonly person?: TestInteractor.Script
   readonly policy?: PermissionFile.Policy
@@ -52,7 +52,7 @@ interface World {
   readonly onHang?: Effect.Effect<void>
 }
 
-const world = ({ onHang, ...options }: World) =>
+const world = ({ onHang, ...options }: CallerContext) =>
   Layer.provide(
     TestAgent.layer({ toolkit: kit, ...options }),
     handlers({ ...(onHang === undefined ? {} : { onHang }) })
@@ -169,7 +169,7 @@ describe("Stage", () => {
       assert.lengthOf(shown, 1)
       assert.strictEqual(
         grantAsked(shown[0]).reason,
-        "Stage build was given serve. What this call starts goes on after it."
+        "Stage build was given serve. Work that this call starts continues after the call."
       )
       assert.deepStrictEqual(
         resolved(yield* events).map(({ granted, method }) => ({ granted, method })),
@@ -302,7 +302,7 @@ describe("Stage", () => {
       const agent = yield* Agent.startWith([halt.interactor])
       const end = yield* Stage.run(agent, once)
       assert.strictEqual(end._tag, "Ok")
-      assert.deepStrictEqual(resultsOf(agent), ["Permission denied: nobody is there to be asked"])
+      assert.deepStrictEqual(resultsOf(agent), ["Permission denied: no person can be asked"])
       assert.isFalse(yield* Deferred.isDone(halt.halted))
     }).pipe(Effect.provide(world({ script: [uses(add(1, 2)), says("done")] })))
   )

@@ -396,7 +396,7 @@ describe("a summary", () => {
           assert.deepStrictEqual(yield* compactions(kit), ["threshold…", "threshold -0"])
           assert.deepStrictEqual(
             (yield* kit.of("AgentError")).map(({ message }) => message),
-            [`The conversation was not summarised, and stays as it is. ${why}`]
+            [`The conversation was not summarised and is unchanged. ${why}`]
           )
           assert.strictEqual(kit.agent.history.messages.length, 4)
         }
@@ -419,7 +419,7 @@ describe("a summary", () => {
         assert.strictEqual((yield* Fiber.join(running))._tag, "Completed")
         assert.deepStrictEqual(
           (yield* kit.of("AgentError")).map(({ message }) => message),
-          ["The conversation was not summarised, and stays as it is. The model said nothing for 5m."]
+          ["The conversation was not summarised and is unchanged. The model said nothing for 5m."]
         )
       })
     )

@@ -122,7 +122,7 @@ describe("an answer without a word", () => {
       yield* kit.agent.run("go")
       yield* settle
       const { remarks } = RecordedScript.make(yield* store.load(kit.agent.id))
-      assert.deepStrictEqual(remarks, ["main ended a turn without a word, which a script cannot."])
+      assert.deepStrictEqual(remarks, ["main ended a turn without words; a script cannot do that."])
       assert.deepStrictEqual(yield* kit.wrong, [])
     })
   )

@@ -51,6 +51,21 @@ describe("TokenBudget", () => {
     })
   )
 
+  it.effect("asks nobody when the ledger is halted, also above a limit, and asks again when it goes on", () =>
+    Effect.gen(function* () {
+      const person = yield* TestInteractor.make({ script: ["n"] })
+      const { first, ledger } = used(10, { treeTokens: 10 })
+      const refusal = TokenBudget.refusal(first).pipe(Interactor.withInteractor(person.interactor))
+      ledger.halt("It is late.")
+      assert.isTrue(TokenBudget.isReached(payerOf(ledger, "b", 0)))
+      assert.strictEqual(yield* refusal, "It is late.")
+      assert.deepStrictEqual(yield* prompts(person), [])
+      ledger.halt(undefined)
+      assert.include(yield* refusal, "nobody allowed more")
+      assert.lengthOf(yield* prompts(person), 1)
+    })
+  )
+
   it.effect("asks at the limit, and a yes allows as much again from what was used", () =>
     Effect.gen(function* () {
       const person = yield* TestInteractor.make({ script: ["y", "y"] })
@@ -80,7 +95,7 @@ describe("TokenBudget", () => {
       ])
       assert.strictEqual(
         refusal,
-        "The limit of 15 tokens for the agent and its subagents together is reached (20 used), and more was not allowed."
+        "The limit of 15 tokens for the agent and its subagents together is reached (20 used), and nobody allowed more tokens."
       )
     })
   )
@@ -91,17 +106,17 @@ describe("TokenBudget", () => {
         [
           { runCost: 0.5 },
           "This run has cost 2.50 USD of 0.5000 USD. Allow another 0.5000 USD?",
-          "The limit of 0.5000 USD for one run is reached (2.50 USD spent), and more was not allowed."
+          "The limit of 0.5000 USD for one run is reached (2.50 USD spent), and nobody allowed more tokens."
         ],
         [
           { treeCost: 2 },
           "This session has cost 2.50 USD of 2.00 USD. Allow another 2.00 USD?",
-          "The limit of 2.00 USD for this session is reached (2.50 USD spent), and more was not allowed."
+          "The limit of 2.00 USD for this session is reached (2.50 USD spent), and nobody allowed more tokens."
         ],
         [
           { dayCost: 2.5 },
           "The sessions of today have cost 2.50 USD of 2.50 USD. Allow another 2.50 USD?",
-          "The limit of 2.50 USD for one day is reached (2.50 USD spent), and more was not allowed."
+          "The limit of 2.50 USD for one day is reached (2.50 USD spent), and nobody allowed more tokens."
         ]
       ] as const) {
         const person = yield* TestInteractor.make({ script: ["n", "y"] })
@@ -145,9 +160,9 @@ describe("TokenBudget", () => {
       }
       const limit = /^The limit of 10 tokens for this session is reached \(10 used\), and /
       for (const refusal of refusals) assert.match(refusal ?? "", limit)
-      assert.match(refusals[0] ?? "", /more was not allowed\.$/)
-      assert.match(refusals[1] ?? "", /nobody allowed more: /)
-      assert.match(refusals[2] ?? "", /nobody allowed more: /)
+      assert.match(refusals[0] ?? "", /nobody allowed more tokens\.$/)
+      assert.match(refusals[1] ?? "", /nobody allowed more tokens: /)
+      assert.match(refusals[2] ?? "", /nobody allowed more tokens: /)
       assert.match(refusals[3] ?? "", /asking for more failed\.$/)
     })
   )
@@ -248,7 +263,7 @@ describe("an agent with a limit", () => {
       assert.deepStrictEqual(end, {
         _tag: "Failed",
         error:
-          "The limit of 100 tokens for the agent and its subagents together is reached (120 used), and more was not allowed.",
+          "The limit of 100 tokens for the agent and its subagents together is reached (120 used), and nobody allowed more tokens.",
         steps: 2
       } as TurnEnd)
       assert.strictEqual((yield* kit.of("ModelCallStarted")).length, 2)

@@ -18,7 +18,7 @@ import * as Runs from "../kit/Runs.js"
 /** One whose failures are seen. */
 const make = () => {
   const seen = { failed: new Array<Cause.Cause<never>>() }
-  const legs = new TurnFiber({ patience: "5 seconds", failed: (cause) => seen.failed.push(cause) })
+  const legs = new TurnFiber({ gracePeriod: "5 seconds", failed: (cause) => seen.failed.push(cause) })
   return { legs, seen }
 }
 

@@ -93,11 +93,11 @@ export interface Weighed {
 
 /** See `Compaction.Service.run`. */
 export const run = (self: Weighed, reason: Reason, readSteering: (() => void) | undefined): Effect.Effect<void> =>
-  new Shortening(self).run(reason, readSteering)
+  new CompactionRun(self).run(reason, readSteering)
 
 /** See `Compaction.Service.recover`. */
 export const recover = (self: Weighed, attempt: number, readSteering: () => void): Effect.Effect<boolean> =>
-  new Shortening(self).recover(attempt, readSteering)
+  new CompactionRun(self).recover(attempt, readSteering)
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
@@ -107,10 +107,10 @@ export const recover = (self: Weighed, attempt: number, readSteering: () => void
 const maxRestarts = 3
 
 type Snapshot = CompactionStrategy.Snapshot
-type Shortened = CompactionStrategy.Shortened
+type Truncated = CompactionStrategy.Truncated
 
 /** One compaction. */
-class Shortening {
+class CompactionRun {
   constructor(private readonly self: Weighed) {}
 
   run(reason: Reason, readSteering?: () => void): Effect.Effect<void> {
@@ -219,7 +219,7 @@ class Shortening {
     snapshot: () => Snapshot,
     readSteering: (() => void) | undefined,
     restarts = 0
-  ): Effect.Effect<Shortened | undefined, CompactionFailed> {
+  ): Effect.Effect<Truncated | undefined, CompactionFailed> {
     return Effect.suspend(() => {
       const { history, inbox } = this.host
       const revision = history.revision()
@@ -242,7 +242,7 @@ class Shortening {
   private sound<A>(work: Effect.Effect<A, CompactionFailed>): Effect.Effect<A, CompactionFailed> {
     return Effect.catchAllDefect(work, (defect) => {
       const why = defect instanceof Error ? defect.message : String(defect)
-      return because(this.host.redactor.text(`Compaction crashed, and the conversation stays as it is: ${why}`))
+      return because(this.host.redactor.text(`Compaction crashed, and the conversation is unchanged: ${why}`))
     })
   }
 
@@ -264,7 +264,7 @@ class Shortening {
   /** Runs a compaction, replaces the history, and publishes begin and end. */
   private told(
     reason: Reason,
-    work: Effect.Effect<Shortened | undefined, CompactionFailed>
+    work: Effect.Effect<Truncated | undefined, CompactionFailed>
   ): Effect.Effect<Compacted | undefined, CompactionFailed> {
     const { host } = this
     const { spans } = host
@@ -309,7 +309,7 @@ class Shortening {
     return spans.within(span, compacting)
   }
 
-  private replace(reason: Reason, shortened: Shortened): void {
+  private replace(reason: Reason, shortened: Truncated): void {
     const { messages, tokens } = withReminder(shortened, this.host.state.todos)
     this.host.history.replace(messages)
     this.meter.reset(tokens)
@@ -318,7 +318,7 @@ class Shortening {
 }
 
 /** The reminder stands behind the summaries, in the place of an earlier one. */
-const withReminder = ({ messages, tokens }: Shortened, todos: ReadonlyArray<Todo.Todo>): Shortened => {
+const withReminder = ({ messages, tokens }: Truncated, todos: ReadonlyArray<Todo.Todo>): Truncated => {
   const rest = messages.filter((message) => History.metadata(message).reminder !== true)
   if (todos.length === 0 && rest.length === messages.length) return { messages, removed: 0, tokens }
   const reminder = todos.length === 0 ? [] : [History.reminderMessage(Todo.reminder(todos))]
@@ -330,7 +330,5 @@ const withReminder = ({ messages, tokens }: Shortened, todos: ReadonlyArray<Todo
 }
 
 const because = (message: string) => new CompactionFailed({ message })
-const historyChanged = because(
-  "The conversation was changed by somebody else meanwhile. Compact again if it is still long."
-)
-const brokenOff = because("Compaction was broken off; the conversation stays as it is. Compact again.")
+const historyChanged = because("The conversation changed meanwhile. Compact again if it is still long.")
+const brokenOff = because("Compaction was interrupted, and the conversation is unchanged. Compact again.")

@@ -35,7 +35,7 @@ export interface Service {
 }
 
 /** The hold of the session that called the tool. */
-export class Hold extends Context.Tag("assent/session/Hold")<Hold, Service>() {}
+export class HandlerSession extends Context.Tag("assent/session/HandlerSession")<HandlerSession, Service>() {}
 
 /** Says to the person and records what the sandbox set aside after a command of a call. */
 export class Aside extends Context.Tag("assent/session/Aside")<
