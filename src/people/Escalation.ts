@@ -64,7 +64,7 @@ export const make = ({ after, id = "escalation", to }: EscalateOptions): Interac
                     : Effect.zipRight(asking, panel.meanwhile(Effect.delay(reach(at + 1), after)))
                 })
               const endIfNobody = Effect.suspend(() =>
-                open > 0 ? Effect.void : panel.fail(Panel.nobodyLeft(request, id, "nobody was left to ask", last))
+                open > 0 ? Effect.void : panel.fail(Panel.nobodyLeft(request, id, "there was nobody left to ask", last))
               )
               return Effect.zipRight(reach(0), endIfNobody)
             }

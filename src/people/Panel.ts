@@ -11,7 +11,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
 import * as Option from "effect/Option"
-import * as Asking from "../interaction/Asking.js"
+import * as InteractorCall from "../interaction/InteractorCall.js"
 import * as Tally from "../interaction/Tally.js"
 import * as Interaction from "../interaction/Interaction.js"
 import {
@@ -112,13 +112,13 @@ export const run = <I extends Interaction.Interaction>(
             // Others may be asked about those.
             upcoming: undefined,
             next,
-            vote: (reply) => file(Asking.answered(id, reply)),
+            vote: (reply) => file(InteractorCall.answered(id, reply)),
             ended: () => ended ?? options?.ended?.()
           })
         )
         const answered = Effect.flatMap(asking, (reply) =>
           Effect.mapError(
-            file(Asking.answered(id, reply)),
+            file(InteractorCall.answered(id, reply)),
             ({ message }) => new InteractorUnavailable({ requestId, by: id, reason: message })
           )
         )

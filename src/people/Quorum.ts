@@ -8,7 +8,7 @@ import * as Interaction from "../interaction/Interaction.js"
 import { VoteRefused, type InteractionError } from "../interaction/InteractionError.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import * as Interactor from "../interaction/Interactor.js"
-import * as NeedWords from "../interaction/NeedWords.js"
+import * as NeedText from "../interaction/NeedText.js"
 import * as Principal from "../interaction/Principal.js"
 import * as Panel from "./Panel.js"
 
@@ -72,7 +72,7 @@ const collect = <I extends Interaction.Interaction>(
   const take: Panel.Take<I> = ({ answer, by, how, roles, votes: several }) =>
     Effect.suspend(() => {
       const refused = (by: string, reason: string) => new VoteRefused({ requestId, by, reason })
-      if (how !== "answered") return refused(by, `${NeedWords.describe(need)}, and it came from nobody (${how})`)
+      if (how !== "answered") return refused(by, `${NeedText.describe(need)}, and it came from nobody (${how})`)
       const given: ReadonlyArray<Interactor.Vote<I>> = several ?? [{ answer, by, ...(roles && { roles }) }]
       for (const vote of given) {
         const reason = refusal(need, vote)
@@ -83,7 +83,7 @@ const collect = <I extends Interaction.Interaction>(
     })
   const nobody = (last: InteractionError | undefined) => {
     const said = votes.length === 0 ? "nobody has answered" : `${votes.map(({ by }) => by).join(", ")} answered`
-    return Panel.nobodyLeft(request, id, `${NeedWords.describe(need)}, and ${said}`, last)
+    return Panel.nobodyLeft(request, id, `${NeedText.describe(need)}, and ${said}`, last)
   }
   return Panel.run(request, asked, take, (panel) => {
     if (left === 0) return panel.fail(nobody(undefined))

@@ -1,6 +1,6 @@
 /** Who may answer, by role. */
 import * as Effect from "effect/Effect"
-import * as Asking from "../interaction/Asking.js"
+import * as InteractorCall from "../interaction/InteractorCall.js"
 import type * as Interaction from "../interaction/Interaction.js"
 import { InteractorUnavailable, VoteRefused, type AnswerRejected } from "../interaction/InteractionError.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
@@ -30,9 +30,9 @@ export const make = ({ members, of, only }: RolesOptions): Interactor.Service =>
     ...new Set([...more, ...Object.keys(members).filter((role) => Principal.isAmong(members[role] ?? [], by))])
   ]
   const withRoles = <I extends Interaction.Interaction>(reply: Interactor.Reply<I>): Interactor.Answered<I> => {
-    const answered = Asking.answered(id, reply)
+    const answered = InteractorCall.answered(id, reply)
     const votes = answered.votes?.map((vote) => ({ ...vote, roles: rolesOf(vote.by, vote.roles) }))
-    return Asking.told({ ...answered, roles: rolesOf(answered.by, answered.roles), ...(votes && { votes }) })
+    return InteractorCall.told({ ...answered, roles: rolesOf(answered.by, answered.roles), ...(votes && { votes }) })
   }
   const objection = (answered: Interactor.Answered<Interaction.Interaction>): string | undefined => {
     if (only === undefined || answered.how !== "answered") return undefined

@@ -1,6 +1,6 @@
 /** Which interactor a question goes to. */
 import * as Glob from "../core/Glob.js"
-import * as Asking from "../interaction/Asking.js"
+import * as InteractorCall from "../interaction/InteractorCall.js"
 import type * as Interaction from "../interaction/Interaction.js"
 import { InteractorUnavailable } from "../interaction/InteractionError.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
@@ -63,7 +63,7 @@ export const make = ({ cases, id = "route", otherwise }: RouteOptions): Interact
           : refused
       }
       // An answer is that of the one who was asked, and not the route's. Others may be asked about the upcoming calls.
-      return Asking.ask(to, request, { ...options, upcoming: undefined })
+      return InteractorCall.ask(to, request, { ...options, upcoming: undefined })
     }
   }
 }

@@ -14,7 +14,7 @@ import * as Option from "effect/Option"
 import { canonicalJson } from "../core/CanonicalJson.js"
 import * as Origin from "../core/Origin.js"
 import * as Redaction from "../core/Redaction.js"
-import * as Shortened from "../core/Shortened.js"
+import * as Truncated from "../core/Truncated.js"
 import * as Interaction from "../interaction/Interaction.js"
 import * as PermissionOption from "../interaction/PermissionOption.js"
 import type { ToolCall, ToolDisplay } from "../tool/ToolCall.js"
@@ -79,7 +79,7 @@ export const edited = (
     const written = canonicalJson(value)
     if (written === shown) continue
     if (written.includes(Redaction.mask) && shown.includes(Redaction.mask)) {
-      return Either.left(`${name} still holds ${Redaction.mask}; leave it as it was, or write out what is masked`)
+      return Either.left(`${name} still holds ${Redaction.mask}; leave it unchanged, or write the masked part in full`)
     }
     params[name] = value
   }
@@ -131,20 +131,20 @@ const formOf = (
 const plain = (call: ToolCall, redactor: Redaction.Redactor): ToolDisplay => {
   // Masked before it is cut: a secret that the cut splits would not be found any more.
   const details = JSON.stringify(redactor.declared.value(call.params), null, 2) ?? ""
-  const shortened = Shortened.make(details, shownWhole)
+  const shortened = Truncated.make(details, shownWhole)
   return shortened === undefined
     ? { details, format: "json" }
-    : { details: Shortened.text(shortened), format: "text", truncated: true }
+    : { details: Truncated.text(shortened), format: "text", truncated: true }
 }
 
 const argumentsOf = (params: unknown): Pick<Interaction.Approve, "arguments" | "argumentsCut"> => {
   if (!Signature.isRecord(params)) return {}
   const argumentsCut: Array<string> = []
   const shown = Object.entries(params).map(([name, value]) => {
-    const shortened = Shortened.make(typeof value === "string" ? value : canonicalJson(value), argumentWhole)
+    const shortened = Truncated.make(typeof value === "string" ? value : canonicalJson(value), argumentWhole)
     if (shortened === undefined) return [name, value] as const
     argumentsCut.push(name)
-    return [name, Shortened.text(shortened)] as const
+    return [name, Truncated.text(shortened)] as const
   })
   return { arguments: Object.fromEntries(shown), ...(argumentsCut.length > 0 && { argumentsCut }) }
 }

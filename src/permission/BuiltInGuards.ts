@@ -6,8 +6,8 @@ import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as LateModule from "../core/LateModule.js"
-import * as DirectLinks from "../internal/DirectLinks.js"
+import * as LazyModule from "../core/LazyModule.js"
+import * as SyncLinks from "../internal/SyncLinks.js"
 import type * as CompiledPolicy from "./CompiledPolicy.js"
 import type * as Guard from "./Guard.js"
 import * as SanitizerOptions from "./SanitizerOptions.js"
@@ -61,7 +61,7 @@ export const placed = (
         })
       : made(subject, policy, state)
   const { platform, workspace } = surroundings
-  const look = DirectLinks.of(Context.get(platform, FileSystem.FileSystem).readLink)
+  const look = SyncLinks.of(Context.get(platform, FileSystem.FileSystem).readLink)
   const path = Context.get(platform, Path.Path)
   const isBesideGuarded = (): boolean => {
     if (look === undefined) return false
@@ -85,7 +85,7 @@ export const load = (entries: Iterable<Guard.Guarded["entry"]>): Effect.Effect<u
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-const loaded = LateModule.make(() =>
+const loaded = LazyModule.make(() =>
   Promise.all([
     import("./Sanitizer.js"),
     import("./GitGuard.js"),

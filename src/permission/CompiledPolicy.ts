@@ -308,13 +308,13 @@ export const merge = (user: Policy, workspace: Policy, options: { readonly trust
 
 /**
  * The policy of one agent of a runtime. It replaces the runtime's, except what no agent may do: the hard rules of both
- * hold, and a sanitizer that either chose.
+ * hold, and a sanitizer that either chose. What a person saw of servers' tools holds for all agents.
  *
  * @internal
  */
 export const within = (runtime: Policy, own: Policy): Policy => {
   const [a, b] = [runtime.sanitize, mentioned(own)]
-  const { destinations, isBesideGuarded, workspace } = runtime
+  const { definitions, destinations, isBesideGuarded, workspace } = runtime
   return {
     ...own,
     deny: PermissionRule.union(runtime.deny, own.deny),
@@ -327,7 +327,8 @@ export const within = (runtime: Policy, own: Policy): Policy => {
     },
     ...(workspace === undefined ? {} : { workspace }),
     destinations,
-    isBesideGuarded
+    isBesideGuarded,
+    definitions
   }
 }
 

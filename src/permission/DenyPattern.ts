@@ -7,12 +7,16 @@ export interface DenyPattern {
   readonly glob: Glob.Glob
   /** `git *` also denies a bare `git`. */
   readonly bare: Glob.Glob | undefined
+  /** Every text that it matches contains this. */
+  readonly needle: string
 }
 
 /** Never fails. */
 export const make = (text: string): DenyPattern => {
   const plain = text.replace(/[ \t]+/g, " ").trim()
-  return { text, glob: Glob.compile(plain), bare: plain.endsWith(" *") ? Glob.compile(plain.slice(0, -2)) : undefined }
+  const glob = Glob.compile(plain)
+  const bare = plain.endsWith(" *") ? Glob.compile(plain.slice(0, -2)) : undefined
+  return { text, glob, bare, needle: (bare ?? glob).needle }
 }
 
 export const matches = ({ bare, glob }: DenyPattern, text: string): boolean =>

@@ -16,7 +16,7 @@ import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as FoldedName from "../core/FoldedName.js"
 import type * as ResolvedPath from "../core/ResolvedPath.js"
-import * as DirectLinks from "../internal/DirectLinks.js"
+import * as SyncLinks from "../internal/SyncLinks.js"
 import * as EventLoop from "../internal/EventLoop.js"
 
 /** Work that waits now and then. */
@@ -34,7 +34,7 @@ export interface Options {
   readonly places?: Places | undefined
 }
 
-/** Where a path parameter leads: as a text, and, if that differs, as the system walks it. */
+/** The targets of a path parameter: by its text and, if that differs, by the system's walk over links. */
 export interface Place extends ResolvedPath.ResolvedPath {
   readonly readings: ReadonlyArray<string>
 }
@@ -44,8 +44,8 @@ export type Places = ReadonlyMap<string, Place>
 
 export class FileSurvey {
   private readonly resolved = new Map<string, string>()
-  private readonly entries = new Map<string, DirectLinks.Entry>()
-  private readonly direct: ((path: string) => DirectLinks.Entry) | undefined
+  private readonly entries = new Map<string, SyncLinks.Entry>()
+  private readonly direct: ((path: string) => SyncLinks.Entry) | undefined
   private readonly lists = new Map<string, ReadonlyArray<string>>()
   private readonly folders = new Map<string, Folder>()
   private readonly turn: EventLoop.LoopTurn = { ...EventLoop.fresh }
@@ -60,7 +60,7 @@ export class FileSurvey {
     private readonly path: Path.Path,
     private readonly options: Options = {}
   ) {
-    this.direct = DirectLinks.of(fs.readLink)
+    this.direct = SyncLinks.of(fs.readLink)
   }
 
   /** More was asked than may be looked at: what is answered from now on means nothing. */
@@ -72,7 +72,7 @@ export class FileSurvey {
   *goOn(work = 1): Steps<void> {
     this.work += work
     const { clock } = this.options
-    if (clock !== undefined && EventLoop.isDue(this.turn, clock)) yield EventLoop.give
+    if (clock !== undefined && EventLoop.isDue(this.turn, clock)) yield EventLoop.yieldToEventLoop
   }
 
   /**
@@ -104,7 +104,7 @@ export class FileSurvey {
   }
 
   /**
-   * As {@link real}, for a path of ours, such as the workspace or a protected place: it is looked at directly, too. Only
+   * Like {@link real}, for a path of ours, such as the workspace or a protected place: it is looked at directly, too. Only
    * what a call names may lead to where a look takes long.
    */
   *own(text: string): Steps<string> {
@@ -151,7 +151,7 @@ export class FileSurvey {
   }
 
   /** What a directory without links in its path has under a name. */
-  private *entryIn(directory: string, name: string): Steps<DirectLinks.Entry> {
+  private *entryIn(directory: string, name: string): Steps<SyncLinks.Entry> {
     const at = this.path.join(directory, name)
     const known = this.entries.get(at)
     if (known !== undefined) return known
@@ -178,7 +178,7 @@ export class FileSurvey {
     return this.entries.get(at) ?? "other"
   }
 
-  private keep(at: string, entry: DirectLinks.Entry): DirectLinks.Entry {
+  private keep(at: string, entry: SyncLinks.Entry): SyncLinks.Entry {
     this.entries.set(at, entry)
     return entry
   }

@@ -12,7 +12,7 @@ import type { Redactor } from "../core/Redaction.js"
 import { NoInteractor } from "../interaction/InteractionError.js"
 import * as Interactor from "../interaction/Interactor.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
-import * as ApprovalWords from "./ApprovalWords.js"
+import * as ApprovalText from "./ApprovalText.js"
 import type * as Guard from "./Guard.js"
 import type * as CompiledPolicy from "./CompiledPolicy.js"
 import * as PlanMode from "./PlanMode.js"
@@ -95,7 +95,7 @@ export const foresee = (
     const { own, reserved, subject } = examined
     const isSilent = PlanMode.isSilent(state, entry)
     if (reserved !== undefined) {
-      const rule = ApprovalWords.describe(reserved)
+      const rule = ApprovalText.describe(reserved)
       const otherwise: Foreseen = isSilent ? denied("mode", rule) : { decision: "ask", method: "approvals", rule }
       return state.denial(policy, subject) ?? otherwise
     }

@@ -42,7 +42,7 @@ export const make =
 // -----------------------------------------------------------------------------------------------------------------
 
 const question = (text: string): string =>
-  `${shortened(text)} leads to where git keeps its configuration and hooks; git runs what it finds there.`
+  `${shortened(text)} leads to where git keeps its configuration and hooks; git runs programs that it finds there.`
 
 const shortened = (text: string): string => (text.length <= 200 ? text : `${text.slice(0, 199)}…`)
 

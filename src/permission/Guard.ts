@@ -11,7 +11,7 @@ import * as Option from "effect/Option"
 import * as ParseResult from "effect/ParseResult"
 import type * as Schema from "effect/Schema"
 import type * as Tool from "@effect/ai/Tool"
-import * as ForeignJson from "../core/ForeignJson.js"
+import * as UntrustedJson from "../core/UntrustedJson.js"
 import * as Lazy from "../core/Lazy.js"
 import * as Defect from "../core/Defect.js"
 import * as Origin from "../core/Origin.js"
@@ -188,7 +188,7 @@ export const objection = (
 const tools = new WeakMap<Guard, string>()
 
 const told = (issue: ParseResult.ParseIssue): string =>
-  ForeignJson.echo(ParseResult.TreeFormatter.formatIssueSync(issue).replace(/\s+/g, " "))
+  UntrustedJson.echo(ParseResult.TreeFormatter.formatIssueSync(issue).replace(/\s+/g, " "))
 
 const nonsense = Effect.dieMessage("it yields neither nothing nor a question")
 

@@ -35,7 +35,7 @@ export const problem = (pattern: string, verb: "allow" | "deny", tools: Iterable
   return problems.find((text) => text.includes("Did you mean")) ?? problems[0]
 }
 
-/** As {@link CallPattern.spelled}, unless a tool that runs commands is meant: there a blank or a quote counts. */
+/** Like {@link CallPattern.spelled}, unless a tool that runs commands is meant: there a blank or a quote counts. */
 export const spelled = (pattern: string, tools: Iterable<Tool.Any>): string => {
   const name = CallPattern.parse(pattern)?.tool
   const isCommand =

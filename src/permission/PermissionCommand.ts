@@ -5,14 +5,14 @@
  */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import * as ForeignJson from "../core/ForeignJson.js"
+import * as UntrustedJson from "../core/UntrustedJson.js"
 import type { SessionId } from "../core/Id.js"
 import type { Redactor } from "../core/Redaction.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as CommandText from "../shell/CommandText.js"
-import * as RememberedWords from "../shell/RememberedWords.js"
+import * as RememberedText from "../shell/RememberedText.js"
 import * as Approvals from "./Approvals.js"
-import * as ApprovalWords from "./ApprovalWords.js"
+import * as ApprovalText from "./ApprovalText.js"
 import * as Foresight from "./Foresight.js"
 import * as JsonFault from "../core/JsonFault.js"
 import * as Glob from "../core/Glob.js"
@@ -66,7 +66,7 @@ export const usage: ReadonlyArray<string> = [
   "permissions allow|deny PATTERN            remember for this session",
   "permissions remove RULE                   remove a rule of this session or of this project",
   "permissions mode [ask|plan|deny|allow]    how this session decides; permissions default is the same",
-  "permissions suspend [turn|idle|all]       ask nothing until then; idle without a word",
+  "permissions suspend [turn|idle|all]       ask nothing until then; default: idle",
   "permissions resume                        ask again",
   "permissions clear                         clear this session's rules, and restore its first mode"
 ]
@@ -95,7 +95,7 @@ export const modeIn = (line: string): Mode | undefined =>
 export const modeSaid = (mode: Mode): string => `The mode is ${mode}: ${meanings[mode]}`
 
 /**
- * As {@link run}, with the gate's own judgement of calls.
+ * Like {@link run}, with the gate's own judgement of calls.
  *
  * @since 0.1.0
  * @category operations
@@ -166,7 +166,7 @@ export const run = (line: string, target: Target): Either.Either<Outcome, string
       return state.remove(argument)
         ? changed([`Forgotten: ${argument}`])
         : Either.left(
-            `This session and this project have no rule ${ForeignJson.echo(argument)}. permissions show lists them; rules of a policy are changed in its file.`
+            `This session and this project have no rule ${UntrustedJson.echo(argument)}. permissions show lists them; rules of a policy are changed in its file.`
           )
     case "mode":
     case "default": {
@@ -193,7 +193,7 @@ export const run = (line: string, target: Target): Either.Either<Outcome, string
       state.clear()
       return changed(["This session's rules are cleared.", ...status(target)])
     default:
-      return Either.left([`There is no "permissions ${ForeignJson.echo(verb)}".`, ...usage].join("\n"))
+      return Either.left([`There is no "permissions ${UntrustedJson.echo(verb)}".`, ...usage].join("\n"))
   }
 }
 
@@ -216,8 +216,8 @@ const changed = (lines: ReadonlyArray<string>): Either.Either<Outcome, string> =
 const remember = (verb: "allow" | "deny", entry: string, { state, tools }: Target): Outcome => {
   state[verb](entry)
   const isTool = tools.entries.some(({ name }) => Glob.test(entry, name))
-  const remark = verb === "deny" || isTool ? undefined : (CommandText.remark(entry) ?? RememberedWords.caution(entry))
-  const said = `${verb === "allow" ? "Allowed" : "Denied"} for this session: ${RememberedWords.describe(entry, verb) ?? entry}`
+  const remark = verb === "deny" || isTool ? undefined : (CommandText.remark(entry) ?? RememberedText.caution(entry))
+  const said = `${verb === "allow" ? "Allowed" : "Denied"} for this session: ${RememberedText.describe(entry, verb) ?? entry}`
   return { lines: remark === undefined ? [said] : [said, remark], changed: true }
 }
 
@@ -298,8 +298,8 @@ const rules = (
 const reserved = (policy: CompiledPolicy.Policy, approvals: Approvals.Approvals): ReadonlyArray<string> => {
   const rolesOf = policy.source.roles
   const says = (line: string) => (source: Source) =>
-    ApprovalWords.list(Approvals.make({ ...source, roles: rolesOf }) ?? []).includes(line)
-  return ApprovalWords.list(approvals).map((line) => cited(line, filesThat(policy, says(line))))
+    ApprovalText.list(Approvals.make({ ...source, roles: rolesOf }) ?? []).includes(line)
+  return ApprovalText.list(approvals).map((line) => cited(line, filesThat(policy, says(line))))
 }
 
 /** What the policy says beside its lists, by the names that it has in a file. */
@@ -345,7 +345,7 @@ const scopeSaid = (scope: SanitizerOptions.PathScope): SanitizerOptions.PathScop
 
 /** What was remembered, in words; behind them its text, which `remove` takes, where it does not stand in the words. */
 const worded = (entry: string, verb: "allow" | "deny" = "allow"): string => {
-  const words = RememberedWords.describe(entry, verb)
+  const words = RememberedText.describe(entry, verb)
   if (words === undefined || words.includes(`\`${entry}\``)) return words ?? entry
   return `${words}, kept as ${entry}`
 }
@@ -371,7 +371,7 @@ const check = (
   const needs = policy.approvals && Approvals.needsOf(policy.approvals, subject)
   if (needs !== undefined) {
     const denial = state.denial(policy, subject)
-    return denial === undefined ? foreseen("ask", "approvals", ApprovalWords.describe(needs)) : Either.right(denial)
+    return denial === undefined ? foreseen("ask", "approvals", ApprovalText.describe(needs)) : Either.right(denial)
   }
   return Either.right(state.evaluate(policy, subject, entry, sessionId))
 }
@@ -386,11 +386,11 @@ const without = (asked: string, { shellCommand }: ToolRegistry.Entry, missing: s
 const unknownTool = (verb: string, tools: ToolRegistry.Service, name: string | undefined, text: string): string => {
   const all = tools.entries.map((known) => known.name)
   if (name === undefined) return `permissions ${verb} needs a tool: ${all.join(", ")}.`
-  const none = `There is no tool ${ForeignJson.echo(name)}.`
+  const none = `There is no tool ${UntrustedJson.echo(name)}.`
   const nearest = Nearest.of(name, all)
   if (nearest !== undefined) return `${none} Did you mean ${nearest}?`
   const runner = tools.entries.find(({ shellCommand }) => shellCommand !== undefined)
-  const command = ForeignJson.echo(`${name} ${text}`.trim())
+  const command = UntrustedJson.echo(`${name} ${text}`.trim())
   return [
     `${none} There are: ${all.join(", ")}.`,
     ...(runner === undefined ? [] : [`For a command: permissions ${verb} ${runner.name} ${command}`])
@@ -403,21 +403,21 @@ const foreseen = (
   rule: string
 ): Either.Either<Foresight.Foreseen, string> => Either.right({ decision, method, rule })
 
-type Told = (found: Foresight.Foreseen, target: Target) => ReadonlyArray<string>
+type StaticHelp = (found: Foresight.Foreseen, target: Target) => ReadonlyArray<string>
 
 /** For programs and logs: the words are those of records. */
-const inShort: Told = ({ decision, method, rule }) => [`${decision} (${method}): ${rule}`]
+const inShort: StaticHelp = ({ decision, method, rule }) => [`${decision} (${method}): ${rule}`]
 
-const inWords: Told = ({ decision, method, rule }, { policy, state }) => {
+const inWords: StaticHelp = ({ decision, method, rule }, { policy, state }) => {
   const verdict = { allow: "Allowed", deny: "Denied", ask: "Asked about" }[decision]
   switch (method) {
     case "session_whitelist":
-      return [`${verdict} by a rule of this session: ${RememberedWords.ofRule(rule, state.entries, "allow")}`]
+      return [`${verdict} by a rule of this session: ${RememberedText.ofRule(rule, state.entries, "allow")}`]
     case "session_blacklist":
-      return [`${verdict} by a rule of this session: ${RememberedWords.ofRule(rule, state.entries, "deny")}`]
+      return [`${verdict} by a rule of this session: ${RememberedText.ofRule(rule, state.entries, "deny")}`]
     case "whitelist": {
       const [, own] = /^([^]*) \(in this project\)$/.exec(rule) ?? []
-      const kept = own === undefined ? undefined : RememberedWords.ofRule(own, policy.project?.entries() ?? [], "allow")
+      const kept = own === undefined ? undefined : RememberedText.ofRule(own, policy.project?.entries() ?? [], "allow")
       return [kept === undefined ? `${verdict} by a rule: ${rule}` : `${verdict} by a rule of this project: ${kept}`]
     }
     case "blacklist":
@@ -440,7 +440,7 @@ const inWords: Told = ({ decision, method, rule }, { policy, state }) => {
 /** About the patterns that allow a command. */
 const cautions = ({ decision, method, rule }: Foresight.Foreseen): ReadonlyArray<string> => {
   if (decision !== "allow" || !method.endsWith("whitelist")) return []
-  return [...new Set(rule.split(" + ").flatMap((pattern) => RememberedWords.caution(pattern) ?? []))]
+  return [...new Set(rule.split(" + ").flatMap((pattern) => RememberedText.caution(pattern) ?? []))]
 }
 
 const paramsOf = (entry: ToolRegistry.Entry, text: string): Either.Either<unknown, string> => {
@@ -449,5 +449,5 @@ const paramsOf = (entry: ToolRegistry.Entry, text: string): Either.Either<unknow
   if (entry.shellCommand !== undefined && (!text.startsWith("{") || /^\{\s+[^"\s}]/.test(text))) {
     return Either.right({ [entry.shellCommand.name]: text })
   }
-  return Either.mapLeft(ForeignJson.parse(text), ({ message }) => `The arguments ${JsonFault.of(text) ?? message}.`)
+  return Either.mapLeft(UntrustedJson.parse(text), ({ message }) => `The arguments ${JsonFault.of(text) ?? message}.`)
 }

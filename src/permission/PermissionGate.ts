@@ -2,10 +2,10 @@
  * May this tool call run? One question, one resolution.
  *
  * ```
- *  examine ─► authority ─► decide ─┬─► Allow ──────────────────────────► apply: the last look, the record, the event
- *  (guards)   (stage,      (rules) ├─► Deny ───────────────────────────►
- *      ▲       envelope)           └─► Ask ─► the current interactor ──► its answer
- *      └───────────────────────────────────── edited arguments ◄───────────┘
+ *  examine ─► judge ──────────────────┬─► allow, grant: the last look of the guards, the record, the event
+ *  (guards)   (authority of the stage, ├─► deny: the record, the event
+ *      ▲       envelope, then rules)   └─► ask: the current interactor ──► its answer, allow or deny
+ *      └────────────────────────────────── edited arguments ◄──────────────┘
  * ```
  *
  * A call that the policy's approvals reserve leaves this way behind the guards: the people whom the rule names are asked, and
@@ -23,14 +23,14 @@ import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import type { RequestId } from "../core/Id.js"
 import type { Restore } from "../core/Interruption.js"
-import * as LateModule from "../core/LateModule.js"
+import * as LazyModule from "../core/LazyModule.js"
 import type { Origin } from "../core/Origin.js"
 import * as Region from "../core/Region.js"
 import * as ResolvedPath from "../core/ResolvedPath.js"
 import * as Spans from "../core/Spans.js"
 import * as Immediate from "../internal/Immediate.js"
 import { isImmediate } from "../internal/Immediate.js"
-import * as Asking from "../interaction/Asking.js"
+import * as InteractorCall from "../interaction/InteractorCall.js"
 import * as Ballot from "../interaction/Ballot.js"
 import type { Approve, ApproveAnswer } from "../interaction/Interaction.js"
 import type { InteractionError } from "../interaction/InteractionError.js"
@@ -38,7 +38,7 @@ import * as InteractionRequest from "../interaction/InteractionRequest.js"
 import * as Interactor from "../interaction/Interactor.js"
 import * as PermissionOption from "../interaction/PermissionOption.js"
 import * as DelegatingTool from "../tool/DelegatingTool.js"
-import type * as ToolRegistry from "../tool/ToolRegistry.js"
+import * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as ApprovalForm from "./ApprovalForm.js"
 import * as Approvals from "./Approvals.js"
 import type { Authority, Proposal } from "./Authority.js"
@@ -169,7 +169,7 @@ const maxEdits = 5
 // -----------------------------------------------------------------------------------------------------------------
 
 /** Loaded for the first call that a rule reserves for several people, a role or a person. */
-const reservedCall = LateModule.getter(() => import("./ReservedCall.js"))
+const reservedCall = LazyModule.getter(() => import("./ReservedCall.js"))
 
 /** The call in its present form. An edit makes another. */
 interface Candidate extends Proposal, Ruling.Called {
@@ -296,8 +296,12 @@ class Check implements OpenCheck {
   }
 
   /** Waits as interruptibly as the caller of the check. */
-  private wait<A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
-    return isImmediate(effect) ? effect : Effect.suspend(() => this.restore(effect))
+  private wait<A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> | Immediate.Known<A> {
+    return isImmediate(effect) ? new Immediate.Known(effect.value) : this.restoring(effect)
+  }
+
+  private restoring<A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+    return Effect.suspend(() => this.restore(effect))
   }
 
   /** Examines and decides until an answer wants no other arguments. */
@@ -401,7 +405,7 @@ class Check implements OpenCheck {
     const { subject } = call
     if (PlanMode.isSilent(options.state, call.entry)) return yield* this.deny(call, PlanMode.unasked)
     const form = yield* this.wait(formOf(options, call, why))
-    const single = InteractionRequest.unsafeMake(form, fiber, record.origin)
+    const single = InteractionRequest.unsafeMake(form, fiber, askerOf(call))
     const place = call.company?.placeOf(call.call, single.requestId)
     const request = place === undefined ? single : InteractionRequest.inBatch(single, place)
     const upcoming = place === undefined || this.authority !== undefined ? undefined : this.upcoming(call)
@@ -422,13 +426,13 @@ class Check implements OpenCheck {
     if (unrecorded !== undefined) return yield* this.deny(call, unrecorded)
     const interactor = Interactor.of(fiber)
     const asking = interactor.request(request, upcoming ? { recheck, upcoming } : { recheck })
-    const reply = yield* Effect.either(this.wait(asking))
+    const reply = yield* Effect.either(this.restoring(asking))
     if (Either.isLeft(reply)) {
       yield* this.wait(pendingInterruption)
       const reason = options.redactor.text(why.doubt ?? reply.left.message)
       return yield* this.deny(call, { ...asked, ...unansweredBy(reply.left), reason })
     }
-    const { answer, at, by, how } = Asking.answered(interactor.id, reply.right)
+    const { answer, at, by, how } = InteractorCall.answered(interactor.id, reply.right)
     if (how === "recheck") {
       // An earlier answer to another request decided it: this request was never shown.
       record.asked = before
@@ -477,7 +481,7 @@ class Check implements OpenCheck {
     const before = ReservedCall.count(reserved, call.votes)
     if (before._tag !== "Undecided" && record.asked !== undefined)
       return yield* this.applyVotes(call, before, record.asked)
-    const request = InteractionRequest.unsafeMake(form, fiber, record.origin)
+    const request = InteractionRequest.unsafeMake(form, fiber, askerOf(call))
     const asked = { requestId: request.requestId, askedAt: request.issuedAt }
     record.asked = asked
     // A list may deny it while it waits in line; nothing may allow it.
@@ -487,7 +491,7 @@ class Check implements OpenCheck {
     const unrecorded = yield* this.recordEdit(request.requestId)
     if (unrecorded !== undefined) return yield* this.deny(call, unrecorded)
     const reply = yield* Effect.either(
-      this.wait(Asking.ask(Interactor.of(fiber), request, { recheck, votes: call.votes }))
+      this.restoring(InteractorCall.ask(Interactor.of(fiber), request, { recheck, votes: call.votes }))
     )
     if (Either.isLeft(reply)) {
       yield* this.wait(pendingInterruption)
@@ -510,7 +514,7 @@ class Check implements OpenCheck {
   private *recordEdit(leadsTo: RequestId): Steps<Resolution | undefined> {
     const recording = this.record.recordEdit(leadsTo)
     if (isImmediate(recording)) return undefined
-    const recorded = yield* Effect.either(this.wait(recording))
+    const recorded = yield* Effect.either(this.restoring(recording))
     return Either.isRight(recorded)
       ? undefined
       : { granted: false, method: "check_failed", reason: recorded.left.message }
@@ -518,10 +522,10 @@ class Check implements OpenCheck {
 
   // -- applying -----------------------------------------------------------------------------------------------------
 
-  private *applyRule(call: Examined, { decision, method, rule }: Decision): Steps<Verdict> {
+  private applyRule(call: Examined, { decision, method, rule }: Decision): Steps<Verdict> | Immediate.Known<Verdict> {
     return decision === "allow"
-      ? yield* this.allow(call, { granted: true, method, reason: rule }, "rule")
-      : yield* this.deny(call, { granted: false, method, reason: PlanMode.blockedBy(method, rule) })
+      ? this.allow(call, { granted: true, method, reason: rule }, "rule")
+      : this.deny(call, { granted: false, method, reason: PlanMode.blockedBy(method, rule) })
   }
 
   /**
@@ -595,12 +599,14 @@ class Check implements OpenCheck {
   }
 
   /** A call that has to wait is settled when there is room: until then a person may take back the reason that allowed it. */
-  private *allow(call: Examined, resolution: Resolution, by: AllowedBy): Steps<Verdict> {
-    if (!this.held) {
-      // A dialog may have been open for long. A rule was asked just now.
-      const isOld = by === "answer" || resolution.requestId !== undefined
-      return yield* this.grant(call, resolution, isOld ? by : undefined)
-    }
+  private allow(call: Examined, resolution: Resolution, by: AllowedBy): Steps<Verdict> | Immediate.Known<Verdict> {
+    if (this.held) return new Immediate.Known(this.hold(call, resolution, by))
+    // A dialog may have been open for long. A rule was asked just now.
+    const isOld = by === "answer" || resolution.requestId !== undefined
+    return this.grant(call, resolution, isOld ? by : undefined)
+  }
+
+  private hold(call: Examined, resolution: Resolution, by: AllowedBy): Verdict {
     const { record } = this
     return allowed(call, call.subject.call.places, {
       settle: Effect.suspend(() => this.denyOnFailure(this.grant(call, resolution, by))),
@@ -631,12 +637,12 @@ class Check implements OpenCheck {
       return yield* this.deny(call, { ...given, granted: false, method: "guard", reason: elsewhere })
     if (entry.definition !== undefined) options.state.noteDefinition(options.policy, entry.definition, false)
     const sandbox = entry.runs?.(params)
-    const inForce = yield* record.settle(call, sandbox === undefined ? given : { ...given, sandbox })
+    const inForce = yield* Immediate.step(record.settle(call, sandbox === undefined ? given : { ...given, sandbox }))
     return inForce.granted ? allowed(call, places) : denied(inForce)
   }
 
   private *deny(call: PermissionRecord.Subject, resolution: Resolution): Steps<Verdict, never> {
-    return denied(yield* this.record.settle(call, resolution))
+    return denied(yield* Immediate.step(this.record.settle(call, resolution)))
   }
 
   /** The world may be another by now: the mode, the rules, the stage that the call belonged to. */
@@ -690,6 +696,10 @@ const examinedOf = (
   own,
   reserved
 })
+
+/** Who asks about the call. A model that proposes its calls by itself waits for the answer in this process alone. */
+const askerOf = ({ entry, origin }: Pick<Examined, "entry" | "origin">): Origin =>
+  ToolRegistry.isOffered(entry.tool) ? origin : { ...origin, once: true }
 
 /** An interruption that arrived while something failed ends the check here. */
 const pendingInterruption = Effect.suspend(() => Effect.void)

@@ -68,6 +68,8 @@ export class PermissionRecord {
   private subject: Subject
   /** The last answer that wanted other arguments. */
   private change: Change | undefined
+  /** Edits that are recorded with the decision. */
+  private edits: ReadonlyArray<AuditRecord.AuditEntry> = none
   /** The decision was handed to the audit. */
   private isRecording = false
   private readonly clock: Clock.Clock
@@ -87,7 +89,7 @@ export class PermissionRecord {
     const { audit } = this.options
     const resolution =
       this.asked === undefined || decided.requestId !== undefined ? decided : { ...decided, ...this.asked }
-    if (audit === undefined) return Effect.succeed(this.publish(subject, resolution))
+    if (audit === undefined || audit.note) return Effect.succeed(this.publish(subject, resolution))
     return Effect.uninterruptible(
       Effect.suspend(() => {
         if (this.resolved !== undefined) return Effect.succeed(this.resolved)
@@ -105,7 +107,7 @@ export class PermissionRecord {
     )
   }
 
-  /** As {@link settle}, for a check that ended without a decision: about the call in its present form. */
+  /** Like {@link settle}, for a check that ended without a decision: about the call in its present form. */
   breakOff(resolution: Resolution): Effect.Effect<Resolution> {
     return this.settle(this.subject, resolution)
   }
@@ -141,7 +143,7 @@ export class PermissionRecord {
   get writeLeft(): Effect.Effect<void> {
     return Effect.suspend(() => {
       const { audit } = this.options
-      if (audit === undefined || this.isRecording) return Effect.void
+      if (audit === undefined || audit.note || this.isRecording) return Effect.void
       this.isRecording = true
       return Effect.ignore(this.write(audit, this.subject, { ...cancelled, ...this.asked }))
     })
@@ -161,19 +163,11 @@ export class PermissionRecord {
   /** Writes a decision down, behind the edit that led to it. */
   private write(
     audit: AuditTrail.Service,
-    { call }: Subject,
-    { answeredAt, askedAt, requestId, voters: _, ...resolution }: Resolution
+    subject: Subject,
+    resolution: Resolution
   ): Effect.Effect<void, AuditTrail.AuditUnwritable> {
-    const { change } = this
-    // The request that an edit answered was about the arguments before.
-    const isBefore = change !== undefined && change.from === requestId
-    const asked = isBefore ? { requestId: change.to } : { requestId, askedAt }
-    const record = Effect.suspend(() => {
-      const isOpen = this.options.journal?.isFrozen === true
-      const entry = { ...(isOpen ? leftOpen : resolution), ...asked, args: call.params }
-      return audit.record(this.entryOf(isOpen ? undefined : answeredAt, entry))
-    })
-    return change?.edit === undefined ? record : Effect.zipRight(this.writeEdit(audit), record)
+    const record = Effect.suspend(() => audit.record(this.decisionOf(subject, resolution)))
+    return this.change?.edit === undefined ? record : Effect.zipRight(this.writeEdit(audit), record)
   }
 
   private writeEdit(audit: AuditTrail.Service): Effect.Effect<void, AuditTrail.AuditUnwritable> {
@@ -186,7 +180,30 @@ export class PermissionRecord {
       ...(change.to && { leadsTo: change.to })
     })
     change.edit = undefined
-    return Effect.suspend(() => audit.record(entry))
+    if (audit.note === undefined) return Effect.suspend(() => audit.record(entry))
+    // The journal has the edited answer until it has the decision.
+    this.edits = [...this.edits, entry]
+    return Effect.void
+  }
+
+  /** Notes the decision and its edits beside the journal's entry, which `publish` notes. Yields the resolution in force. */
+  private noted(audit: AuditTrail.Service, subject: Subject, resolution: Resolution): Resolution {
+    void this.writeEdit(audit)
+    const failure = audit.note?.([...this.edits, this.decisionOf(subject, resolution)])
+    return failure && resolution.granted ? unrecorded(resolution, Cause.fail(failure)) : resolution
+  }
+
+  private decisionOf(
+    { call }: Subject,
+    { answeredAt, askedAt, requestId, voters: _, ...resolution }: Resolution
+  ): AuditRecord.AuditEntry {
+    const { change } = this
+    // The request that an edit answered was about the arguments before.
+    const isBefore = change !== undefined && change.from === requestId
+    const asked = isBefore ? { requestId: change.to } : { requestId, askedAt }
+    const isOpen = this.options.journal?.isFrozen === true
+    const entry = { ...(isOpen ? leftOpen : resolution), ...asked, args: call.params }
+    return this.entryOf(isOpen ? undefined : answeredAt, entry)
   }
 
   private entryOf(
@@ -199,8 +216,11 @@ export class PermissionRecord {
     return AuditRecord.permission(this.origin, { tool: name, toolCallId: id, ...entry, ...when })
   }
 
-  private publish({ call, edited }: Subject, resolution: Resolution): Resolution {
+  private publish(subject: Subject, given: Resolution): Resolution {
     if (this.resolved !== undefined) return this.resolved
+    const { audit } = this.options
+    const { call, edited } = subject
+    const resolution = audit?.note ? this.noted(audit, subject, given) : given
     this.resolved = resolution
     this.options.decided?.(call, resolution, edited ? call.params : undefined)
     const { by, granted, how, method, requestId, sandbox, votes } = resolution
@@ -230,6 +250,8 @@ export const cancelled: Resolution = { granted: false, method: "cancelled", reas
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+const none: ReadonlyArray<never> = []
 
 type Event = Extract<AgentEvent.Body, { readonly _tag: "PermissionResolved" }>
 type Resolved = { -readonly [K in keyof Event]: Event[K] }

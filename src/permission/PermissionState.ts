@@ -6,7 +6,7 @@
  *
  * @since 0.1.0
  */
-import * as ForeignJson from "../core/ForeignJson.js"
+import * as UntrustedJson from "../core/UntrustedJson.js"
 import type { SessionId } from "../core/Id.js"
 import type { Allowing } from "../shell/CommandLine.js"
 import type { ApproveAnswer } from "../interaction/Interaction.js"
@@ -176,7 +176,7 @@ export class PermissionState {
     return doubt.forbidden ? { decision: "deny", method: "allow_all", rule: doubt.reason } : decision
   }
 
-  /** Why nobody can tell whether a rule that denies means this call; nothing if it can be told. */
+  /** Why it is unclear whether a denying rule covers this call; `undefined` if it is clear. */
   doubt(policy: CompiledPolicy.Policy, subject: PermissionRule.Subject): Doubt | undefined {
     const { call, command, doubt, spoken } = subject
     const changed = call.definition === undefined ? undefined : this.change(policy, call.definition)
@@ -197,7 +197,7 @@ export class PermissionState {
     const known = PermissionRule.together(subject, { entries, compiled: policy.whitelist, readers: "all" })
     const [missing = command] = known?.missing ?? []
     if (known?.missing.length === 0) return undefined
-    const part = ForeignJson.echo(missing ?? "")
+    const part = UntrustedJson.echo(missing ?? "")
     const reason = forbidden
       ? (subject.unresolved ??
         `Assent cannot tell what ${part} runs. No sandbox confines it, and rules forbid some commands. To run it unasked, add a rule that allows it.`)
@@ -205,7 +205,7 @@ export class PermissionState {
     return { reason, forbidden }
   }
 
-  /** A sentence about a tool of a server whose definition is another than the allowed one. */
+  /** A sentence about a tool of a server whose definition differs from the allowed one. */
   private change(policy: CompiledPolicy.Policy, definition: ToolDefinition): string | undefined {
     const { digest, name } = definition
     const known = this.allowedDefinition(policy, name)
@@ -323,7 +323,7 @@ export class PermissionState {
     this.changed?.()
   }
 
-  /** Forgets an entry of either list; false where there is none. */
+  /** Removes an entry from either list; false if no list has it. */
   remove(entry: string): boolean {
     const isAllowed = this.allowed.delete(entry)
     if (!this.denied.delete(entry) && !isAllowed) return false
@@ -353,12 +353,12 @@ export class PermissionState {
     return this.isPlanning ? "plan" : (this.chosen ?? defaultPolicy)
   }
 
-  /** Somebody chose the mode; else it is the policy's default. */
+  /** True if a person or program chose the mode; false for the policy's default. */
   get isChosen(): boolean {
     return this.isPlanning || this.chosen !== undefined
   }
 
-  /** Questions are denied, because a person or program chose so. A policy's default is for calls that no rule is about. */
+  /** True if a person or program chose to deny every question. A policy's default covers only calls without a rule. */
   get asksNobody(): boolean {
     return this.chosen === "deny"
   }
@@ -435,7 +435,7 @@ export class PermissionState {
     }
   }
 
-  /** Restores a snapshot into a state that has no entries yet. `allow` is not restored: who goes on says it anew. */
+  /** Restores a snapshot into a state without entries. It does not restore `allow`: a person must choose that again. */
   restore(snapshot: Snapshot): void {
     for (const entry of snapshot.allow) {
       this.allowed = having(this.allowed, snapshot.told === true ? entry : PermissionRule.ofOlder(entry))
@@ -506,8 +506,8 @@ const suspended: { readonly [Scope in Suspension]: Decision } = {
 
 const partOf = ({ allowed, missing, rules }: Allowing): string => {
   const texts = (all: ReadonlyArray<string>) =>
-    ForeignJson.few(
-      all.map((text) => ForeignJson.echo(text, 100)),
+    UntrustedJson.few(
+      all.map((text) => UntrustedJson.echo(text, 100)),
       3
     ).join(", ")
   return `${texts(allowed)}: allowed by ${rules.join(" + ")}. ${texts(missing)}: no rule allows it.`

@@ -57,7 +57,7 @@ export const refusal = (entry: ToolRegistry.Entry, subject: PermissionRule.Subje
   if (entry.shellCommand !== undefined) {
     return PermissionRule.reads(subject)
       ? undefined
-      : `plan mode: of commands only those run that certainly just read, such as ls, grep or git log. ${instead}`
+      : `plan mode: only commands that certainly just read may run, such as ls, grep or git log. ${instead}`
   }
   return reads(entry) ? undefined : `plan mode: ${entry.name} is not run, because it may change something. ${instead}`
 }
@@ -73,8 +73,8 @@ const refusalToEnd = (isPlanning: boolean, depth: number): string | undefined =>
 /** What is asked about the end of plan mode: no rule answers it. */
 export const question = Guard.ask({
   reason:
-    "Yes ends plan mode, and the work begins. A comment sends the plan back. Never denies each plan of this session: then " +
-    "only another mode ends plan mode."
+    "`yes` ends plan mode and starts the work. A comment sends the plan back. `never` denies every plan of this session; " +
+    "then only another mode ends plan mode."
 })
 
 /** The questions of guards, and that of a call that would end plan mode. */

@@ -19,11 +19,12 @@ import type * as Tool from "@effect/ai/Tool"
 import * as FileSystem from "@effect/platform/FileSystem"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import * as ParseResult from "effect/ParseResult"
+import type * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import * as Lazy from "../core/Lazy.js"
-import * as ForeignJson from "../core/ForeignJson.js"
+import * as UntrustedJson from "../core/UntrustedJson.js"
 import * as RegularFile from "../core/RegularFile.js"
+import * as SchemaProblem from "../core/SchemaProblem.js"
 import * as CompiledPolicy from "./CompiledPolicy.js"
 import type { Policy } from "./CompiledPolicy.js"
 import * as PolicyRemarks from "./PolicyRemarks.js"
@@ -50,7 +51,7 @@ export class PermissionFileInvalid extends Schema.TaggedError<PermissionFileInva
 }) {
   override get message(): string {
     const lines = this.problems.map(({ path, message }) => `  ${path}: ${message}`)
-    return [`The permission file ${this.path} is not valid. Correct it:`, ...ForeignJson.few(lines)].join("\n")
+    return [`The permission file ${this.path} is not valid. Correct it:`, ...UntrustedJson.few(lines)].join("\n")
   }
 }
 
@@ -162,7 +163,7 @@ const maxBytes = 200_000
 type Problem = PolicySource.Problem
 
 const parseJson = (text: string): Either.Either<unknown, ReadonlyArray<Problem>> =>
-  Either.mapLeft(ForeignJson.parse(text.replace(/^\ufeff/, "")), ({ detail, message }) => [
+  Either.mapLeft(UntrustedJson.parse(text.replace(/^\ufeff/, "")), ({ detail, message }) => [
     { path: "$", message: detail === undefined ? `it ${message}` : `not JSON: ${detail}` }
   ])
 
@@ -170,20 +171,5 @@ const decodeFile = Lazy.make(() =>
   Schema.decodeUnknownEither(PolicySource.PolicySource, { errors: "all", onExcessProperty: "error" })
 )
 
-const problemsOf = (error: ParseResult.ParseError): ReadonlyArray<Problem> => {
-  const issues = ParseResult.ArrayFormatter.formatErrorSync(error)
-    // Each optional field also reports that `undefined` was expected.
-    .filter(({ message }) => !message.startsWith("Expected undefined"))
-    .map(({ path, message }) => ({
-      path: path.reduce<string>((at, key) => at + step(key), "$"),
-      message: message.startsWith("is unexpected") ? "there is no such field here" : message
-    }))
-  // The members of a union may report the same problem.
-  return [...new Map(issues.map((issue) => [`${issue.path} ${issue.message}`, issue])).values()]
-}
-
-const step = (key: PropertyKey): string => {
-  const name = String(key)
-  if (typeof key === "number") return `[${name}]`
-  return /^[A-Za-z_$][\w$]*$/.test(name) ? `.${name}` : `[${JSON.stringify(name)}]`
-}
+const problemsOf = (error: ParseResult.ParseError): ReadonlyArray<Problem> =>
+  SchemaProblem.of(error).map(({ message, path }) => ({ path: SchemaProblem.place(path), message }))

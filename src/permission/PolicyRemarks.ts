@@ -18,7 +18,7 @@ export const misread = (source: PolicySource.PolicySource): ReadonlyArray<Policy
       ? [
           {
             path,
-            message: `names of tools are exact; a star is read behind mcp__SERVER__ only, and for others "patterns" is the place`
+            message: `names of tools are exact; a star counts behind mcp__SERVER__ only. Use "patterns" for other stars`
           }
         ]
       : []

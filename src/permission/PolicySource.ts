@@ -56,7 +56,7 @@ const Approval = /* @__PURE__ */ Lazy.schema(() =>
     Schema.filter(({ arguments: words, patterns, tools }) =>
       [words, patterns, tools].some((rules) => rules !== undefined && rules.length > 0)
         ? undefined
-        : "an approval names the calls that it is about: tools, patterns or arguments"
+        : "an approval needs tools, patterns or arguments, which say which calls it covers"
     )
   )
 )

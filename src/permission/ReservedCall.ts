@@ -11,10 +11,10 @@ import * as Ballot from "../interaction/Ballot.js"
 import type * as Interaction from "../interaction/Interaction.js"
 import type * as Interactor from "../interaction/Interactor.js"
 import * as Needs from "../interaction/Needs.js"
-import * as NeedWords from "../interaction/NeedWords.js"
+import * as NeedText from "../interaction/NeedText.js"
 import * as Tally from "../interaction/Tally.js"
 import type { ToolCall } from "../tool/ToolCall.js"
-import * as ApprovalWords from "./ApprovalWords.js"
+import * as ApprovalText from "./ApprovalText.js"
 import type { Resolution } from "./Verdict.js"
 
 /** What the votes come to: nothing yet, a yes or no, or other arguments. */
@@ -76,11 +76,11 @@ export const missing = (
   { how }: Pick<Interactor.Answered<Interaction.Approve>, "how">
 ): string =>
   [
-    ApprovalWords.describe(all),
-    NeedWords.describeVotes(Needs.votedOf(votes)) ?? (how === "answered" ? undefined : `${how} is nobody`)
+    ApprovalText.describe(all),
+    NeedText.describeVotes(Needs.votedOf(votes)) ?? (how === "answered" ? undefined : `${how} is nobody`)
   ]
     .filter((part) => part !== undefined)
     .join("; ")
 
 /** What is demanded, for people. */
-export const describe: (all: Demanded) => string = ApprovalWords.describe
+export const describe: (all: Demanded) => string = ApprovalText.describe

@@ -123,12 +123,12 @@ export const decide = (
 function* steps(rules: Rules, called: Called): Effect.fn.Return<Examined> {
   const { policy, state } = rules
   const { call, entry } = called
-  const reason = PermissionRule.tooLong(entry.shellCommand, call.params) ?? (yield* validate(called))
+  const reason = PermissionRule.tooLong(entry.shellCommand, call.params) ?? (yield* Immediate.step(validate(called)))
   if (reason !== undefined) return { _tag: "Invalid", reason }
-  const subject = yield* resolveLinks(rules, entry, call.params)
+  const subject = yield* Immediate.step(resolveLinks(rules, entry, call.params))
   const beyond = PlanMode.beyond(state, called, subject)
   if (beyond !== undefined) return { _tag: "Refused", method: "mode", reason: beyond }
-  const found = yield* askGuards(rules, entry, call.params, subject)
+  const found = yield* Immediate.step(askGuards(rules, entry, call.params, subject))
   if (typeof found === "string") return { _tag: "Refused", method: "guard", reason: found }
   const reserved = policy.approvals && Approvals.needsOf(policy.approvals, subject)
   return { _tag: "Passed", subject, own: PlanMode.questionOf(entry, found), reserved }
@@ -137,10 +137,12 @@ function* steps(rules: Rules, called: Called): Effect.fn.Return<Examined> {
 /** Why the tool's own check refuses the arguments. */
 const validate = ({ context, entry, params }: Called): Effect.Effect<string | undefined> =>
   entry.validate === undefined
-    ? Effect.succeed(undefined)
+    ? fits
     : Effect.map(Effect.either(ApprovalForm.within(entry.validate(params), context ?? entry.context)), (valid) =>
         Either.isRight(valid) ? undefined : sentenceOf(valid.left, entry)
       )
+
+const fits: Effect.Effect<undefined> = Effect.succeed(undefined)
 
 /** A tool's own check may fail with a value that its type forbids. */
 const sentenceOf = (said: unknown, { name }: ToolRegistry.Entry): string =>

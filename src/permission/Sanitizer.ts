@@ -11,12 +11,11 @@
 import type * as FileSystem from "@effect/platform/FileSystem"
 import type * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
-import * as CommandScope from "./CommandScope.js"
+import * as Program from "../shell/Program.js"
 import * as PathScope from "./PathScope.js"
 import type * as PermissionRule from "./PermissionRule.js"
 import { concerns, fieldOf, scopeOf, type Options } from "./SanitizerOptions.js"
 
-export { reason } from "./CommandScope.js"
 export { concerns, defaults, fieldOf, permissive, strict, type Options } from "./SanitizerOptions.js"
 
 export type Violation = PathScope.Violation
@@ -44,7 +43,7 @@ export const violations = (
   surroundings: Surroundings
 ): Effect.Effect<ReadonlyArray<Violation>, never, FileSystem.FileSystem | Path.Path> => {
   if (!concerns(self, surroundings.pathFields)) return noViolations
-  const shell = CommandScope.violations(self, surroundings.options)
+  const shell = commandViolations(self, surroundings.options)
   // In a sandbox the kernel decides where paths may lead. What decides about calls is out of reach there too.
   const scoped = self.command === undefined || !self.confined
   const scope = PathScope.violations(
@@ -59,8 +58,54 @@ export const violations = (
   return shell.length === 0 ? scope : Effect.map(scope, (paths) => [...shell, ...paths])
 }
 
+/** The violations as one reason for a refusal. */
+export const reason = (found: ReadonlyArray<Violation>): string => found.map(({ message }) => message).join(" ")
+
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
 const noViolations: Effect.Effect<ReadonlyArray<Violation>> = Effect.succeed([])
+
+/** What a policy forbids in the text of a command: shell metacharacters and dangerous programs. No file is looked at. */
+const commandViolations = (
+  self: PermissionRule.Subject,
+  { metacharacters, dangerousCommands }: Options
+): ReadonlyArray<Violation> => {
+  const { command } = self
+  if (command === undefined) return []
+  const out: Array<Violation> = []
+  if (metacharacters) {
+    const found = [...new Set(command.match(/[;|&`$(){}<>\n\r]/g) ?? [])]
+    if (found.length > 0) {
+      const shown = found.map((char) => (char === "\n" ? "a line end" : char === "\r" ? "a carriage return" : char))
+      out.push({
+        rule: "metacharacters",
+        message: `The command contains ${shown.join(" ")}, which the policy forbids; run one plain command at a time.`
+      })
+    }
+  }
+  if (dangerousCommands === false) return out
+  const { blocked = [], allowed = [] } = dangerousCommands === true ? {} : dangerousCommands
+  const free = new Set(allowed)
+  const more = new Set(blocked)
+  const reported = new Set<string>()
+  for (const program of new Set(self.started.map(({ words }) => words[0] ?? ""))) {
+    const name = Program.basename(program)
+    // Another spelling of a dangerous name is as dangerous: `mkfs.ext4`, `RM` where names ignore case.
+    const known = [name, name.toLowerCase(), Program.nameOf(program), name.replace(/\..*$/, "")]
+    const hit = known.find((candidate) => more.has(candidate) || dangerousPrograms.has(candidate))
+    if (hit !== undefined && !known.some((candidate) => free.has(candidate)) && !reported.has(hit)) {
+      reported.add(hit)
+      out.push({ rule: "dangerous_command", message: `The program ${hit} is forbidden by the policy.` })
+    }
+  }
+  return out
+}
+
+const dangerousPrograms: ReadonlySet<string> = new Set(
+  [
+    "sudo su doas pkexec shutdown reboot halt poweroff init rm rmdir mkfs dd shred",
+    "curl wget nc netcat ncat ssh scp rsync ftp sftp kill killall pkill chmod chown chgrp mount umount"
+  ].flatMap((line) => line.split(" "))
+)

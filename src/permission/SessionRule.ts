@@ -32,7 +32,9 @@ export const of = (
   const text = CommandText.trim(pattern)
   const refused = (message: string) => Either.left(new PatternRefused({ pattern, message }))
   if (Redaction.isMasked(text))
-    return refused(`${Redaction.mask} stands for a secret and would mean a class of letters. Write * instead.`)
+    return refused(
+      `${Redaction.mask} masks a secret, and a pattern would read it as a class of letters. Write * instead.`
+    )
   if (text === "") return refused("Name a tool, a pattern or a command.")
   const entry = /["'\\]/.test(text) ? text : text.replace(/[ \t]+/g, " ")
   if (verb === "allow" && CommandText.namesNothing(entry))

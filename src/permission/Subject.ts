@@ -129,6 +129,17 @@ export const make = (call: Call, evidence?: (self: Subject) => Evidence): Subjec
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
+/** Texts that rules search. A command of 100 kB has some 10,000, and most rules are in none, so they are also one text. */
+interface Searched {
+  readonly texts: ReadonlyArray<string>
+  readonly whole: string
+}
+
+const searched = (all: ReadonlyArray<string>): Searched => {
+  const texts = [...new Set(all)]
+  return { texts, whole: texts.join("\n") }
+}
+
 class LazySubject implements Subject {
   readonly tool: string
   readonly params: unknown
@@ -220,11 +231,12 @@ class LazySubject implements Subject {
 
 /** The texts that rules search, made at the first search. */
 export class Evidence {
-  private textsMemo: ReadonlyArray<string> | undefined
+  private spelledMemo: Searched | undefined
   private runsMemo:
     { readonly confined: boolean; readonly runs: ReadonlyArray<ProgramRun.ProgramRun> | undefined } | undefined
   private normalMemo: unknown
   private allowSignatureMemo: string | undefined
+  private stringsMemo: Searched | undefined
   private formsMemo: ReadonlyArray<unknown> | undefined
 
   constructor(
@@ -276,21 +288,22 @@ export class Evidence {
   }
 
   private finds(pattern: DenyPattern.DenyPattern): boolean {
-    return this.texts.some((text) => DenyPattern.matches(pattern, text))
+    const { texts, whole } = this.spelled
+    return whole.includes(pattern.needle) && texts.some((text) => DenyPattern.matches(pattern, text))
   }
 
   mentions(rule: ReadonlyArray<string>): boolean {
-    return (
-      this.everyString.some((text) => DenyPattern.holdsRow(text, rule)) ||
-      this.self.started.some(({ words }) => DenyPattern.holdsRow(words.join(" "), rule))
-    )
+    const [first = ""] = rule
+    const { texts, whole } = this.strings
+    return whole.includes(first) && texts.some((text) => DenyPattern.holdsRow(text, rule))
   }
 
-  private get everyString(): ReadonlyArray<string> {
-    const { params, strings } = this.self
-    return this.forms.length === 1
-      ? strings
-      : [...strings, ...this.forms.filter((form) => form !== params).flatMap((form) => Signature.stringsIn(form))]
+  /** Every string of the arguments in each of their forms, and each program that starts, with its words. */
+  private get strings(): Searched {
+    if (this.stringsMemo !== undefined) return this.stringsMemo
+    const { params, started, strings } = this.self
+    const others = this.forms.filter((form) => form !== params).flatMap((form) => Signature.stringsIn(form))
+    return (this.stringsMemo = searched([...strings, ...others, ...started.map(({ words }) => words.join(" "))]))
   }
 
   /** The arguments as they were given, as the tool takes them, and both with their paths in the shortest form. */
@@ -320,13 +333,15 @@ export class Evidence {
     return own.length === Object.keys(normal).length ? normal : Object.fromEntries(own)
   }
 
-  private get texts(): ReadonlyArray<string> {
-    if (this.textsMemo !== undefined) return this.textsMemo
+  /** The call in each of its forms; of a command, each text that a rule may mean. */
+  private get spelled(): Searched {
+    if (this.spelledMemo !== undefined) return this.spelledMemo
     const { line, signature, spoken, started } = this.self
-    return (this.textsMemo =
+    return (this.spelledMemo = searched(
       spoken === undefined
-        ? [...new Set([signature, ...this.forms.map((params) => Signature.ofCall(this.self.tool, params))])]
-        : spoken.reader.texts(spoken.command, line, started))
+        ? [signature, ...this.forms.map((params) => Signature.ofCall(this.self.tool, params))]
+        : spoken.reader.texts(spoken.command, line, started)
+    ))
   }
 }
 

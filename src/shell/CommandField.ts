@@ -5,7 +5,7 @@
  * field. There is no field without them, so no call with a command can be decided before they are there.
  */
 import * as Effect from "effect/Effect"
-import * as LateModule from "../core/LateModule.js"
+import * as LazyModule from "../core/LazyModule.js"
 
 export type CommandReader = typeof import("./CommandReader.js")
 
@@ -35,4 +35,4 @@ export class CommandField {
     Effect.map(load, (reader) => new CommandField(name, reader))
 }
 
-const load = LateModule.make(() => import("./CommandReader.js"))
+const load = LazyModule.make(() => import("./CommandReader.js"))

@@ -7,7 +7,7 @@ import * as Fiber from "effect/Fiber"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/TestClock"
 import * as QueueChannel from "../../src/channel/QueueChannel.js"
-import * as Asking from "../../src/interaction/Asking.js"
+import * as InteractorCall from "../../src/interaction/InteractorCall.js"
 import * as Interaction from "../../src/interaction/Interaction.js"
 import * as Interactor from "../../src/interaction/Interactor.js"
 import * as ScriptedModel from "../../src/model/ScriptedModel.js"
@@ -20,12 +20,13 @@ import * as Agents from "../kit/agents.js"
 import * as Family from "../kit/Family.js"
 import * as InteractionSample from "../kit/InteractionSample.js"
 import { settle } from "../kit/Recorder.js"
+import * as Runs from "../kit/Runs.js"
 
 const deploy = new Interaction.Confirm({ prompt: "Deploy?", default: false })
 const approve = InteractionSample.samples.Approve.interaction
 
 const asks = <I extends Interaction.Interaction>(service: Interactor.Service, interaction: I) =>
-  Effect.flatMap(InteractionSample.request(interaction), (request) => Asking.ask(service, request))
+  Effect.flatMap(InteractionSample.request(interaction), (request) => InteractorCall.ask(service, request))
 
 const all = (people: { readonly [name: string]: TestInteractor.Service }) =>
   Object.values(people).map(({ interactor }) => interactor)
@@ -141,7 +142,7 @@ describe("a quorum", () => {
               assert.deepStrictEqual((yield* Effect.forEach(people, (person) => person.open)).flat(), [])
             }).pipe(Effect.runPromise)
         ),
-        { numRuns: 300 }
+        { numRuns: Runs.of(300) }
       )
     )
   )
@@ -179,7 +180,7 @@ describe("an escalation", () => {
       const error = yield* Effect.flip(asks(Interactors.escalate({ to: all(people), after: "10 minutes" }), deploy))
       assert.strictEqual(
         error.message,
-        "escalation could not answer: nobody was left to ask; linus could not answer: it passes the question on"
+        "escalation could not answer: there was nobody left to ask; linus could not answer: it passes the question on"
       )
       yield* TestClock.adjust("1 hour")
       for (const person of Object.values(people)) assert.strictEqual((yield* person.shown).length, 1)
@@ -332,7 +333,9 @@ describe("a model before people", () => {
       const reviewed = Interactors.byModel({ model: generous, otherwise: person.interactor, budget: { tokens: 20 } })
       const delegated = Interaction.approve({ ...approve, delegated: true })
       for (let asked = 0; asked < 3; asked++)
-        yield* Effect.scoped(Effect.flatMap(InteractionSample.request(delegated), (one) => Asking.ask(reviewed, one)))
+        yield* Effect.scoped(
+          Effect.flatMap(InteractionSample.request(delegated), (one) => InteractorCall.ask(reviewed, one))
+        )
       assert.strictEqual(calls, 2)
       assert.lengthOf(yield* person.shown, 1)
     })
@@ -496,7 +499,7 @@ describe("one model before several", () => {
           const people = yield* TestInteractor.people({ ada: [TestInteractor.silent], grace: ["n"] })
           const review = says(text)
           const request = yield* InteractionSample.request(delegated)
-          const answered = yield* Effect.raceAll(all(people).map((one) => Asking.ask(review(one), request)))
+          const answered = yield* Effect.raceAll(all(people).map((one) => InteractorCall.ask(review(one), request)))
           const shown = [...(yield* people.ada.shown), ...(yield* people.grace.shown)]
           const remarks = shown.map(
             ({ interaction }) => interaction._tag === "Approve" && interaction.display?.warnings
@@ -522,9 +525,9 @@ describe("one model before several", () => {
       const review = ModelReviewer.before({ model })
       const people = yield* TestInteractor.people({ ada: ["y"], grace: ["y"] })
       const request = yield* InteractionSample.request(Interaction.approve({ ...approve, delegated: true }))
-      const first = yield* Effect.fork(Asking.ask(review(people.ada.interactor), request))
+      const first = yield* Effect.fork(InteractorCall.ask(review(people.ada.interactor), request))
       yield* settle
-      const second = yield* Effect.fork(Asking.ask(review(people.grace.interactor), request))
+      const second = yield* Effect.fork(InteractorCall.ask(review(people.grace.interactor), request))
       yield* settle
       yield* Fiber.interrupt(first)
       assert.strictEqual((yield* Fiber.join(second)).by, "grace")

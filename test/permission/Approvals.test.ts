@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Approvals from "../../src/permission/Approvals.js"
-import * as ApprovalWords from "../../src/permission/ApprovalWords.js"
+import * as ApprovalText from "../../src/permission/ApprovalText.js"
 import * as CompiledPolicy from "../../src/permission/CompiledPolicy.js"
 import * as PermissionRule from "../../src/permission/PermissionRule.js"
 import type { PolicySource } from "../../src/permission/PolicySource.js"
@@ -27,7 +27,7 @@ const command = (text: string) =>
 
 const needed = (policy: CompiledPolicy.Policy, text: string) => {
   const needs = policy.approvals && Approvals.needsOf(policy.approvals, command(text))
-  return needs === undefined ? undefined : ApprovalWords.describe(needs)
+  return needs === undefined ? undefined : ApprovalText.describe(needs)
 }
 
 describe("approvals in a file", () => {
@@ -85,8 +85,8 @@ describe("approvals in a file", () => {
       [{ tools: ["deploy"], deny: "nobody" }, /expected one of "one", "quorum"/],
       [{ tool: ["deploy"] }, /approvals\.0/],
       // They would reserve nothing.
-      [{ quorum: 2 }, /an approval names the calls that it is about/],
-      [{ quorum: 2, tools: [], patterns: [] }, /an approval names the calls that it is about/]
+      [{ quorum: 2 }, /an approval needs tools, patterns or arguments/],
+      [{ quorum: 2, tools: [], patterns: [] }, /an approval needs tools, patterns or arguments/]
     ]
     for (const [approval, problem] of cases) {
       // Types see few of these: numbers come from settings, and not every program is checked.

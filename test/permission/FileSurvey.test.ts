@@ -4,7 +4,7 @@ import * as Path from "@effect/platform/Path"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as NodeFiles from "../../src/host/NodeFiles.js"
-import * as DirectLinks from "../../src/internal/DirectLinks.js"
+import * as SyncLinks from "../../src/internal/SyncLinks.js"
 import { FileSurvey, run } from "../../src/permission/FileSurvey.js"
 
 /** The file system, and a workspace in it. Another `readLink` has no direct path, though it does the same. */
@@ -75,8 +75,8 @@ describe("a look at the file system", () => {
             return out
           })
         const bound = direct(fs)
-        assert.isDefined(DirectLinks.of(bound.readLink))
-        assert.isUndefined(DirectLinks.of(fs.readLink))
+        assert.isDefined(SyncLinks.of(bound.readLink))
+        assert.isUndefined(SyncLinks.of(fs.readLink))
         assert.deepStrictEqual(yield* learned(bound), yield* learned(fs))
       })
     )
@@ -101,7 +101,7 @@ describe("a look at the file system", () => {
 
         let looks = 0
         const counted: FileSystem.FileSystem = { ...own, readLink: own.readLink }
-        DirectLinks.bind(own.readLink, (at) => {
+        SyncLinks.bind(own.readLink, (at) => {
           // The way to the workspace is ours.
           if (workspace === at || workspace.startsWith(`${at}/`)) return "other"
           assert.isTrue(at.startsWith(`${workspace}/`), at)
@@ -116,7 +116,7 @@ describe("a look at the file system", () => {
 
         // A path of ours is looked at directly wherever it is; a path of a call is not, after it.
         const ours: Array<string> = []
-        DirectLinks.bind(own.readLink, (at) => {
+        SyncLinks.bind(own.readLink, (at) => {
           ours.push(at)
           return "other"
         })

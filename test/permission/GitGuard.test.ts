@@ -9,12 +9,12 @@ import * as PermissionRule from "../../src/permission/PermissionRule.js"
 import * as Kit from "../kit/gate.js"
 
 /** What the guard says of paths, in a workspace that holds what {@link inWorkspace} lays there. */
-interface Asking {
+interface InteractorCall {
   readonly write: (path: unknown) => Effect.Effect<boolean>
   readonly read: (path: string) => Effect.Effect<boolean>
 }
 
-const inWorkspace = (use: (asking: Asking) => Effect.Effect<void>) =>
+const inWorkspace = (use: (asking: InteractorCall) => Effect.Effect<void>) =>
   Effect.gen(function* () {
     const fileSystem = yield* FileSystem.FileSystem
     const path = yield* Path.Path

@@ -26,6 +26,7 @@ import * as TestInteractor from "../../src/testing/TestInteractor.js"
 import * as ToolRegistry from "../../src/tool/ToolRegistry.js"
 import * as ToolTrait from "../../src/tool/ToolTrait.js"
 import * as Recorder from "../kit/Recorder.js"
+import * as Runs from "../kit/Runs.js"
 
 /** Takes a list of paths, and says so. */
 const Pack = Tool.make("pack", { parameters: { files: Schema.Array(Schema.String) }, success: Schema.String }).annotate(
@@ -523,7 +524,7 @@ describe("a call over paths and links", () => {
       const { make } = yield* inWorkspace
       const found = new Set<string>()
       for (const { allowed, denied, mode, policy, project, suspension } of fc.sample(worlds, {
-        numRuns: 60,
+        numRuns: Runs.of(120),
         seed: 5
       })) {
         const { outcome, state } = yield* make({ policy, project })

@@ -8,6 +8,7 @@ import * as PermissionFile from "../../src/permission/PermissionFile.js"
 import * as PermissionRule from "../../src/permission/PermissionRule.js"
 import type { PolicySource } from "../../src/permission/PolicySource.js"
 import { commandField } from "../kit/Commands.js"
+import * as Runs from "../kit/Runs.js"
 
 const decode = (value: unknown) =>
   PermissionFile.decode(typeof value === "string" ? value : JSON.stringify(value), "p.json")
@@ -83,7 +84,7 @@ describe("a permission file", () => {
       found.join("\n")
     )
     assert.include(found, '$.defaultPolicy: expected one of "allow", "deny", "ask"')
-    assert.include(found, "$.blackList: there is no such field here")
+    assert.include(found, "$.blackList: there is no such field here. Did you mean blacklist?")
     assert.include(found, "$.whitelist.tools[2]: a rule must not be empty")
   })
 
@@ -264,7 +265,7 @@ describe("the policy of a workspace", () => {
         assert.isFalse(merged.whitelistReadonly && !user.whitelistReadonly)
         assert.deepStrictEqual(merged.channel, user.channel)
       }),
-      { numRuns: 1000 }
+      { numRuns: Runs.of(1000) }
     )
   })
 })

@@ -21,6 +21,7 @@ import type { PolicySource } from "../../src/permission/PolicySource.js"
 import * as TestInteractor from "../../src/testing/TestInteractor.js"
 import * as Kit from "../kit/gate.js"
 import { settle } from "../kit/Recorder.js"
+import * as Runs from "../kit/Runs.js"
 import * as Shuffled from "../kit/Shuffled.js"
 
 const approveOf = (request: InteractionRequest | undefined): Approve => {
@@ -1229,7 +1230,7 @@ describe("one resolution for each call", () => {
           if (began) assert.strictEqual(resolved.length, 1)
         }
       }),
-      { numRuns: 300, timeout: 30_000, endOnFailure: true }
+      { numRuns: Runs.of(300), timeout: 30_000, endOnFailure: true }
     ))
 
   it.effect("an interrupted question is recorded as cancelled", () =>

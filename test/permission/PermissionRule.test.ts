@@ -4,6 +4,7 @@ import * as Glob from "../../src/core/Glob.js"
 import * as PermissionRule from "../../src/permission/PermissionRule.js"
 import { commandField } from "../kit/Commands.js"
 import * as Computation from "../kit/Computation.js"
+import * as Runs from "../kit/Runs.js"
 
 const command = (text: unknown) =>
   PermissionRule.subject({ tool: "run_command", params: { command: text, timeout: 3 }, commandField })
@@ -57,7 +58,7 @@ describe("a glob", () => {
       fc.property(fc.array(step, { maxLength: 8 }), fc.array(char, { maxLength: 9 }), (pattern, text) => {
         assert.strictEqual(Glob.test(pattern.join(""), text.join("")), reference(pattern, text))
       }),
-      { numRuns: 5000 }
+      { numRuns: Runs.of(5000) }
     )
   })
 

@@ -1,10 +1,11 @@
 import * as Effect from "effect/Effect"
 import { assert, describe, it } from "@effect/vitest"
 import * as PermissionFile from "../../src/permission/PermissionFile.js"
+import * as PlanMode from "../../src/permission/PlanMode.js"
 import * as PermissionRule from "../../src/permission/PermissionRule.js"
 import { PermissionState } from "../../src/permission/PermissionState.js"
 import type { PolicySource } from "../../src/permission/PolicySource.js"
-import { ses } from "../kit/gate.js"
+import { registry, ses } from "../kit/gate.js"
 import { commandField } from "../kit/Commands.js"
 
 const root = ses("root")
@@ -76,6 +77,17 @@ describe("suspensions", () => {
     assert.strictEqual(decide(state, call("a")), "ask (default)")
   })
 
+  it("tell the session when they end, and at no other time", () => {
+    const state = new PermissionState()
+    let changes = 0
+    state.suspend("turn", root)
+    state.changed = () => changes++
+    state.endTurn(child)
+    assert.strictEqual(changes, 0)
+    state.endTurn(root)
+    assert.strictEqual(changes, 1)
+  })
+
   it("all end with resume, and none with clear", () => {
     const state = new PermissionState()
     for (const scope of ["turn", "idle", "all"] as const) state.suspend(scope, root)
@@ -96,6 +108,19 @@ describe("suspensions", () => {
     state.suspend("all", root)
     assert.strictEqual(decide(state, call("a"), { policy: { blacklist: { tools: ["a"] } } }), "allow (allow_all)")
   })
+})
+
+describe("the call that ends plan mode", () => {
+  it.effect("is refused outside of plan mode and to subagents, and never as a call that changes something", () =>
+    Effect.gen(function* () {
+      const entry = yield* Effect.fromNullable((yield* registry).get("finish"))
+      const found = (isPlanning: boolean, depth: number) =>
+        PlanMode.beyond({ isPlanning }, { entry, origin: { depth } }, call(entry.name))
+      assert.include(found(false, 0), "plan mode is off")
+      assert.include(found(true, 1), "only the main agent")
+      assert.isUndefined(found(true, 0))
+    })
+  )
 })
 
 describe("session lists", () => {

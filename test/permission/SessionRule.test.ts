@@ -9,6 +9,7 @@ import { PermissionState } from "../../src/permission/PermissionState.js"
 import * as SessionRule from "../../src/permission/SessionRule.js"
 import { commandField } from "../kit/Commands.js"
 import { ses } from "../kit/gate.js"
+import * as Runs from "../kit/Runs.js"
 
 const secret = "hunter2-hunter2"
 const redactor = Redaction.make([secret])
@@ -81,7 +82,7 @@ describe("an entry with a secret in it", () => {
       FastCheck.property(commands, (command) => {
         assert.strictEqual(decided(resumed("deny", command), command), "deny", command)
       }),
-      { numRuns: 500 }
+      { numRuns: Runs.of(500) }
     )
     assert.strictEqual(decided(resumed("deny", `curl -H 'X: ${secret}' u`), "curl u"), "ask", "no more than needed")
   })
@@ -94,7 +95,10 @@ describe("an entry with a secret in it", () => {
   it("is not taken with a mask, which would be a class of letters", () => {
     for (const verb of ["allow", "deny"] as const) {
       const { message } = Either.getOrThrow(Either.flip(SessionRule.of(verb, `curl ${Redaction.mask} u`)))
-      assert.strictEqual(message, "[REDACTED] stands for a secret and would mean a class of letters. Write * instead.")
+      assert.strictEqual(
+        message,
+        "[REDACTED] masks a secret, and a pattern would read it as a class of letters. Write * instead."
+      )
     }
   })
 })

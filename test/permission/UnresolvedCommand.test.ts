@@ -5,6 +5,7 @@ import * as CompiledPolicy from "../../src/permission/CompiledPolicy.js"
 import * as PermissionRule from "../../src/permission/PermissionRule.js"
 import { PermissionState, type Decision } from "../../src/permission/PermissionState.js"
 import { commandField } from "../kit/Commands.js"
+import * as Runs from "../kit/Runs.js"
 
 const deciding =
   (source: CompiledPolicy.Source, change: (state: PermissionState) => void = (state) => state.begin("allow")) =>
@@ -253,7 +254,7 @@ describe("what runs a program", () => {
         const line = arounds.reduce((known, wrap) => wrap(known), text)
         assert.notStrictEqual(denying(line).decision, "allow", line)
       }),
-      { numRuns: 2000 }
+      { numRuns: Runs.of(2000) }
     )
   })
 })

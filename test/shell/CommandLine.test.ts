@@ -5,7 +5,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as fc from "effect/FastCheck"
-import * as RememberedWords from "../../src/shell/RememberedWords.js"
+import * as RememberedText from "../../src/shell/RememberedText.js"
 import * as CommandLine from "../../src/shell/CommandLine.js"
 import * as Runs from "../kit/Runs.js"
 
@@ -373,14 +373,14 @@ describe("what always remembers", () => {
 
   it("is said as a person would say it", () => {
     const said = (text: string, cwd = "") =>
-      RememberedWords.describe(CommandLine.formatRemembered({ ...CommandLine.remembered(text), cwd }))
+      RememberedText.describe(CommandLine.formatRemembered({ ...CommandLine.remembered(text), cwd }))
     assert.deepStrictEqual(
       ["echo hi", "npm test", "bash", "rm *", "$ x"].map((text) => said(text)),
       ["echo commands that only read", "exactly `npm test`", "exactly `bash`", "exactly `rm *`", "exactly `$ x`"]
     )
     assert.strictEqual(said("git log", "web"), 'git commands that only read, in "web"')
     assert.strictEqual(said("npm test", "a b"), 'exactly `npm test`, in "a b"')
-    for (const pattern of ["git *", "read_file", "git*"]) assert.isUndefined(RememberedWords.describe(pattern))
+    for (const pattern of ["git *", "read_file", "git*"]) assert.isUndefined(RememberedText.describe(pattern))
   })
 
   it("round-trips for every text", () => {
@@ -447,7 +447,7 @@ describe("what always remembers", () => {
           text
         )
       }),
-      { numRuns: 2000 }
+      { numRuns: Runs.of(2000) }
     )
   })
 
@@ -496,7 +496,7 @@ describe("what always remembers", () => {
         fc.pre(!(what.startsWith("-") && text.startsWith("git log")))
         assert.isFalse(CommandLine.covers(git, text), text)
       }),
-      { numRuns: 500 }
+      { numRuns: Runs.of(500) }
     )
   })
 })

@@ -6,16 +6,17 @@ import * as CommandLine from "../../src/shell/CommandLine.js"
 import * as CommandPattern from "../../src/shell/CommandPattern.js"
 import * as Location from "../../src/shell/Location.js"
 import * as ProgramRun from "../../src/shell/ProgramRun.js"
-import * as RememberedWords from "../../src/shell/RememberedWords.js"
+import * as RememberedText from "../../src/shell/RememberedText.js"
+import * as Runs from "../kit/Runs.js"
 
 describe("what always and never remember", () => {
   it("is said of a rule that needed several, by the entries that there are", () => {
-    assert.strictEqual(RememberedWords.describe("(reading) git *", "deny"), "every git command")
-    assert.strictEqual(RememberedWords.describe('(in "web") npm test', "deny"), "`npm test`, also inside a longer one")
+    assert.strictEqual(RememberedText.describe("(reading) git *", "deny"), "every git command")
+    assert.strictEqual(RememberedText.describe('(in "web") npm test', "deny"), "`npm test`, also inside a longer one")
     const rule = "a + b + (reading) git * + npm test"
     const words = "exactly `a + b` + git commands that only read + exactly `npm test`"
-    assert.strictEqual(RememberedWords.ofRule(rule, ["npm test", "(reading) git *", "a + b", "a"], "allow"), words)
-    assert.strictEqual(RememberedWords.ofRule(rule, ["npm test"], "allow"), rule)
+    assert.strictEqual(RememberedText.ofRule(rule, ["npm test", "(reading) git *", "a + b", "a"], "allow"), words)
+    assert.strictEqual(RememberedText.ofRule(rule, ["npm test"], "allow"), rule)
   })
 
   it("is said as it holds: no command is allowed or denied that the words do not name", () => {
@@ -50,8 +51,8 @@ describe("what always and never remember", () => {
         const remembered = CommandLine.parseRemembered(text)
         const given = wrapping.reduce((inner, wrap) => wrap(inner), command)
         const line = Either.getOrUndefined(CommandLine.parse(given))
-        const allow = RememberedWords.describe(text, "allow") ?? ""
-        const deny = RememberedWords.describe(text, "deny") ?? ""
+        const allow = RememberedText.describe(text, "allow") ?? ""
+        const deny = RememberedText.describe(text, "deny") ?? ""
         if (CommandLine.covers(remembered, given)) {
           checked++
           const [, program] = /^(.*) commands that only read$/.exec(allow) ?? []
@@ -79,8 +80,8 @@ describe("what always and never remember", () => {
           if (!deny.startsWith("every")) assert.notInclude(deny, "only read")
         }
       }),
-      { numRuns: 5000 }
+      { numRuns: Runs.of(20_000) }
     )
-    assert.isAbove(checked, 50)
+    assert.isAbove(checked, Runs.of(100))
   })
 })
