@@ -2,7 +2,7 @@
  * The parent's end of the bridge: it brings every question of a child to an answer, whatever the parent is doing.
  *
  * ```
- *  requests ─────── r7 ──► one fiber ─┬─ the strategy knows ────────────────────────────┬─► reply port of the child
+ *  requests ─────── r7 ──► one fiber ─┬─ the strategy knows ────────────────────────────┬─► the child, who waits for it
  *                                     └─ forward: the parent's own interactor is asked ─┘
  *                ── withdrawn r7 ──► the fiber is interrupted, and with it the dialog
  * ```
@@ -24,15 +24,14 @@ import type * as Origin from "../core/Origin.js"
 import type * as Redaction from "../core/Redaction.js"
 import type * as AuditTrail from "../audit/AuditTrail.js"
 import type * as EventBus from "../event/EventBus.js"
-import type { Settlement } from "../inbox/PendingReplies.js"
-import type { Entry, ChildRequest, ChildRequestQueue, Withdrawal } from "../inbox/ChildRequestQueue.js"
+import type { Entry, ChildRequest, ChildRequestQueue, Settlement, Withdrawal } from "../inbox/ChildRequestQueue.js"
 import * as Ballot from "../interaction/Ballot.js"
 import * as Interaction from "../interaction/Interaction.js"
 import * as InteractionAudit from "../broker/InteractionAudit.js"
 import { InteractorUnavailable, type InteractionError } from "../interaction/InteractionError.js"
 import * as InteractionEvent from "../interaction/InteractionEvent.js"
-import type { InteractionRequest } from "../interaction/InteractionRequest.js"
-import * as Asking from "../interaction/Asking.js"
+import { isResumed, type InteractionRequest } from "../interaction/InteractionRequest.js"
+import * as InteractorCall from "../interaction/InteractorCall.js"
 import * as Interactor from "../interaction/Interactor.js"
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -127,7 +126,7 @@ export const start = (options: Options): Effect.Effect<void, never, Scope.Scope>
   })
 
 /**
- * As {@link start}, in this scope on the first run; later runs do nothing.
+ * Like {@link start}, in this scope on the first run; later runs do nothing.
  *
  * @internal
  */
@@ -157,9 +156,18 @@ interface Held {
   fiber: Fiber.RuntimeFiber<void> | undefined
   /** Set when the child stopped waiting. */
   withdrawn: Withdrawal | undefined
+  /** What the interactor made of it. */
+  end: Exit.Exit<Answered, InteractionError> | undefined
+  isAskedAgain: boolean
 }
 
 type Answered = Interactor.Answered<Interaction.Interaction>
+
+/** How the interactor hears that it is withdrawn, and says what came of it. */
+const ends = (held: Held): Pick<Interactor.Options<Interaction.Interaction>, "settled" | "withdrawn"> => ({
+  withdrawn: () => held.withdrawn?.why,
+  settled: (end) => (held.end = end)
+})
 
 class Mediator {
   private readonly held = new Map<string, Held>()
@@ -189,21 +197,35 @@ class Mediator {
   }
 
   private take(raised: ChildRequest): void {
-    const held: Held = { raised, fiber: undefined, withdrawn: undefined }
-    this.held.set(raised.request.requestId, held)
-    const mediate = Effect.matchCause(this.ask(held), {
+    const held: Held = { raised, fiber: undefined, withdrawn: undefined, end: undefined, isAskedAgain: false }
+    this.start(held, this.ask(held))
+  }
+
+  private start(held: Held, asking: Effect.Effect<Answered, InteractionError>): void {
+    this.held.set(held.raised.request.requestId, held)
+    const mediate = Effect.matchCause(asking, {
       onFailure: (cause) => this.settle(held, Exit.failCause(cause)),
       onSuccess: (answered) => this.settle(held, Exit.succeed(answered))
     })
     held.fiber = DetachedFiber.unsafeFork(this.place, mediate)
   }
 
-  private settle({ raised, withdrawn }: Held, exit: Exit.Exit<Answered, InteractionError>): void {
-    const { reply, request } = raised
+  private settle(held: Held, exit: Exit.Exit<Answered, InteractionError>): void {
+    const { raised, withdrawn } = held
+    const { request } = raised
     this.held.delete(request.requestId)
-    // A withdrawn request was settled by the child's end.
-    if (withdrawn === undefined) reply.settle(request.requestId, settlement(exit, request, this.by), this.by)
-    else withdrawn.taken.complete()
+    if (withdrawn === undefined) return void raised.reply(settlement(exit, request, this.by), this.by)
+    // The journal has a resumed question as open. Its end is recorded, also if it was withdrawn before it was asked.
+    if (isResumed(request)) {
+      const end = held.end ?? exit
+      if (held.end === undefined && !held.isAskedAgain) {
+        held.isAskedAgain = true
+        return this.start(held, this.forward(held))
+      }
+      if (Exit.isSuccess(end) && raised.isOpen) raised.reply(settlement(end, request, this.by), this.by)
+    }
+    // Else it was settled by the child's end.
+    withdrawn.taken.complete()
   }
 
   private drop(withdrawn: Withdrawal): void {
@@ -215,24 +237,30 @@ class Mediator {
 
   /** Only what takes time is interruptible. */
   private ask(held: Held): Effect.Effect<Answered, InteractionError> {
-    const { recheck, request, upcoming, votes } = held.raised
-    const withdrawn = () => held.withdrawn?.why
+    const { asked, request } = held.raised
     const { interactor, strategy } = this.options
     // What a rule reserves for people, no parent decides.
-    if (strategy === undefined || strategy === forward || Ballot.isReserved(request.interaction)) {
-      const forwarded: Interactor.Options<Interaction.Interaction> = { recheck, votes, withdrawn, upcoming }
-      return Effect.interruptible(Effect.suspend(() => Asking.ask(interactor, request, forwarded)))
-    }
-    const options: Interactor.Options<Interaction.Interaction> = { recheck, votes, withdrawn }
+    if (strategy === undefined || strategy === forward || Ballot.isReserved(request.interaction))
+      return this.forward(held, asked)
+    const { recheck, votes } = asked
+    const options = { recheck, votes, ...ends(held) }
     const decided = Effect.flatMap(this.decided(strategy, held), (known) =>
-      Option.isSome(known) ? Effect.succeed(known.value) : Asking.ask(interactor, request, options)
+      Option.isSome(known) ? Effect.succeed(known.value) : InteractorCall.ask(interactor, request, options)
     )
     return Effect.interruptible(Interactor.rechecked(options, decided))
   }
 
+  private forward(held: Held, asked: Interactor.Options<Interaction.Interaction> = {}) {
+    const options = { ...asked, ...ends(held) }
+    return Effect.interruptible(
+      Effect.suspend(() => InteractorCall.ask(this.options.interactor, held.raised.request, options))
+    )
+  }
+
   /** The strategy's answer, published and audited as a decision. */
   private decided(strategy: Strategy, { raised }: Held): Effect.Effect<Option.Option<Answered>> {
-    const { recheck = Effect.succeedNone, request } = raised
+    const { asked, request } = raised
+    const { recheck = Effect.succeedNone } = asked
     // A strategy that interrupts itself counts as none too. After an interrupt from outside this handler's result is
     // not used.
     const asking = Effect.catchAllCause(
@@ -244,7 +272,11 @@ class Mediator {
         return Effect.succeedNone
       }
       // `misfit` has checked that it answers this interaction.
-      const answered = Asking.told({ answer: known.value, by: this.by, how: strategy.how ?? "answered" } as Answered)
+      const answered = InteractorCall.told({
+        answer: known.value,
+        by: this.by,
+        how: strategy.how ?? "answered"
+      } as Answered)
       return Effect.uninterruptible(
         Effect.map(this.record(request, answered), (written) => (written ? Option.some(answered) : Option.none()))
       )

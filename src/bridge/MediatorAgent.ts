@@ -71,7 +71,7 @@ export interface Spoken {
 }
 
 /**
- * The parent's model, what it is shown, and how long it may take.
+ * The parent's model, the texts that it reads, and its time limit.
  *
  * @since 0.1.0
  * @category models

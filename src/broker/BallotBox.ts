@@ -28,7 +28,7 @@ import {
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import type * as Interactor from "../interaction/Interactor.js"
 import * as Needs from "../interaction/Needs.js"
-import * as NeedWords from "../interaction/NeedWords.js"
+import * as NeedText from "../interaction/NeedText.js"
 import * as Principal from "../interaction/Principal.js"
 
 /** What this needs of a broker. */
@@ -93,7 +93,7 @@ export class BallotBox {
   /** Why this is nobody's vote; nothing when it is somebody's. */
   objection({ by, how }: Interactor.Answered<Interaction.Approve>): VoteRefused | undefined {
     if (how === "answered") return undefined
-    const reason = `${NeedWords.describeAll(this.reserved.needs.all)}, and it came from nobody (${how})`
+    const reason = `${NeedText.describeAll(this.reserved.needs.all)}, and it came from nobody (${how})`
     return new VoteRefused({ requestId: this.request.requestId, by, reason })
   }
 
@@ -101,7 +101,7 @@ export class BallotBox {
   missing(last: InteractionError | undefined): InteractionError {
     if (last?._tag === "InteractionTimedOut") return last
     const { requestId } = this.request
-    const said = NeedWords.describeVotes(Needs.votedOf(this.votes))
+    const said = NeedText.describeVotes(Needs.votedOf(this.votes))
     const reason = [
       ...(said === undefined
         ? ["nobody who could decide it is there"]
@@ -124,7 +124,8 @@ export class BallotBox {
     const keeping = this.host.keep(this.request, vote)
     if (isImmediate(keeping)) return this.kept(votes, vote)
     return Effect.matchEffect(keeping, {
-      onFailure: (reason) => new VoteRefused({ requestId, by, reason: `it could not be recorded: ${reason}` }),
+      onFailure: (reason) =>
+        new VoteRefused({ requestId, by, reason: `it could not be recorded: ${reason}`, unwritten: true }),
       onSuccess: () => this.kept(votes, vote)
     })
   }

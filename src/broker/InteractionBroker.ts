@@ -24,7 +24,7 @@ import * as FiberId from "effect/FiberId"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
-import * as LateModule from "../core/LateModule.js"
+import * as LazyModule from "../core/LazyModule.js"
 import type { RequestId } from "../core/Id.js"
 import type { Restore } from "../core/Interruption.js"
 import * as Origin from "../core/Origin.js"
@@ -50,11 +50,12 @@ import {
   type InteractionError
 } from "../interaction/InteractionError.js"
 import * as InteractionEvent from "../interaction/InteractionEvent.js"
-import type { InteractionRequest } from "../interaction/InteractionRequest.js"
-import * as Asking from "../interaction/Asking.js"
+import { isResumed, type InteractionRequest } from "../interaction/InteractionRequest.js"
+import * as InteractorCall from "../interaction/InteractorCall.js"
 import * as Interactor from "../interaction/Interactor.js"
 import * as PermissionOption from "../interaction/PermissionOption.js"
-import { RecentSettlements } from "../interaction/PendingRequests.js"
+import * as Principal from "../interaction/Principal.js"
+import { RecentSettlements } from "../interaction/RecentSettlements.js"
 import * as Tally from "../interaction/Tally.js"
 import type * as BallotBox from "./BallotBox.js"
 import * as InteractionAudit from "./InteractionAudit.js"
@@ -86,9 +87,12 @@ export interface Service {
     answer: unknown,
     roles?: ReadonlyArray<string>
   ) => Effect.Effect<void, AnswerRejected>
-  /** Withdraws an open request. False when it is not open. A reserved call takes it from people who have a vote. */
-  readonly cancel: (requestId: string, by: string) => Effect.Effect<boolean, VoteRefused>
-  /** What is being asked right now, oldest first. */
+  /**
+   * Withdraws an open request. False when it is not open. A reserved call takes it from people who have a vote; `roles` as for
+   * `answer`.
+   */
+  readonly cancel: (requestId: string, by: string, roles?: ReadonlyArray<string>) => Effect.Effect<boolean, VoteRefused>
+  /** The open requests, oldest first. */
   readonly open: Effect.Effect<ReadonlyArray<InteractionRequest>>
 }
 
@@ -110,22 +114,22 @@ export interface Halting {
 }
 
 /**
- * What a broker publishes, masks and records; only the bus is required.
+ * Options of a broker: where it publishes, what it masks and where it records. Only the bus is required.
  *
  * @since 0.1.0
  * @category models
  */
 export interface Options {
-  /** Where the settling events go. */
+  /** The bus that receives the events of settled requests. */
   readonly bus: EventBus.Service
   /** The root session the broker belongs to. */
   readonly origin?: Origin.Origin | undefined
-  /** With nobody attached: fail at once, or wait for the next one to attach. Default: `fail`. */
+  /** If no interactor is attached: fail at once, or wait until one attaches. Default: `fail`. */
   readonly whenNobody?: "fail" | "wait" | undefined
   readonly redactor?: Redaction.Redactor | undefined
-  /** Where settled interactions are recorded; approvals are not, because the gate records them. Default: nowhere. */
+  /** Records settled interactions, except approvals, which the gate records. Default: no record. */
   readonly audit?: AuditTrail.Service | undefined
-  /** Where requests are kept, so that another process can go on with them. Default: nowhere. */
+  /** Stores requests, so that another process can resume them. Default: requests are not stored. */
   readonly journal?: InteractionJournal | undefined
   /** Default: none. */
   readonly spans?: Spans.Service | undefined
@@ -134,7 +138,7 @@ export interface Options {
 }
 
 /**
- * Makes a broker. Closing the scope cancels what is open, what waits in line, and what comes later.
+ * Makes a broker. Closing the scope cancels open requests, waiting requests and later ones.
  *
  * @since 0.1.0
  * @category constructors
@@ -209,7 +213,7 @@ interface Dialog {
   by: Fiber.RuntimeFiber<void> | Withdraw | undefined
 }
 
-type Withdraw = NonNullable<ReturnType<Asking.Posting["post"]>>
+type Withdraw = NonNullable<ReturnType<InteractorCall.Posting["post"]>>
 
 /** An attached interactor. The same interactor may be attached twice. */
 interface Attachment {
@@ -217,13 +221,13 @@ interface Attachment {
 }
 
 /** Loaded for the first call that several people have to agree on. */
-const ballots = LateModule.getter(() => import("./BallotBox.js"))
+const ballots = LazyModule.getter(() => import("./BallotBox.js"))
 
 const none: ReadonlyMap<string, OpenRequest> = new Map()
 
 const nobody: ReadonlyArray<Dialog> = []
 
-const parked = "this process is ending. The question stays open; answer it when the session goes on"
+const parked = "this process is ending. The question stays open; answer it after the session resumes"
 
 class Broker implements Owned {
   readonly interactor: Interactor.Service = {
@@ -234,7 +238,7 @@ class Broker implements Owned {
   /** The requests that are asked now, by id, oldest first. Made with the first: thousands of brokers may have none. */
   private asked: Map<string, OpenRequest> | undefined
   /** Who settled which request lately. */
-  readonly winners = new RecentSettlements()
+  readonly settlements = new RecentSettlements()
   attached: ReadonlyArray<Attachment> = []
   /** Whether an interactor was ever attached. */
   hadSomebody = false
@@ -267,25 +271,29 @@ class Broker implements Owned {
     return Effect.uninterruptibleMask((restore) => {
       // A request is settled with an answer of its own kind; the type of all requests cannot say so.
       const open = new OpenRequest(this, request, options as OpenRequest["options"])
-      const asking = Effect.gen(() => this.ask(open, restore)) as Effect.Effect<
-        Interactor.Answered<I>,
-        InteractionError
-      >
-      return Effect.matchCauseEffect(asking, {
-        onFailure: (cause) => this.finish(open, Effect.failCause(cause)),
-        onSuccess: (answered) => this.finish(open, Effect.succeed(answered))
-      })
+      const ending = (steps: Steps<Answered>): Effect.Effect<Interactor.Answered<I>, InteractionError> =>
+        Effect.matchCauseEffect(Effect.gen(() => steps) as Effect.Effect<Interactor.Answered<I>, InteractionError>, {
+          onFailure: (cause) =>
+            // A former process raised it, so its end is recorded. An answer that waits for it counts.
+            isResumed(request) && !open.isRaised
+              ? ending(this.raise(open, restore, cause))
+              : this.finish(open, Effect.failCause(cause)),
+          onSuccess: (answered) => this.finish(open, Effect.succeed(answered))
+        })
+      return ending(this.ask(open, restore))
     })
   }
 
   /** Asks in line with the others, unless an earlier answer has decided it by now. */
   private *ask(open: OpenRequest, restore: Restore): Steps<Answered> {
     const { options, request } = open
+    const why = options?.withdrawn?.()
+    if (why !== undefined) return yield* why
     if (Interaction.takesPromptSlot(request.interaction._tag)) {
       if (!this.slot.tryEnter()) yield* this.slot.lineUp(restore)
       open.holdsSlot = true
       const known = options?.recheck === undefined ? Option.none() : yield* restore(options.recheck)
-      if (Option.isSome(known)) return Asking.told({ answer: known.value, by: "policy", how: "recheck" })
+      if (Option.isSome(known)) return InteractorCall.told({ answer: known.value, by: "policy", how: "recheck" })
     }
     const { spans = Spans.off } = this.options
     if (Spans.areOff(spans)) return yield* this.raise(open, restore)
@@ -293,8 +301,9 @@ class Broker implements Owned {
     return yield* spans.within(() => InteractionEvent.spanOf(request, spans), raised)
   }
 
-  /** Asks until somebody settles it. Only the wait for that is interruptible. */
-  private *raise(open: OpenRequest, restore: Restore): Steps<Answered> {
+  /** Asks until somebody settles it. Only the wait for that is interruptible. `over`: why it is over before it is asked. */
+  private *raise(open: OpenRequest, restore: Restore, over?: Cause.Cause<InteractionError>): Steps<Answered> {
+    open.isRaised = true
     const { request } = open
     const { interaction, requestId } = request
     const loaded = Ballot.isReserved(interaction) ? yield* ballots() : undefined
@@ -306,6 +315,7 @@ class Broker implements Owned {
     open.publish(InteractionEvent.requested(request, this.redactor))
     if (before !== undefined) open.endAsBefore(before)
     open.ballot?.count()
+    if (over !== undefined) open.withdraw(Exit.failCause(over))
     yield* open.show()
     if (open.end === undefined) {
       const awaited = yield* Effect.exit(restore(open.await))
@@ -314,6 +324,7 @@ class Broker implements Owned {
     this.forget(open)
     const end = yield* open.recordEnd()
     open.publish(InteractionEvent.settled(request, end, this.redactor))
+    open.options?.settled?.(end)
     return yield* end
   }
 
@@ -383,7 +394,7 @@ class Broker implements Owned {
     return Effect.suspend((): Effect.Effect<void, AnswerRejected> => {
       const open = this.requests.get(requestId)
       if (open === undefined || open.end !== undefined) return this.reject(requestId, by)
-      if (this.options.journal?.isParked() === true) return new VoteRefused({ requestId, by, reason: parked })
+      if (this.isParked) return new VoteRefused({ requestId, by, reason: parked, unwritten: true })
       const { interaction } = open.request
       const decoded = Interaction.decodeAnswer(interaction, input)
       if (Either.isLeft(decoded)) {
@@ -396,9 +407,14 @@ class Broker implements Owned {
     })
   }
 
+  /** What is open stays open for another process. */
+  private get isParked(): boolean {
+    return this.options.journal?.isParked() === true
+  }
+
   /** Here, or in a former process. */
   private winnerOf(requestId: string): string | undefined {
-    return this.winners.settledBy(requestId) ?? this.options.journal?.settledBy(requestId)
+    return this.settlements.settledBy(requestId) ?? this.options.journal?.settledBy(requestId)
   }
 
   private reject(requestId: string, by: string): Effect.Effect<never, AnswerRejected> {
@@ -411,12 +427,13 @@ class Broker implements Owned {
   }
 
   /** Nobody without a vote withdraws a reserved question. */
-  cancel(requestId: string, by: string): Effect.Effect<boolean, VoteRefused> {
+  cancel(requestId: string, by: string, roles?: ReadonlyArray<string>): Effect.Effect<boolean, VoteRefused> {
     return Effect.suspend(() => {
       const open = this.requests.get(requestId)
       if (open === undefined || open.end !== undefined) return Effect.succeed(false)
+      if (this.isParked) return new VoteRefused({ requestId, by, reason: parked, unwritten: true })
       const { interaction } = open.request
-      const reason = Ballot.isReserved(interaction) ? Tally.refusal(interaction.needs, { by }) : undefined
+      const reason = Ballot.isReserved(interaction) ? Tally.refusal(interaction.needs, { by, roles }) : undefined
       if (reason !== undefined) return new VoteRefused({ requestId, by, reason })
       const cancelled = new InteractionCancelled({ requestId: open.request.requestId, by })
       return Effect.succeed(open.settle(Exit.fail(cancelled), by))
@@ -466,6 +483,7 @@ class OpenRequest {
   private readonly clock = clockOf(Fiber.getCurrentFiber())
   /** It has the prompt slot. */
   holdsSlot = false
+  isRaised = false
   /** Resumes the asker, who waits for the end. */
   private resume: ((end: End) => void) | undefined
   /** Who shows it. An interactor is counted in before it is asked: it may leave at once. */
@@ -501,10 +519,10 @@ class OpenRequest {
   settle(end: End, by: string): boolean {
     if (this.end !== undefined) return false
     const { interaction, requestId } = this.request
-    this.broker.winners.add(requestId, by)
+    this.broker.settlements.add(requestId, by)
     // An approval for one call is never reported as more.
     const isOnce = interaction._tag === "Approve" && interaction.onceOnly === true
-    this.end = Exit.map(end, (answered) => Asking.told(isOnce ? onceOnly(answered) : answered))
+    this.end = Exit.map(end, (answered) => InteractorCall.told(isOnce ? onceOnly(answered) : answered))
     this.resume?.(this.end)
     return true
   }
@@ -549,17 +567,20 @@ class OpenRequest {
     // The next process goes on with an open question of a process that is ending.
     const isLeftOpen = journal?.isParked() === true
     let end: End = this.end ?? Exit.interrupt(FiberId.none)
-    if (isLeftOpen) end = Exit.fail(new InteractionCancelled({ requestId: request.requestId }))
-    else if (journal !== undefined) {
-      const kept = yield* Effect.either(journal.settled(request, end))
-      if (Either.isLeft(kept)) end = uncounted(end, "journal", kept.left)
-    }
-    if (audit === undefined) return end
     const rootSessionId = origin?.rootSessionId ?? request.sessionId
     const now = this.clock.unsafeCurrentTimeMillis()
-    const entry = InteractionAudit.settled(request, end, { rootSessionId, now, isLeftOpen })
-    if (Option.isNone(entry)) return end
-    const written = yield* Effect.either(audit.record(entry.value))
+    const entryOf = (end: End) =>
+      Option.getOrUndefined(InteractionAudit.settled(request, end, { rootSessionId, now, isLeftOpen }))
+    if (isLeftOpen) end = Exit.fail(new InteractionCancelled({ requestId: request.requestId }))
+    else if (journal !== undefined) {
+      const kept = yield* Effect.either(journal.settled(request, end, audit && entryOf(end)))
+      if (Either.isLeft(kept)) end = uncounted(end, "journal", kept.left)
+    }
+    // A store that keeps the audit has it with the entry.
+    if (audit === undefined || audit.note) return end
+    const entry = entryOf(end)
+    if (entry === undefined) return end
+    const written = yield* Effect.either(audit.record(entry))
     return Either.isLeft(written) ? uncounted(end, "audit", written.left.message) : end
   }
 
@@ -568,12 +589,12 @@ class OpenRequest {
     const { audit, journal, origin } = this.broker.options
     const { request } = this
     return Effect.gen(this, function* () {
-      if (audit !== undefined && journal?.isParked() !== true) {
-        const now = this.clock.unsafeCurrentTimeMillis()
-        const entry = InteractionAudit.voted(request, vote, origin?.rootSessionId, now)
+      const now = this.clock.unsafeCurrentTimeMillis()
+      const entry = audit && InteractionAudit.voted(request, vote, origin?.rootSessionId, now)
+      // A store that keeps the audit has it with the entry.
+      if (entry && !audit.note && journal?.isParked() !== true)
         yield* Effect.mapError(audit.record(entry), ({ message }) => message)
-      }
-      if (journal !== undefined) yield* journal.voted(request, vote)
+      if (journal !== undefined) yield* journal.voted(request, vote, entry)
     })
   }
 
@@ -585,7 +606,7 @@ class OpenRequest {
   ): void {
     const { journal } = this.broker.options
     const { requestId } = this.request
-    const { redactor, winners } = this.broker
+    const { redactor, settlements } = this.broker
     this.ballot = new BallotBox(
       {
         keep: (_, vote) => this.recordVote(vote),
@@ -597,7 +618,7 @@ class OpenRequest {
             ...voted,
             ...(missing === undefined ? {} : { missing: redactor.text(missing) })
           }),
-        settledBy: () => (this.end === undefined ? undefined : (winners.settledBy(requestId) ?? "somebody")),
+        settledBy: () => (this.end === undefined ? undefined : (settlements.settledBy(requestId) ?? "somebody")),
         settle: (answered) => void this.settle(settledWith(answered), answered.by)
       },
       this.request,
@@ -614,7 +635,10 @@ class OpenRequest {
   *show(): Effect.fn.Return<void> {
     this.isShown = true
     this.dialogs = this.broker.attached.map((attachment) => ({ attachment, by: undefined }))
-    for (const dialog of this.dialogs) yield* this.ask(dialog)
+    for (const dialog of this.dialogs) {
+      const asking = this.ask(dialog)
+      if (asking !== undefined) this.showBy(dialog, yield* asking)
+    }
     this.endIfNobodyIsLeft()
   }
 
@@ -626,7 +650,8 @@ class OpenRequest {
       if (!isMissing) return Effect.void
       const dialog: Dialog = { attachment, by: undefined }
       this.dialogs = [...this.dialogs, dialog]
-      return this.ask(dialog)
+      const asking = this.ask(dialog)
+      return asking === undefined ? Effect.void : Effect.map(asking, (fiber) => this.showBy(dialog, fiber))
     })
   }
 
@@ -651,29 +676,29 @@ class OpenRequest {
     this.dialogs = this.dialogs.filter((dialog) => dialog.attachment !== attachment)
   }
 
-  /** Asks one interactor, in a fiber that ends with the request, the attachment or the broker. */
-  private ask(dialog: Dialog): Effect.Effect<void> {
-    return Effect.suspend(() => {
-      const { attachment } = dialog
-      // Between any two steps the interactor may have been detached, or the request may have ended.
-      if (this.end !== undefined || !this.dialogs.includes(dialog)) return Effect.void
-      const { ballot } = this
-      const { id, principal, roles } = attachment.interactor
-      const refusal = principal === undefined ? undefined : ballot?.refuses(principal, roles)
-      if (refusal !== undefined) {
-        if (refusal === "voted") this.leave(attachment)
-        else this.fail(attachment, this.unavailable(id, refusal))
-        return Effect.void
-      }
-      const posted = this.post(attachment)
-      if (posted !== undefined) return Effect.sync(() => this.showBy(dialog, posted))
-      const asking: Effect.Effect<Answered | Interactor.Filed, InteractionError> =
-        ballot === undefined ? this.answerOf(attachment) : this.voteOf(attachment, ballot)
-      const run = Effect.map(Effect.exit(asking), (exit) => this.onEnd(attachment, exit))
-      return Effect.map(Effect.forkIn(Effect.interruptible(run), this.broker.scope), (fiber) =>
-        this.showBy(dialog, fiber)
-      )
-    })
+  /** Asks one interactor. Yields nothing if it has no part in this request, or has it without a fiber. */
+  private ask(dialog: Dialog): Effect.Effect<Fiber.RuntimeFiber<void>> | undefined {
+    const { attachment } = dialog
+    // Between any two steps the interactor may have been detached, or the request may have ended.
+    if (this.end !== undefined || !this.dialogs.includes(dialog)) return undefined
+    const { ballot } = this
+    const { id, principal, roles } = attachment.interactor
+    const refusal = principal === undefined ? undefined : ballot?.refuses(principal, roles)
+    if (refusal !== undefined) {
+      if (refusal === "voted") this.leave(attachment)
+      else this.fail(attachment, this.unavailable(id, refusal))
+      return undefined
+    }
+    const posted = this.post(attachment)
+    if (posted !== undefined) {
+      this.showBy(dialog, posted)
+      return undefined
+    }
+    const asking: Effect.Effect<Answered | Interactor.Filed, InteractionError> =
+      ballot === undefined ? this.answerOf(attachment) : this.voteOf(attachment, ballot)
+    const run = Effect.map(Effect.exit(asking), (exit) => this.onEnd(attachment, exit))
+    // It ends with the request, the attachment or the broker.
+    return Effect.forkIn(Effect.interruptible(run), this.broker.scope)
   }
 
   /** The interactor may have been detached, or the request may have ended, before `by` was known. */
@@ -682,7 +707,7 @@ class OpenRequest {
     else dismiss(by, this.ended)
   }
 
-  /** Asks one interactor without a fiber, if it can be: see `Asking.posting`. */
+  /** Asks one interactor without a fiber, if it can be: see `InteractorCall.posting`. */
   private post(attachment: Attachment): Withdraw | undefined {
     const { ballot, options, request } = this
     const { interactor } = attachment
@@ -705,7 +730,7 @@ class OpenRequest {
     const { interaction } = request
     // An interactor is foreign code: it may throw before it returns an effect.
     const asking = Effect.flatMap(
-      Effect.suspend(() => Asking.ask(interactor, request, { ...this.options, ...this.own })),
+      Effect.suspend(() => InteractorCall.ask(interactor, request, { ...this.options, ...this.own })),
       (answered) => this.check(interactor, answered)
     )
     if (interaction._tag !== "Clarify" && interaction._tag !== "Elicit") return asking
@@ -759,7 +784,7 @@ class OpenRequest {
 
   /** A dialog that was dismissed never gets here: an interruption here is the interactor's own. */
   private onEnd(attachment: Attachment, exit: Exit.Exit<Answered | Interactor.Filed, InteractionError>): void {
-    const { id } = attachment.interactor
+    const { id, principal, roles } = attachment.interactor
     if (Exit.isSuccess(exit)) {
       const { value } = exit
       if (value === "open") this.leave(attachment)
@@ -771,7 +796,8 @@ class OpenRequest {
     const error = Option.getOrElse(Cause.failureOption(exit.cause), () => this.unavailable(id, reason))
     if (error._tag !== "InteractionCancelled" || error.by === undefined) return this.fail(attachment, error)
     // A person who withdraws the question ends it for all, unless they have no vote.
-    const refusal = this.ballot?.refuses(error.by)
+    const isOwn = principal !== undefined && Principal.isSame(error.by, principal)
+    const refusal = this.ballot?.refuses(error.by, isOwn ? roles : undefined)
     if (refusal === undefined || refusal === "voted") this.settle(Exit.fail(error), error.by)
     else this.fail(attachment, this.unavailable(id, refusal))
   }
@@ -832,9 +858,9 @@ const dismiss = (by: Fiber.RuntimeFiber<void> | Withdraw, ended: Interactor.Ende
 }
 
 /** An interactor is foreign code: if it throws here, it is asked in a fiber, which sees it crash. */
-const postingOf = (interactor: Interactor.Service): Asking.Posting | undefined => {
+const postingOf = (interactor: Interactor.Service): InteractorCall.Posting | undefined => {
   try {
-    return Asking.posting.of(interactor.request)
+    return InteractorCall.posting.of(interactor.request)
   } catch {
     return undefined
   }
@@ -847,7 +873,7 @@ const asVote = (answered: Answered) => answered as Interactor.Answered<Interacti
 const votingOf =
   (ballot: BallotBox.BallotBox, { id }: Interactor.Service) =>
   (reply: Interactor.Reply<Interaction.Interaction>): Effect.Effect<Interactor.Filed, AnswerRejected> =>
-    ballot.file(asVote(Asking.answered(id, reply)))
+    ballot.file(asVote(InteractorCall.answered(id, reply)))
 
 /** The answer is one to an approval; the type of all answers cannot say so. */
 const onceOnly = (answered: Answered): Answered => ({
@@ -861,5 +887,5 @@ const endOf = ({ interaction, requestId }: InteractionRequest, kept: Kept | unde
   const { answer, at, by, how = "answered" } = kept
   if (answer === undefined) return Exit.fail(new InteractionCancelled({ requestId, at, by }))
   const decoded = Interaction.decodeAnswer(interaction, answer)
-  return Either.isLeft(decoded) ? undefined : Exit.succeed(Asking.told({ answer: decoded.right, at, by, how }))
+  return Either.isLeft(decoded) ? undefined : Exit.succeed(InteractorCall.told({ answer: decoded.right, at, by, how }))
 }

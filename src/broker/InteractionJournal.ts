@@ -4,6 +4,7 @@
  */
 import type * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
+import type { AuditEntry } from "../audit/AuditRecord.js"
 import type * as Interaction from "../interaction/Interaction.js"
 import type { InteractionError } from "../interaction/InteractionError.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
@@ -36,17 +37,25 @@ export interface InteractionJournal {
   readonly isParked: () => boolean
   /** Returns when the request is durable. When it fails, with a sentence, nobody is asked. */
   readonly raised: (request: InteractionRequest) => Effect.Effect<void, string>
-  /** Returns when the end is durable. When it fails, with a sentence, an answer does not count. */
+  /**
+   * Returns when the end is durable. When it fails, with a sentence, an answer does not count. `audited`: what the audit
+   * has of it, if the journal's store keeps the audit.
+   */
   readonly settled: (
     request: InteractionRequest,
-    end: Exit.Exit<Answered<Interaction.Interaction>, InteractionError>
+    end: Exit.Exit<Answered<Interaction.Interaction>, InteractionError>,
+    audited?: AuditEntry
   ) => Effect.Effect<void, string>
   /** The end that came before the request was raised again. */
   readonly kept: (requestId: string) => Kept | undefined
   /** Who ended the request in a former process, for an answer that comes too late. */
   readonly settledBy: (requestId: string) => string | undefined
   /** Returns when a vote on the request is durable. When it fails, with a sentence, the vote does not count. */
-  readonly voted: (request: InteractionRequest, vote: Vote<Interaction.Approve>) => Effect.Effect<void, string>
+  readonly voted: (
+    request: InteractionRequest,
+    vote: Vote<Interaction.Approve>,
+    audited?: AuditEntry
+  ) => Effect.Effect<void, string>
   /** The votes that came before the request was raised again, on exactly these arguments. */
   readonly votes: (requestId: string, digest: string) => ReadonlyArray<Vote<Interaction.Approve>>
 }

@@ -20,7 +20,7 @@ import type * as Scope from "effect/Scope"
 export interface Deadlines<Key> {
   /** Calls `expire` once, when the time is up, unless the key was cleared before. Setting a key again replaces it. */
   readonly set: (key: Key, limit: Duration.DurationInput, expire: () => void) => Effect.Effect<void>
-  /** As `set`, at once and by this clock. The effect forks the watcher; it is `Effect.void` itself if none is due. */
+  /** Like `set`, at once and by this clock. The effect forks the watcher; it is `Effect.void` itself if none is due. */
   readonly unsafeSet: (
     key: Key,
     limit: Duration.DurationInput,

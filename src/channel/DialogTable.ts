@@ -28,8 +28,8 @@ import {
 } from "../interaction/InteractionError.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import type * as Interactor from "../interaction/Interactor.js"
-import type { Settle } from "../interaction/Asking.js"
-import { RecentSettlements } from "../interaction/PendingRequests.js"
+import type { Settle } from "../interaction/InteractorCall.js"
+import { RecentSettlements } from "../interaction/RecentSettlements.js"
 
 /**
  * How a dialog ended.
@@ -91,7 +91,7 @@ export interface DialogTable {
     ended: (() => Interactor.Ended | undefined) | undefined,
     vote?: Voting | undefined
   ) => Effect.Effect<Interactor.Answered<Interaction>, InteractionError>
-  /** As `ask`, without waiting: `resume` gets the outcome, unless the returned function closed the dialog first. */
+  /** Like `ask`, without waiting: `resume` gets the outcome, unless the returned function closed the dialog first. */
   readonly post: (
     request: InteractionRequest,
     resume: Settle,

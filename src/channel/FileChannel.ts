@@ -26,7 +26,7 @@ import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as Directory from "../core/Directory.js"
 import * as FileFailure from "../core/FileFailure.js"
-import * as ForeignJson from "../core/ForeignJson.js"
+import * as UntrustedJson from "../core/UntrustedJson.js"
 import * as Redaction from "../core/Redaction.js"
 import * as Ballot from "../interaction/Ballot.js"
 import * as Tally from "../interaction/Tally.js"
@@ -86,8 +86,8 @@ export class FileChannelUnusable extends Schema.TaggedError<FileChannelUnusable>
 // -----------------------------------------------------------------------------------------------------------------
 
 /**
- * Opens the exchange. Requests that an earlier process left there are withdrawn, and logged. Closing the scope cancels
- * what is open and removes its files.
+ * Opens the exchange. It withdraws and logs requests of an earlier process. Closing the scope cancels open requests
+ * and removes their files.
  *
  * @since 0.1.0
  * @category constructors
@@ -144,7 +144,7 @@ export const layer = (
   Layer.scoped(Interactor.Interactor, make(options))
 
 /**
- * As {@link layer}, with settings from `Config`.
+ * Like {@link layer}, with settings from `Config`.
  *
  * @since 0.1.0
  * @category layers
@@ -321,7 +321,7 @@ const tellLate = ({ changes, ends, exchange, fs, id, pause }: Channel): Effect.E
         ends.delete(requestId)
         late(id)
         const who = by === undefined ? "" : ` by ${by}`
-        const reason = `it comes late: the request was settled before (${status}${who}).\n`
+        const reason = `it came too late: the request was settled before (${status}${who}).\n`
         yield* Effect.ignore(
           Effect.zipRight(exchange.write(files.reason, reason), fs.rename(files.response, files.rejected))
         )
@@ -395,7 +395,7 @@ const look = <I extends Interaction>(
 ): Effect.Effect<Looked<Found<I>>> => {
   const path = exchange.files(requestId).response
   const meant = (text: string): Found<I> => {
-    const json = ForeignJson.parse(text, { size: maxBytes })
+    const json = UntrustedJson.parse(text, { size: maxBytes })
     const known = (said: Principal.Principal | undefined) => RemoteInteractor.authorOf(id, who, said)
     if (Either.isRight(json)) return understand(interaction, requestId, json.right, known)
     return json.left.reason === "syntax"

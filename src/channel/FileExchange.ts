@@ -22,7 +22,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import * as ForeignJson from "../core/ForeignJson.js"
+import * as UntrustedJson from "../core/UntrustedJson.js"
 import * as RegularFile from "../core/RegularFile.js"
 import { UnknownRequest } from "../interaction/InteractionError.js"
 import * as InteractionRequest from "../interaction/InteractionRequest.js"
@@ -206,7 +206,7 @@ const readOwn = (
   })
 
 const decodeRequest = (text: string) =>
-  Effect.flatMap(ForeignJson.parse(text), Schema.decodeUnknown(InteractionRequest.InteractionRequest))
+  Effect.flatMap(UntrustedJson.parse(text), Schema.decodeUnknown(InteractionRequest.InteractionRequest))
 
 const requestIdOf = (name: string): Option.Option<string> =>
   !/^[^.]+\.json$/.test(name)

@@ -18,11 +18,11 @@ import * as Interaction from "../interaction/Interaction.js"
 import { InteractionCancelled } from "../interaction/InteractionError.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import * as Interactor from "../interaction/Interactor.js"
-import * as NeedWords from "../interaction/NeedWords.js"
+import * as NeedText from "../interaction/NeedText.js"
 import * as AutoChannel from "./AutoChannel.js"
 
 /**
- * What halted the agent: one machine-readable record.
+ * The request that halted the agent, as one machine-readable record.
  *
  * @since 0.1.0
  * @category schemas
@@ -39,14 +39,14 @@ export const Halted = Schema.TaggedStruct("InteractionRequired", {
 export type Halted = typeof Halted.Type
 
 /**
- * The interactor, and what it was asked first.
+ * The interactor, and its first request.
  *
  * @since 0.1.0
  * @category services
  */
 export interface Service {
   readonly interactor: Interactor.Service
-  /** The first request that nobody can answer completes it. */
+  /** Completes with the first request. One writer, any number of readers. */
   readonly halted: Deferred.Deferred<Halted>
 }
 
@@ -58,7 +58,7 @@ export interface Service {
 export type Hint = (interaction: Interaction.Interaction, plan: string | undefined) => string
 
 /**
- * The channel of a run in which nobody can answer.
+ * The channel of a run without a person.
  *
  * @since 0.1.0
  * @category services
@@ -78,7 +78,7 @@ export class HaltChannel extends Context.Tag("assent/channel/HaltChannel")<HaltC
 export const make: Effect.Effect<Service> = Effect.suspend(() => makeWith(hintOf))
 
 /**
- * As {@link make}, for a program that has its own ways to get a request answered.
+ * Like {@link make}, for a program that has its own ways to get a request answered.
  *
  * @internal
  */
@@ -94,7 +94,7 @@ export const makeWith = (hint: Hint): Effect.Effect<Service> =>
         dialogs: "unbounded",
         handlers: {
           Approve: asked,
-          grantStageTool: () => Effect.succeed({ outcome: "deny", note: "nobody is there to be asked" }),
+          grantStageTool: () => Effect.succeed({ outcome: "deny", note: "no person can be asked" }),
           approveSubagentEnvelope: asked,
           Clarify: asked,
           Ask: asked,
@@ -192,7 +192,7 @@ const hintOf: Hint = (interaction, plan) => {
         return "No person can approve the plan, and nothing was changed. Resume the session with a channel to a person who may approve it."
       if (interaction.needs !== undefined) {
         return (
-          `No person can decide about ${interaction.tool}, which ${NeedWords.describeAll(interaction.needs.all)}. Attach a ` +
+          `No person can decide about ${interaction.tool}, which ${NeedText.describeAll(interaction.needs.all)}. Attach a ` +
           `channel over which they answer; nothing else allows it.`
         )
       }

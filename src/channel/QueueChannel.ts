@@ -49,7 +49,7 @@ import {
 } from "../interaction/InteractionError.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import * as FairLock from "../internal/FairLock.js"
-import * as Asking from "../interaction/Asking.js"
+import * as InteractorCall from "../interaction/InteractorCall.js"
 import * as Interactor from "../interaction/Interactor.js"
 import * as TypedAnswer from "../interaction/TypedAnswer.js"
 import * as Deadlines from "./Deadlines.js"
@@ -72,15 +72,15 @@ export interface Service {
   /** All dialogs, in order, as many at a time as there are. Ends when the channel's scope has closed and all is read. */
   readonly stream: Stream.Stream<DialogTable.Dialog>
   /**
-   * Settles a request with an encoded answer. An answer that does not decode is rejected, and the request stays open.
-   * `by` is the person whom the program has signed in, for events and audit, and where it matters who answers; default: the
-   * channel's id. Where several have to agree, it files a vote, and returns when that is durable.
+   * Settles a request with an encoded answer. If an answer does not decode, the channel rejects it and the request stays
+   * open. `by` is the person whom the program has signed in, for events and audit, and where it matters who answers;
+   * default: the channel's id. Where several have to agree, it files a vote, and returns when that is durable.
    */
   readonly answer: (requestId: string, answer: unknown, by?: string) => Effect.Effect<void, AnswerRejected>
-  /** As `answer`, with what a person typed: see `TypedAnswer`. `cancel` withdraws where it can mean nothing else. */
+  /** Like `answer`, with what a person typed: see `TypedAnswer`. `cancel` withdraws where it can mean nothing else. */
   readonly answerText: (requestId: string, line: string, by?: string) => Effect.Effect<void, AnswerRejected>
   /**
-   * As `answer`, with what was filled in where the reader shows the request as a form: see `Form.of`. A rejection says
+   * Like `answer`, with what was filled in where the reader shows the request as a form: see `Form.of`. A rejection says
    * what is wrong field by field.
    */
   readonly answerForm: (requestId: string, values: unknown, by?: string) => Effect.Effect<void, AnswerRejected>
@@ -233,13 +233,13 @@ class Limits implements DialogTable.Watch {
       "timed_out",
       id,
       allow
-        ? Exit.succeed(Asking.told({ answer: { decision: "allow", scope: "once" }, by: id, how: "timeout" }))
+        ? Exit.succeed(InteractorCall.told({ answer: { decision: "allow", scope: "once" }, by: id, how: "timeout" }))
         : Exit.fail(new InteractionTimedOut({ requestId, by: id, after }))
     )
   }
 }
 
-class QueueInteractor implements Interactor.Service, Asking.Posting {
+class QueueInteractor implements Interactor.Service, InteractorCall.Posting {
   readonly relay = false
 
   constructor(
@@ -248,7 +248,7 @@ class QueueInteractor implements Interactor.Service, Asking.Posting {
     /** Where requests wait for each other when one dialog is shown at a time. */
     private readonly line: FairLock.FairLock | undefined
   ) {
-    Asking.posting.bind(this.request, this)
+    InteractorCall.posting.bind(this.request, this)
   }
 
   readonly request = <I extends Interaction>(
@@ -269,7 +269,7 @@ class QueueInteractor implements Interactor.Service, Asking.Posting {
 
   post(
     request: InteractionRequest,
-    settle: Asking.Settle,
+    settle: InteractorCall.Settle,
     vote?: DialogTable.Voting
   ): ((ended?: Interactor.Ended) => void) | undefined {
     const { desk, line } = this

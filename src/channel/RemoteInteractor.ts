@@ -125,7 +125,7 @@ export const make = (options: {
           )
         : Effect.fail(Interactor.declined(id, request))
   }
-  const timed = Interactor.withTimeout(asking, Interactor.timeoutsOf(options.timeouts, defaultTimeouts), why)
+  const timed = Interactor.timed(asking, Interactor.timeoutsOf(options.timeouts, defaultTimeouts), why)
   const service = dialogs === "unbounded" ? timed : Interactor.serialized(timed)
   // The end of the scope completes it; every asker reads it.
   return Effect.map(

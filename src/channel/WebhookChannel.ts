@@ -35,7 +35,7 @@ import type * as Redacted from "effect/Redacted"
 import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import * as ForeignJson from "../core/ForeignJson.js"
+import * as UntrustedJson from "../core/UntrustedJson.js"
 import * as ProxyFault from "../core/ProxyFault.js"
 import * as Redaction from "../core/Redaction.js"
 import * as WebAddress from "../core/WebAddress.js"
@@ -80,7 +80,7 @@ export interface Options extends RemoteInteractor.Vouching {
 // -----------------------------------------------------------------------------------------------------------------
 
 /**
- * Makes the channel. Closing the scope cancels what is open and closes its connections.
+ * Makes the channel. Closing the scope cancels open requests and closes their connections.
  *
  * @since 0.1.0
  * @category constructors
@@ -158,7 +158,7 @@ export const layer = (
   Layer.scoped(Interactor.Interactor, make(options))
 
 /**
- * As {@link layer}, with settings from `Config`.
+ * Like {@link layer}, with settings from `Config`.
  *
  * @since 0.1.0
  * @category layers
@@ -286,7 +286,7 @@ const understand = <I extends Interaction>(
   known: (said: Principal.Principal | undefined) => string
 ): Effect.Effect<Interactor.Reply<I>, InteractionError> => {
   const unavailable = (reason: string) => new InteractorUnavailable({ requestId, by: id, reason })
-  const json = ForeignJson.parse(text, { size: maxBytes })
+  const json = UntrustedJson.parse(text, { size: maxBytes })
   if (Either.isLeft(json) && json.left.reason !== "syntax") {
     return unavailable(`the webhook answered with JSON that ${json.left.message}`)
   }

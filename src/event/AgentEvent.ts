@@ -24,8 +24,8 @@ const common = () => ({
   /** Present inside a turn. */
   correlationId: Schema.optional(CorrelationId),
   /**
-   * Number of the journal's entry. Present on the last event of each entry, where `Agent.events` reads them: all until
-   * this one is stored, and nothing of it is published again `after` it.
+   * Number of the journal's entry, from 1. Present on the last event of each entry that `Agent.events` reads. All events up
+   * to this one are stored; a reader that continues `after` it gets none of them again.
    */
   position: Schema.optional(Schema.Number)
 })
@@ -44,9 +44,11 @@ export const Usage = /* @__PURE__ */ Lazy.schema(() =>
     inputTokens: Schema.optional(Schema.Number),
     outputTokens: Schema.optional(Schema.Number),
     cachedInputTokens: Schema.optional(Schema.Number),
-    /** Input that the provider has put into its cache. */
+    /** Input tokens that the provider wrote into its cache. */
     cacheWriteTokens: Schema.optional(Schema.Number),
-    reasoningTokens: Schema.optional(Schema.Number)
+    reasoningTokens: Schema.optional(Schema.Number),
+    /** What the model says that the call cost, in US dollars. Default: what its tokens cost by their prices. */
+    cost: Schema.optional(Schema.Number)
   })
 )
 export type Usage = typeof Usage.Type
@@ -64,7 +66,7 @@ export const ContextUse = /* @__PURE__ */ Lazy.schema(() =>
 export type ContextUse = typeof ContextUse.Type
 
 /**
- * How a turn ended. `denied`: somebody refused the same call again and again.
+ * How a turn ended. `denied`: the same call was denied again and again.
  *
  * @since 0.1.0
  * @category schemas
@@ -83,7 +85,7 @@ export const AgentStatus = Schema.Literal("idle", "thinking", "streaming", "exec
 export type AgentStatus = typeof AgentStatus.Type
 
 /**
- * Why a background job ended: its command ended by itself, somebody stopped it, its own time was up, or its session ended.
+ * Why a background job ended: its command exited, a person or agent stopped it, its time was up, or its session ended.
  *
  * @since 0.1.0
  * @category schemas
@@ -183,9 +185,9 @@ export const AgentEvent = /* @__PURE__ */ Lazy.schema(() =>
       step: Schema.Number,
       finishReason: Schema.String,
       usage: Usage,
-      /** Present when the provider told how long the prompt was. */
+      /** Present if the provider reported the length of the prompt. */
       context: Schema.optional(ContextUse),
-      /** A sentence for people when the answer is shorter than what was sent, or was cut off at its limit. */
+      /** A sentence for people if Assent shortened the answer, or its limit cut it off. */
       remark: Schema.optional(Schema.String),
       /** True when an interjection or a cancellation stopped it. */
       interrupted: Schema.optional(Schema.Boolean)
@@ -214,7 +216,7 @@ export const AgentEvent = /* @__PURE__ */ Lazy.schema(() =>
       summary: Schema.String,
       /** What the tool does to the world; absent where there is no such tool, and in a replay. */
       kind: Schema.optional(ToolKind),
-      /** As the model wrote them, secrets masked. */
+      /** The arguments as the model wrote them, secrets masked. */
       arguments: Schema.optional(Schema.Unknown)
     }),
     event("ToolCallStarted", { toolCallId: ToolCallId, tool: Schema.String, summary: Schema.String }),
@@ -240,7 +242,7 @@ export const AgentEvent = /* @__PURE__ */ Lazy.schema(() =>
       result: Schema.Unknown,
       /** Characters behind that beginning; present when the result is too long. */
       leftOut: Schema.optional(Schema.Number),
-      /** What went wrong in a call that ran to its end, such as `exit 1`. */
+      /** The fault of a call that ran to its end, such as `exit 1`. */
       fault: Schema.optional(Schema.String)
     }),
     /** The whole list of what the agent has to do, whenever it writes it anew. */
@@ -275,7 +277,7 @@ export const AgentEvent = /* @__PURE__ */ Lazy.schema(() =>
     event("JobEnded", {
       jobId: Schema.String,
       command: Schema.String,
-      /** Why: its command ended, somebody stopped it, its time was up, or its session ended. */
+      /** Why: its command exited, a person or agent stopped it, its time was up, or its session ended. */
       reason: JobEndReason,
       /** Absent when a signal ended it, or when it never ran. */
       exitCode: Schema.optional(Schema.Number),
@@ -290,7 +292,7 @@ export const AgentEvent = /* @__PURE__ */ Lazy.schema(() =>
       requestId: RequestId,
       kind: Schema.String,
       summary: Schema.String,
-      /** Present when a tool call asks, or is asked about. */
+      /** Present if the request belongs to a tool call. */
       toolCallId: Schema.optional(ToolCallId)
     }),
     event("QuestionDisplayed", { requestId: RequestId, index: Schema.Number, total: Schema.Number }),
@@ -326,18 +328,18 @@ export const AgentEvent = /* @__PURE__ */ Lazy.schema(() =>
       method: PermissionMethod,
       /** The rule or sentence that decided. */
       reason: Schema.String,
-      /** Present when somebody was asked. */
+      /** Present if a question was asked. */
       requestId: Schema.optional(RequestId),
       /** The author of the answer, if a person or a model answered. */
       by: Schema.optional(Schema.String),
-      /** `model` when a model answered: `Interactor.How`. Absent where a person answered, or nobody. */
+      /** `model` if a model answered; see `Interactor.How`. Absent if a person or nobody answered. */
       how: Schema.optional(Schema.String),
       /** Present where several had to agree: what each of them said. */
       votes: Schema.optional(Schema.Array(Vote)),
       edited: Schema.optional(Schema.Boolean),
       /**
-       * For a command that was allowed: `confined`, `network` (confined, with the network), `left` (outside of the sandbox there
-       * is), `open` (there is none).
+       * How an allowed command runs: `confined`; `network` (confined, with the network); `left` (outside of the sandbox);
+       * `open` (this machine has no sandbox).
        */
       sandbox: Schema.optional(Schema.String)
     }),
@@ -415,7 +417,7 @@ export type AgentEvent = typeof AgentEvent.Type
 export type Body = AgentEvent extends infer E ? (E extends AgentEvent ? Omit<E, keyof Stamp> : never) : never
 
 /**
- * What every event carries: when, in which session, of which agent, in which turn. `at` is in milliseconds.
+ * The fields of every event: time, session, agent and turn. `at` is in milliseconds since the epoch.
  *
  * @since 0.1.0
  * @category models
@@ -425,7 +427,7 @@ export interface Stamp {
   readonly sessionId: SessionId
   readonly agent: string
   readonly correlationId?: CorrelationId | undefined
-  /** Where it stands in the journal; see `Agent.events`. */
+  /** Its position in the journal, from 1; see `Agent.events`. */
   readonly position?: number | undefined
 }
 

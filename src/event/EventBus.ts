@@ -63,7 +63,7 @@ export interface Service {
   /** Publishes, waiting while a back-pressured subscriber is full. Interrupting the wait does not lose the event. */
   readonly publish: (event: AgentEvent) => Effect.Effect<void>
   /**
-   * Publishes at once. False: the event stands in line for a full subscriber, and the publisher should wait for {@link
+   * Publishes at once. False: the event waits for a full subscriber, and the publisher should wait for {@link
    * awaitRoom} before its next event. Never loses an event; the line is as long as there are publishers that did not
    * wait.
    */

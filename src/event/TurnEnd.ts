@@ -84,7 +84,7 @@ export const parked = (end: TurnEnd): TurnEnd =>
   is("Halted")(end) ? end : Cancelled({ reason: "shutdown", steps: end.steps })
 
 /**
- * How a turn ended, as it is reported.
+ * The report about the end of a turn.
  *
  * @since 0.1.0
  * @category models

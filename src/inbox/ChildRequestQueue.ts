@@ -7,22 +7,71 @@
  */
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
+import type * as Exit from "effect/Exit"
 import type * as Interaction from "../interaction/Interaction.js"
 import type { InteractionError } from "../interaction/InteractionError.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import type * as Interactor from "../interaction/Interactor.js"
-import type { OneShot } from "../internal/OneShot.js"
-import type { ReplyPort } from "./PendingReplies.js"
+import { OneShot } from "../internal/OneShot.js"
 
-/** A child's question. */
-export interface ChildRequest {
-  readonly request: InteractionRequest
-  /** May yield an answer shortly before somebody is asked. */
-  readonly recheck: Interactor.Options<Interaction.Interaction>["recheck"]
-  readonly votes?: Interactor.Options<Interaction.Interaction>["votes"]
-  readonly upcoming?: Interactor.Options<Interaction.Interaction>["upcoming"]
-  /** The port that takes the settlement. */
-  readonly reply: ReplyPort
+/** How a question of a child ends. */
+export type Settlement = Exit.Exit<Interactor.Answered<Interaction.Interaction>, InteractionError>
+
+/** A reply to a question that had ended. */
+export interface Late {
+  readonly requestId: string
+  readonly by: string
+  /** Who settled it. */
+  readonly winner: string
+}
+
+/** What the child's asker says about its question beside the request. */
+export type Asked = Pick<Interactor.Options<Interaction.Interaction>, "recheck" | "votes" | "upcoming">
+
+/**
+ * A child's question, handed over to the parent's mediator. The child waits for its end, which the first of the two writes:
+ * the mediator with a reply, or the child when it stops waiting.
+ *
+ * Only who was handed the question can settle it. Text that looks like a reply is only text, from any source.
+ */
+export class ChildRequest {
+  private readonly end = new OneShot<Settlement>()
+  private settledBy: string | undefined
+
+  constructor(
+    readonly request: InteractionRequest,
+    readonly asked: Asked,
+    /** Called with every reply that comes too late. */
+    private readonly late: (reply: Late) => void
+  ) {}
+
+  get isOpen(): boolean {
+    return this.settledBy === undefined
+  }
+
+  /** An interrupt of this wait ends nothing. */
+  get await(): Effect.Effect<Interactor.Answered<Interaction.Interaction>, InteractionError> {
+    return Effect.async((resume) => this.end.observe(resume))
+  }
+
+  /** Replies. False: it had ended, and nothing changed. */
+  reply(end: Settlement, by: string): boolean {
+    if (this.settle(end, by)) return true
+    this.late({ requestId: this.request.requestId, by, winner: this.settledBy ?? by })
+    return false
+  }
+
+  /** The child stops waiting. False: it had ended before. */
+  close(end: Settlement): boolean {
+    return this.settle(end, "the asker")
+  }
+
+  private settle(end: Settlement, by: string): boolean {
+    if (this.settledBy !== undefined) return false
+    this.settledBy = by
+    this.end.complete(end)
+    return true
+  }
 }
 
 export type Entry = Data.TaggedEnum<{

@@ -12,7 +12,6 @@ import * as Id from "../core/Id.js"
 import type { MessageId } from "../core/Id.js"
 import type { InteractionError } from "../interaction/InteractionError.js"
 import { OneShot } from "../internal/OneShot.js"
-import * as PendingReplies from "./PendingReplies.js"
 import type { Delivery, Draft, Message } from "./Message.js"
 import * as ChildRequestQueue from "./ChildRequestQueue.js"
 
@@ -29,8 +28,6 @@ export interface Service {
   readonly childPort: ChildPort
   /** Questions of this session's children; read by its mediator. */
   readonly requests: ChildRequestQueue.ChildRequestQueue
-  /** Where this session's own questions to its parent wait; unused in a root. */
-  readonly replies: PendingReplies.PendingReplies
   /** Takes the messages that steer the running turn, oldest first; what goes along comes before them. */
   readonly takeSteering: () => ReadonlyArray<Message>
   /**
@@ -49,8 +46,6 @@ export interface Service {
 }
 
 export interface Options {
-  /** Called with replies that name no open question. Default: they are dropped silently. */
-  readonly late?: ((reply: PendingReplies.Late) => void) | undefined
   /** Called synchronously with every filed message. */
   readonly filed?: ((message: Message) => void) | undefined
   /** Called with every message that is withdrawn. */
@@ -62,7 +57,7 @@ export interface Options {
 export const make = (options: Options = {}): Effect.Effect<Service> =>
   Effect.flatMap(Id.IdGenerator, (ids) => Effect.clockWith((clock) => Effect.succeed(unsafeMake(ids, clock, options))))
 
-/** As {@link make}, synchronously. */
+/** Like {@link make}, synchronously. */
 export const unsafeMake = (ids: Id.Generator, clock: Clock.Clock, options: Options = {}): Service =>
   new SessionInbox(ids, clock, options)
 
@@ -75,9 +70,8 @@ class SessionInbox implements Service {
   private steer: Array<Message> = []
   private queue: Array<Message> = []
   private along: Array<Message> | undefined
-  // Most sessions have neither children nor a parent.
+  // Most sessions have no children.
   private childRequests: ChildRequestQueue.ChildRequestQueue | undefined
-  private ownReplies: PendingReplies.PendingReplies | undefined
   private ownChildPort: ChildPort | undefined
 
   constructor(
@@ -94,10 +88,6 @@ class SessionInbox implements Service {
 
   get requests(): ChildRequestQueue.ChildRequestQueue {
     return (this.childRequests ??= ChildRequestQueue.make())
-  }
-
-  get replies(): PendingReplies.PendingReplies {
-    return (this.ownReplies ??= PendingReplies.make(this.options.late ?? unheard))
   }
 
   takeSteering(): ReadonlyArray<Message> {
@@ -182,8 +172,6 @@ class SessionInbox implements Service {
     return delivery === "along" ? (this.along ??= []) : this[delivery]
   }
 }
-
-const unheard = () => undefined
 
 class InboxChildPort implements ChildPort {
   constructor(private readonly inbox: SessionInbox) {}

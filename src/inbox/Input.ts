@@ -1,5 +1,5 @@
 /**
- * What a person or a program says to an agent: words, or words with images and files, in an order.
+ * Words of a person or a program for an agent, or words with images and files, in their order.
  *
  * Files are taken by their bytes. The bytes decide, not the name: images and PDFs are recognized. A damaged file, or
  * one of another type, is refused before anything of the message is filed. Text files are masked as words are. In the
@@ -32,7 +32,7 @@ import * as RegularFile from "../core/RegularFile.js"
 // -----------------------------------------------------------------------------------------------------------------
 
 const file = {
-  /** As JSON: base64. */
+  /** The bytes; base64 in JSON. */
   bytes: Schema.Uint8ArrayFromBase64,
   /** Shown to people and to the model. Default: `image` or `file`. */
   name: Schema.optional(Schema.String),
@@ -107,7 +107,7 @@ export interface Limits {
  * @category errors
  */
 export class InputRefused extends Schema.TaggedError<InputRefused>("assent/inbox/InputRefused")("InputRefused", {
-  /** The name of the file, where it is about one. */
+  /** The name of the file, if the problem is about a file. */
   file: Schema.optional(Schema.String),
   /**
    * `unreadable`: it is missing, empty or damaged; `wrongType`: its bytes are not what it is said to be; `notTaken`: the
@@ -126,7 +126,7 @@ export class InputRefused extends Schema.TaggedError<InputRefused>("assent/inbox
 // -----------------------------------------------------------------------------------------------------------------
 
 /**
- * How a file is called, and what it is.
+ * The name and the type of a file.
  *
  * @since 0.1.0
  * @category models
@@ -249,7 +249,7 @@ const reasons: { readonly [reason: string]: string } = {
 
 const insteadOf: { readonly [T in FileSystem.File.Type]?: string } = {
   Directory: "Name a file in it.",
-  FIFO: "Put what comes out of it into a file, and name that."
+  FIFO: "Write its output into a file, and attach that file."
 }
 
 const whyNot = (error: PlatformError): string => {

@@ -134,7 +134,7 @@ const kindOf = (
     const mediaType =
       found?.mediaType ?? (isOpen ? (text === undefined ? undefined : (claimed ?? "text/plain")) : wanted)
     if (mediaType === undefined) {
-      const reason = `${name} is of no type that is known here. Say of which (mediaType), or convert it to PNG, JPEG, PDF or text.`
+      const reason = `${name} has an unknown type. Name its type (mediaType), or convert it to PNG, JPEG, PDF or text.`
       return yield* refused("wrongType", name, reason)
     }
     if (text === undefined && MediaType.isText(mediaType)) return yield* wrong(`said to be ${mediaType}`)

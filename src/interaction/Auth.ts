@@ -53,9 +53,9 @@ export interface PasswordOptions<A, E, R> {
  * @category models
  */
 export interface DeviceCodeOptions<A, E, R, R2> {
-  /** Where the person signs in. */
+  /** The address at which the person signs in. */
   readonly url: string
-  /** What the person enters there. */
+  /** The code that the person enters there. */
   readonly code: string
   /** Milliseconds since the epoch. */
   readonly expiresAt: number

@@ -11,7 +11,7 @@ import * as Schema from "effect/Schema"
 import * as Question from "./Question.js"
 
 /**
- * What a field holds.
+ * The type of a field's value.
  *
  * @since 0.1.0
  * @category schemas
@@ -20,7 +20,7 @@ export const FieldType = Schema.Literal("string", "choice", "choices", "number",
 export type FieldType = typeof FieldType.Type
 
 /**
- * What a text has to be.
+ * The format of a text.
  *
  * @since 0.1.0
  * @category schemas
@@ -117,7 +117,7 @@ export type Fields = typeof Fields.Type
 export const maxFields = 200
 
 /**
- * Why a field cannot take what was given for it: a sentence. Without a field it is about the form as a whole.
+ * Why a field refuses a value, as a sentence. Without a field, the problem is about the whole form.
  *
  * @since 0.1.0
  * @category schemas
@@ -192,7 +192,7 @@ export const told = (fields: ReadonlyArray<Field>, found: ReadonlyArray<Problem>
     .join(" ")
 
 /**
- * What is wrong with this field; without one, with the form as a whole.
+ * The problems of this field; without a field, those of the whole form.
  *
  * @since 0.1.0
  * @category getters
@@ -217,7 +217,7 @@ export const isSecret = ({ name, title, type }: Field): boolean =>
 // -----------------------------------------------------------------------------------------------------------------
 
 /**
- * Parses what somebody typed for one field: `undefined` when it was left out. A left is a sentence that says what to type
+ * Parses the typed value of one field; `undefined` for an empty line. A left is a sentence that says what to type
  * instead. `cancel` is not a value; check `Question.isCancel` first.
  *
  * @since 0.1.0
@@ -237,7 +237,7 @@ export const parse = (field: Field, line: string): Either.Either<Value | undefin
 }
 
 /**
- * The values when nobody gives any: the defaults. Nothing when a required field has none.
+ * The default values. `undefined` if a required field has no default.
  *
  * @since 0.1.0
  * @category getters
@@ -282,7 +282,7 @@ export const isChoice = ({ choices = [], labels = [] }: Field, word: string): bo
   [...choices, ...labels].some((choice) => choice.trim().toLowerCase() === word.trim().toLowerCase())
 
 /**
- * What is to be typed, in words: `a whole number from 1 to 65535`.
+ * The expected value in words, such as `a whole number from 1 to 65535`.
  *
  * @since 0.1.0
  * @category getters
@@ -341,7 +341,7 @@ const flawOf = (field: Field): string | undefined => {
     [minLength, maxLength],
     [minItems, maxItems ?? choices?.length]
   ]) {
-    if (least !== undefined && most !== undefined && least > most) return flaw(`${least} to ${most} is no range`)
+    if (least !== undefined && most !== undefined && least > most) return flaw(`${least} to ${most} is not a range`)
   }
   const problem = field.default === undefined ? undefined : problemOf(field, field.default)
   return problem === undefined ? undefined : flaw(`its default does not fit: ${problem}`)
@@ -440,7 +440,12 @@ const chosen = (
   return field.labels === undefined ? byTexts(values) : Either.orElse(byTexts(field.labels), () => byTexts(values))
 }
 
-const booleans: ReadonlyMap<string, boolean> = new Map([
+/**
+ * The words for yes and no, in lower case.
+ *
+ * @internal
+ */
+export const booleans: ReadonlyMap<string, boolean> = new Map([
   ["y", true],
   ["yes", true],
   ["true", true],

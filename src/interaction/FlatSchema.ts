@@ -11,7 +11,7 @@ import * as Predicate from "effect/Predicate"
 import type * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as AST from "effect/SchemaAST"
-import * as ForeignJson from "../core/ForeignJson.js"
+import * as UntrustedJson from "../core/UntrustedJson.js"
 import * as Lazy from "../core/Lazy.js"
 import * as Field from "./Field.js"
 
@@ -81,7 +81,7 @@ export const titleOf = <A, I, R>({ ast }: Schema.Schema<A, I, R>): string | unde
 /** Why decoding failed: a sentence for each field, and for the form where it is about several. */
 export const problems = (error: ParseResult.ParseError, fields: Field.Fields): ReadonlyArray<Field.Problem> =>
   ParseResult.ArrayFormatter.formatErrorSync(error).map(({ message, path: [name] }) => {
-    const sentence = ForeignJson.echo(/[.!?]$/.test(message) ? message : `${message}.`)
+    const sentence = UntrustedJson.echo(/[.!?]$/.test(message) ? message : `${message}.`)
     return fields.some((field) => field.name === name)
       ? { field: String(name), message: sentence }
       : { message: sentence }
@@ -121,7 +121,7 @@ const fieldOf = (
   const refused = (reason: string) => Either.left(new SchemaNotFlat({ field: name, reason }))
   if (typeof signature.name !== "string") return refused("its name is a symbol")
   const look = lookAt(signature.type, signature.isOptional)
-  if (look.isSecret) return refused("it is a secret, and those are shown, sent and kept with a form")
+  if (look.isSecret) return refused("it is a secret, and forms are shown, sent and stored")
   if (look.shape === undefined) return refused(look.reason)
   const own = (id: symbol): string | undefined => {
     const words = signature.annotations[id]
@@ -131,7 +131,7 @@ const fieldOf = (
   const description = own(AST.DescriptionAnnotationId) ?? look.description
   const given = presets.has(name) ? Option.some(presets.get(name)) : AST.getDefaultAnnotation(signature.type)
   const preset = Option.flatMap(given, (value) => encoded(signature.type, value))
-  if (Option.isSome(given) && Option.isNone(preset)) return refused("its default is none of its values")
+  if (Option.isSome(given) && Option.isNone(preset)) return refused("its default is not one of its values")
   return Either.right({
     name,
     ...look.shape,
@@ -169,7 +169,7 @@ interface Look {
   readonly reason: string
 }
 
-const none: Look = { reason: "it is nested, or of a type that nobody can fill in" }
+const none: Look = { reason: "it is nested, or its type has no field in a form" }
 
 const lookAt = (ast: AST.AST, isOptional: boolean): Look => {
   const inner = within(ast, isOptional)

@@ -27,7 +27,7 @@
  * @since 0.1.0
  */
 import * as Either from "effect/Either"
-import * as ForeignJson from "../core/ForeignJson.js"
+import * as UntrustedJson from "../core/UntrustedJson.js"
 import * as Field from "./Field.js"
 import * as FormSchema from "./FormSchema.js"
 import type { Answer, Approve, Interaction, Kind } from "./Interaction.js"
@@ -41,7 +41,7 @@ export { type Form, make, type ObjectSchema, type Property, readSchema, type Tit
 // -----------------------------------------------------------------------------------------------------------------
 
 /**
- * The form of a question; nothing where it has none.
+ * The form of a question; `undefined` if the question has no form.
  *
  * @since 0.1.0
  * @category conversions
@@ -61,8 +61,8 @@ export const fieldsOf = (interaction: Interaction): ReadonlyArray<Field.Field> |
   sheetOf(interaction)?.fields
 
 /**
- * The answer that a filled form amounts to. A left says what is wrong, field by field. Never throws, whatever the input
- * is. An empty field counts as absent.
+ * The answer of a filled form. A left lists the problems, field by field. It never throws, for any input. An empty field
+ * counts as absent.
  *
  * @since 0.1.0
  * @category conversions
@@ -73,7 +73,7 @@ export const decode = <I extends Interaction>(
 ): Either.Either<Answer<I>, ReadonlyArray<Field.Problem>> => {
   const sheet = sheetOf(interaction)
   if (sheet === undefined) return wrong(`This ${interaction._tag} request has no form; it takes an answer.`)
-  const refusal = ForeignJson.refusal(values, { size: maxSize })
+  const refusal = UntrustedJson.refusal(values, { size: maxSize })
   if (refusal !== undefined) return wrong(`That ${refusal.message}.`)
   if (typeof values !== "object" || values === null || Array.isArray(values)) {
     return wrong("A filled form is an object with the names of the fields as keys.")
@@ -101,13 +101,13 @@ export const encode = <I extends Interaction>(interaction: I, answer: Answer<I>)
   sheetOf(interaction)?.write(answer as Answer<Interaction>)
 
 /**
- * What is wrong with a filled form, on one line, each behind the title of its field.
+ * The problems of a filled form on one line, each behind the title of its field.
  *
  * @since 0.1.0
  * @category conversions
  */
 export const told = (interaction: Interaction, problems: ReadonlyArray<Field.Problem>): string =>
-  ForeignJson.echo(Field.told(fieldsOf(interaction) ?? [], problems), 2_000)
+  UntrustedJson.echo(Field.told(fieldsOf(interaction) ?? [], problems), 2_000)
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
@@ -121,10 +121,10 @@ const maxProblems = 50
 
 type Read<A> = Either.Either<A, ReadonlyArray<Field.Problem>>
 
-const wrong = (message: string): Read<never> => Either.left([{ message: ForeignJson.echo(message, 400) }])
+const wrong = (message: string): Read<never> => Either.left([{ message: UntrustedJson.echo(message, 400) }])
 
 const shortened = ({ field, message }: Field.Problem): Field.Problem =>
-  field === undefined ? { message } : { field: ForeignJson.echo(field), message: ForeignJson.echo(message, 400) }
+  field === undefined ? { message } : { field: UntrustedJson.echo(field), message: UntrustedJson.echo(message, 400) }
 
 /** A form with its way back to the answer. */
 interface Sheet<A> {
@@ -283,7 +283,7 @@ const ofEditable = (
           editedArguments[name] = value
           continue
         }
-        Either.match(ForeignJson.parse(String(value)), {
+        Either.match(UntrustedJson.parse(String(value)), {
           onLeft: (refused) => problems.push({ field: name, message: `That ${refused.message}.` }),
           onRight: (json) => {
             editedArguments[name] = json

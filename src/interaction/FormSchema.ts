@@ -6,7 +6,7 @@
 import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
-import * as ForeignJson from "../core/ForeignJson.js"
+import * as UntrustedJson from "../core/UntrustedJson.js"
 import * as Lazy from "../core/Lazy.js"
 import * as Field from "./Field.js"
 
@@ -120,7 +120,7 @@ export const make = (
  * @category conversions
  */
 export const readSchema = (schema: unknown): Either.Either<Field.Fields, string> => {
-  const refusal = ForeignJson.refusal(schema, { size: maxSize })
+  const refusal = UntrustedJson.refusal(schema, { size: maxSize })
   if (refusal !== undefined) return Either.left(`it ${refusal.message}`)
   return Either.mapLeft(
     Either.flatMap(decodeObject(schema), ({ properties, required = [] }) =>
@@ -131,7 +131,7 @@ export const readSchema = (schema: unknown): Either.Either<Field.Fields, string>
     (issue) => {
       const [first] = ParseResult.ArrayFormatter.formatIssueSync(issue)
       const at = first?.path.map(String).join(".") ?? ""
-      return ForeignJson.echo(`${at === "" ? "" : `${at}: `}${first?.message ?? "it is no flat form"}`)
+      return UntrustedJson.echo(`${at === "" ? "" : `${at}: `}${first?.message ?? "it is not a flat form"}`)
     }
   )
 }

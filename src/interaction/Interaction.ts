@@ -9,7 +9,7 @@
  */
 import * as Schema from "effect/Schema"
 import * as Lazy from "../core/Lazy.js"
-import * as ForeignJson from "../core/ForeignJson.js"
+import * as UntrustedJson from "../core/UntrustedJson.js"
 import * as AnswerFault from "./AnswerFault.js"
 import { SessionId, ToolCallId } from "../core/Id.js"
 import { ToolDisplay } from "../tool/ToolCall.js"
@@ -70,7 +70,7 @@ export class Approve extends Schema.TaggedRequest<Approve>("assent/interaction/A
       })
     ),
     display: Schema.optional(ToolDisplay),
-    /** Present when a rule reserves the call: whose agreement it needs. An answer is a vote then. */
+    /** The people whose agreement the call needs, if a rule reserves the call. An answer is then a vote. */
     needs: Schema.optional(Needs),
     /** True when the policy leaves the decision about this call to a model too: see `Interactors.byModel`. */
     delegated: Schema.optional(Schema.Boolean)
@@ -143,7 +143,7 @@ export class ApproveSubagentEnvelope extends Schema.TaggedRequest<ApproveSubagen
 // -----------------------------------------------------------------------------------------------------------------
 
 /**
- * A form of questions, put one after the other. Cancelling at any of them cancels all.
+ * A form of questions, asked one after the other. Cancelling one of them cancels all.
  *
  * @since 0.1.0
  * @category schemas
@@ -356,20 +356,20 @@ export const safeAnswer = <I extends Interaction>(interaction: I): Option.Option
 export const decode = (
   input: unknown
 ): Either.Either<Interaction, InteractionKindUnknown | InteractionPayloadMismatch> => {
-  const refusal = ForeignJson.refusal(input)
+  const refusal = UntrustedJson.refusal(input)
   if (refusal !== undefined) {
     return Either.left(new InteractionPayloadMismatch({ kind: "unknown", reason: `it ${refusal.message}` }))
   }
   const tag = typeof input === "object" && input !== null && "_tag" in input ? input._tag : undefined
   if (typeof tag !== "string" || !isKind(tag)) {
-    return Either.left(new InteractionKindUnknown({ kind: ForeignJson.echo(String(JSON.stringify(tag ?? input))) }))
+    return Either.left(new InteractionKindUnknown({ kind: UntrustedJson.echo(String(JSON.stringify(tag ?? input))) }))
   }
   return Either.mapLeft(
     decoderOf(tag)(input, { onExcessProperty: "error" }),
     (error) =>
       new InteractionPayloadMismatch({
         kind: tag,
-        reason: ForeignJson.echo(ParseResult.TreeFormatter.formatIssueSync(error))
+        reason: UntrustedJson.echo(ParseResult.TreeFormatter.formatIssueSync(error))
       })
   )
 }
@@ -394,11 +394,11 @@ export const decodeAnswer = <I extends Interaction>(
   input: unknown
 ): Either.Either<Answer<I>, string> => {
   // Checked before decoding: the decoder and its error message both follow a value as deep as it goes.
-  const refusal = ForeignJson.refusal(input, answerLimits)
+  const refusal = UntrustedJson.refusal(input, answerLimits)
   if (refusal !== undefined) return Either.left(`it ${refusal.message}`)
   const decoded = decoding(interaction, input)
   if (Either.isRight(decoded)) return decoded
-  return Either.left(isSecret(interaction._tag) ? "it is not what was asked for" : ForeignJson.echo(decoded.left))
+  return Either.left(isSecret(interaction._tag) ? "it does not answer this question" : UntrustedJson.echo(decoded.left))
 }
 
 /**
@@ -412,7 +412,7 @@ export const misfit = (interaction: Interaction, answer: unknown): string | unde
   try {
     if (!answerTestOf(interaction._tag)(answer)) return `that is not an answer to ${interaction._tag}`
     const reason = misfitOf(interaction, answer) ?? unbounded(interaction, answer)
-    return reason === undefined ? undefined : ForeignJson.echo(reason)
+    return reason === undefined ? undefined : UntrustedJson.echo(reason)
   } catch {
     return unreadable
   }
@@ -466,7 +466,7 @@ const answerTestOf = byKind((kind) => ParseResult.is(kind.success as Schema.Sche
 const answerEncoderOf = byKind((kind) => Schema.encodeSync(kind.success as Schema.Schema<unknown>))
 
 /** Limits of an answer: they admit the longest typed one, and more. */
-const answerLimits: ForeignJson.Limits = { size: 1_048_576, isCopied: true }
+const answerLimits: UntrustedJson.Limits = { size: 1_048_576, isCopied: true }
 
 /** The reason for a foreign value that throws when it is read. */
 const unreadable = "it cannot be read"
@@ -489,7 +489,7 @@ const unbounded = (interaction: Interaction, answer: unknown): string | undefine
   if (interaction._tag !== "Approve") return undefined
   const decision = answer as Answer<Approve>
   if (decision.decision !== "edit") return undefined
-  const refusal = ForeignJson.refusal(decision.editedArguments, answerLimits)
+  const refusal = UntrustedJson.refusal(decision.editedArguments, answerLimits)
   return refusal === undefined ? undefined : `what was edited ${refusal.message}`
 }
 

@@ -7,7 +7,7 @@
  */
 import * as Schema from "effect/Schema"
 import * as Lazy from "../core/Lazy.js"
-import * as ForeignJson from "../core/ForeignJson.js"
+import * as UntrustedJson from "../core/UntrustedJson.js"
 import { RequestId } from "../core/Id.js"
 import { Problem } from "./Field.js"
 
@@ -118,7 +118,7 @@ export class UnknownRequest extends Schema.TaggedError<UnknownRequest>("assent/i
   { requestId: Schema.String }
 ) {
   override get message(): string {
-    return `No open request is named ${JSON.stringify(ForeignJson.echo(this.requestId))}.`
+    return `No open request is named ${JSON.stringify(UntrustedJson.echo(this.requestId))}.`
   }
 }
 
@@ -152,10 +152,12 @@ export class MalformedAnswer extends Schema.TaggedError<MalformedAnswer>("assent
 export class VoteRefused extends Schema.TaggedError<VoteRefused>("assent/interaction/VoteRefused")("VoteRefused", {
   requestId: Schema.String,
   by: Schema.String,
-  reason: Schema.String
+  reason: Schema.String,
+  /** It could not be recorded at that moment. Give it again. */
+  unwritten: Schema.optional(Schema.Literal(true))
 }) {
   override get message(): string {
-    return `The answer of ${ForeignJson.echo(this.by)} does not count: ${this.reason}`
+    return `The answer of ${UntrustedJson.echo(this.by)} does not count: ${this.reason}`
   }
 }
 
@@ -177,7 +179,7 @@ export class InteractionKindUnknown extends Schema.TaggedError<InteractionKindUn
   "assent/interaction/InteractionKindUnknown"
 )("InteractionKindUnknown", { kind: Schema.String }) {
   override get message(): string {
-    return `There is no interaction kind ${JSON.stringify(ForeignJson.echo(this.kind))} in this contract version.`
+    return `There is no interaction kind ${JSON.stringify(UntrustedJson.echo(this.kind))} in this contract version.`
   }
 }
 

@@ -57,10 +57,12 @@ export interface InteractionRequest<I extends Interaction = Interaction> {
   readonly subagentId?: string | undefined
   /** Present only for an approval of one of several calls of a tool. It decides nothing. */
   readonly batch?: BatchPlace | undefined
-  /** Present when somebody else asks through a call, such as `the server github`. Every surface shows it. */
+  /** The other party that asks through a call, such as `the server github`. Every surface shows it. */
   readonly origin?: string | undefined
   /** Present when no other process asks it again: its answer counts only here. */
   readonly once?: true | undefined
+  /** When the asker's own limit ends it, in milliseconds since the epoch. Another process that asks it again keeps to it. */
+  readonly dueAt?: number | undefined
   readonly interaction: I
 }
 
@@ -82,6 +84,7 @@ export const InteractionRequest = /* @__PURE__ */ Lazy.schema(() =>
     batch: Schema.optional(BatchPlace),
     origin: Schema.optional(Schema.String),
     once: Schema.optional(Schema.Literal(true)),
+    dueAt: Schema.optional(Schema.Number),
     interaction: Interaction
   })
 )
@@ -96,7 +99,7 @@ export const make = <I extends Interaction>(interaction: I): Effect.Effect<Inter
   Effect.withFiberRuntime((fiber) => Effect.succeed(unsafeMake(interaction, fiber)))
 
 /**
- * As {@link make}, one step less, for callers that hold the asking fiber; `origin` stands in for the fiber's own.
+ * Like {@link make}, one step less, for callers that hold the asking fiber; `origin` stands in for the fiber's own.
  *
  * @since 0.1.0
  * @category constructors
@@ -109,7 +112,7 @@ export const unsafeMake = <I extends Interaction>(
   const context = fiber.currentContext
   const { agent, correlationId = noTurn, parentSessionId, sessionId, subagentId, toolCallId } = origin
   const open = Context.get(context, ResumedRequests)?.take(interaction, toolCallId)
-  // A resumed question keeps its id and the time at which it was first asked.
+  // A resumed question keeps its id, the time at which it was first asked and its limit.
   const { issuedAt, requestId } = open ?? {
     requestId: Id.request(Context.get(context, Id.IdGenerator)),
     issuedAt: Context.get(fiber.currentDefaultServices, Clock.Clock).unsafeCurrentTimeMillis()
@@ -126,6 +129,8 @@ export const unsafeMake = <I extends Interaction>(
   if (subagentId !== undefined) request.subagentId = subagentId
   if (origin.via !== undefined) request.origin = origin.via
   if (origin.once === true) request.once = true
+  if (open?.dueAt) request.dueAt = open.dueAt
+  if (open) resumed.add(request)
   return continuedBy(askedBy(request, toolCallId), origin.continuation)
 }
 
@@ -138,12 +143,27 @@ export const isAskedOnce = ({ correlationId, once }: Pick<InteractionRequest, "c
   once === true || correlationId === noTurn
 
 /**
+ * Whether a former process raised it. The journal has it then, and it may have an answer that waits.
+ *
+ * @internal
+ */
+export const isResumed = (request: InteractionRequest): boolean => resumed.has(request)
+
+/**
  * The same request, as one of a batch.
  *
  * @internal
  */
 export const inBatch = <R extends InteractionRequest>(request: R, batch: BatchPlace): R =>
-  askedBy({ ...request, batch }, callOf(request))
+  marked({ ...request, batch }, request)
+
+/**
+ * The same request, which ends at this time.
+ *
+ * @internal
+ */
+export const until = <R extends InteractionRequest>(request: R, dueAt: number): R =>
+  marked({ ...request, dueAt }, request)
 
 /**
  * The call that asks, when one does. Only the journal needs it, so it is not in the envelope.
@@ -193,6 +213,14 @@ const continuedBy = <R extends InteractionRequest>(request: R, continuation: str
   return request
 }
 
+/** With all that only the journal needs of the other one. */
+const marked = <R extends InteractionRequest>(request: R, from: InteractionRequest): R => {
+  if (isResumed(from)) resumed.add(request)
+  return continuedBy(askedBy(request, callOf(from)), continuationOf(from))
+}
+
+const resumed = new WeakSet<InteractionRequest>()
+
 const calls = new WeakMap<InteractionRequest, ToolCallId>()
 
 const continuations = new WeakMap<InteractionRequest, string>()
@@ -208,8 +236,8 @@ const encodeRequest = Lazy.make(() => Schema.encodeSync(InteractionRequest))
 export const encode = (request: InteractionRequest): typeof InteractionRequest.Encoded => encodeRequest(request)
 
 /**
- * As {@link encode}, with the request's form beside the rest where it has one: for clients that know nothing of kinds. They
- * answer with what was filled in, as `form` in place of `answer`.
+ * Like {@link encode}, with the request's form beside the rest where it has one: for clients that know nothing of kinds.
+ * They answer with what was filled in, as `form` in place of `answer`.
  *
  * @since 0.1.0
  * @category conversions

@@ -15,6 +15,7 @@
  *
  * @since 0.1.0
  */
+import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -28,7 +29,7 @@ import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import type { Answer, Interaction, Kind } from "./Interaction.js"
-import * as World from "../core/World.js"
+import * as CallerContext from "../core/CallerContext.js"
 import { Elicit, isKind, takesPromptSlot } from "./Interaction.js"
 import {
   InteractionKindUnknown,
@@ -38,7 +39,7 @@ import {
 } from "./InteractionError.js"
 import { canonicalJson } from "../core/CanonicalJson.js"
 import * as FairLock from "../internal/FairLock.js"
-import * as Asking from "./Asking.js"
+import * as InteractorCall from "./InteractorCall.js"
 import * as Field from "./Field.js"
 import * as FlatSchema from "./FlatSchema.js"
 import type { Flat, Open, SchemaNotFlat } from "./FlatSchema.js"
@@ -104,7 +105,7 @@ export const withInteractor =
     ) as Effect.Effect<A, E, Exclude<R, Interactor>>
 
 /**
- * As {@link withInteractor}, for all that a fiber does until its end: one step, and nothing is restored.
+ * Like {@link withInteractor}, for all that a fiber does until its end: one step, and nothing is restored.
  *
  * @since 0.1.0
  * @category combinators
@@ -146,7 +147,9 @@ export const request = <I extends Interaction>(
   Effect.withFiberRuntime((fiber) => {
     const request = InteractionRequest.unsafeMake(interaction, fiber)
     const service = of(fiber)
-    return isKind(interaction._tag) ? Asking.ask(service, request, options) : Effect.fail(declined(service.id, request))
+    return isKind(interaction._tag)
+      ? InteractorCall.ask(service, request, options)
+      : Effect.fail(declined(service.id, request))
   })
 
 /**
@@ -188,7 +191,7 @@ export const ask = <I extends Interaction>(interaction: I): Effect.Effect<Answer
 export const elicit = <A extends Open<A>, I extends Flat, R>(
   schema: Schema.Schema<A, I, R>,
   options?: {
-    /** What is shown above the fields. Default: the schema's title. */
+    /** The text above the fields. Default: the schema's title. */
     readonly title?: string | undefined
   }
 ): Effect.Effect<A, InteractionError | SchemaNotFlat, Interactor | R> =>
@@ -198,7 +201,7 @@ export const elicit = <A extends Open<A>, I extends Flat, R>(
     const go = (form: Elicit, last: string, times: number): Effect.Effect<A, InteractionError, Interactor | R> =>
       Effect.withFiberRuntime<A, InteractionError, Interactor | R>((fiber) => {
         const request = InteractionRequest.unsafeMake(form, fiber)
-        return Effect.flatMap(Asking.ask(of(fiber), request), ({ answer, by, how }) =>
+        return Effect.flatMap(InteractorCall.ask(of(fiber), request), ({ answer, by, how }) =>
           Effect.catchAll(decode(answer), (error) => {
             const given = canonicalJson(answer)
             const count = given === last ? times + 1 : 1
@@ -215,7 +218,7 @@ export const elicit = <A extends Open<A>, I extends Flat, R>(
                 ? Effect.die("There are no fields.")
                 : go(new Elicit({ title, fields: [first, ...others], problems }), given, count)
             }
-            const reason = `what it filled in was refused: ${Field.told(fields, problems)}`
+            const reason = `the filled form was refused: ${Field.told(fields, problems)}`
             return new InteractorUnavailable({ requestId: request.requestId, by, reason })
           })
         )
@@ -267,10 +270,10 @@ export const make = (options: {
   /** `"unbounded"` for interactors that can show any number of dialogs side by side. Default: one. */
   readonly dialogs?: "one" | "unbounded" | undefined
   readonly relay?: boolean | undefined
-  /** The one person who answers here, as events and the audit name them. Default: nobody is known, and `id` stands for them. */
+  /** The name of the one person who answers here, for events and the audit. Default: `id`. */
   readonly principal?: string | undefined
   readonly timeouts?: Timeouts | undefined
-  /** How its answers come about: from somebody (the default), from a model, or from a rule when nobody is there. */
+  /** The source of its answers: a person (the default), a model, or a rule without a person. */
   readonly how?: Exclude<How, "recheck" | "timeout"> | undefined
 }): Service => {
   const how = options.how ?? "answered"
@@ -290,11 +293,11 @@ export const make = (options: {
         request: InteractionRequest.InteractionRequest<I>,
         options: Options<I> | undefined
       ) => Effect.Effect<Answer<I>, InteractionError>
-      return Effect.map(handle(request, asked), (answer) => Asking.told<I>({ answer, by, how }))
+      return Effect.map(handle(request, asked), (answer) => InteractorCall.told<I>({ answer, by, how }))
     }
   }
-  const timed = options.timeouts === undefined ? service : withTimeout(service, options.timeouts)
-  return options.dialogs === "unbounded" ? timed : serialized(timed)
+  const limited = options.timeouts === undefined ? service : timed(service, options.timeouts)
+  return options.dialogs === "unbounded" ? limited : serialized(limited)
 }
 
 /**
@@ -342,7 +345,7 @@ export const rechecked = <I extends Interaction, R extends Reply<I>>(
     ? ask
     : Effect.flatMap(options.recheck, (known): Effect.Effect<R | Answered<I>, InteractionError> =>
         Option.isSome(known)
-          ? Effect.succeed(Asking.told<I>({ answer: known.value, by: "policy", how: "recheck" }))
+          ? Effect.succeed(InteractorCall.told<I>({ answer: known.value, by: "policy", how: "recheck" }))
           : ask
       )
 
@@ -357,7 +360,7 @@ export interface Timeouts {
   readonly permission?: Duration.DurationInput | undefined
   /** For questions; a form may take this long for each of its questions. */
   readonly clarification?: Duration.DurationInput | undefined
-  /** What a timed-out `Approve` becomes. Default: it fails, and the asker takes the safe answer. */
+  /** The answer of a timed-out `Approve`. Default: the request fails, and the asker takes the safe answer. */
   readonly onTimeout?: "deny" | "allow" | undefined
 }
 
@@ -386,7 +389,7 @@ export const timeoutOf = (interaction: Interaction, timeouts: Timeouts): Option.
   Option.map(Option.fromNullable(millisOf(interaction, timeouts)), Duration.millis)
 
 /**
- * As {@link timeoutOf}, in milliseconds.
+ * Like {@link timeoutOf}, in milliseconds.
  *
  * @since 0.1.0
  * @category getters
@@ -404,8 +407,9 @@ export const millisOf = (interaction: Interaction, timeouts: Timeouts): number |
 }
 
 /**
- * Ends requests that nobody answers in time. The clock starts when the wrapped interactor is asked. When `why` yields
- * an error, the request fails with it instead of `InteractionTimedOut`.
+ * Ends requests without an answer in time. The clock starts when the wrapped interactor is asked. A stored request that another
+ * process asks again has the time that was left. If `why` yields an error, the request fails with it instead of
+ * `InteractionTimedOut`.
  *
  * @since 0.1.0
  * @category combinators
@@ -414,21 +418,33 @@ export const withTimeout = (
   service: Service,
   timeouts: Timeouts,
   why?: (request: InteractionRequest.InteractionRequest) => InteractionError | undefined
-): Service => ({
+): Service => timed(service, timeouts, why, true)
+
+/**
+ * The same for an interactor that shows requests: its limit is its own, and another one shows the request anew. `isStored`: it
+ * is the asker's.
+ *
+ * @internal
+ */
+export const timed = (service: Service, timeouts: Timeouts, why?: Why, isStored = false): Service => ({
   id: service.id,
   relay: service.relay,
   principal: service.principal,
   roles: service.roles,
-  request: <I extends Interaction>(request: InteractionRequest.InteractionRequest<I>, options?: Options<I>) =>
-    Option.match(timeoutOf(request.interaction, timeouts), {
-      onNone: () => service.request(request, options),
-      onSome: (duration) =>
-        Effect.flatMap(Effect.timeoutOption(service.request(request, options), duration), (answered) =>
-          Option.isSome(answered)
-            ? Effect.succeed(answered.value)
-            : late(service.id, request, timeouts, duration, why?.(request))
-        )
+  request: <I extends Interaction>(request: InteractionRequest.InteractionRequest<I>, options?: Options<I>) => {
+    const limit = millisOf(request.interaction, timeouts)
+    if (limit === undefined) return service.request(request, options)
+    return Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      // A clock that was set back gives it no more time than it had.
+      const left = isStored ? Math.min(limit, (request.dueAt ?? Infinity) - now) : limit
+      const asked = isStored ? InteractionRequest.until(request, now + left) : request
+      return Effect.flatMap(Effect.timeoutOption(service.request(asked, options), left), (answered) =>
+        Option.isSome(answered)
+          ? Effect.succeed(answered.value)
+          : late(service.id, request, timeouts, limit, why?.(request))
+      )
     })
+  }
 })
 
 /**
@@ -440,12 +456,14 @@ export const late = <I extends Interaction>(
   by: string,
   { interaction, requestId }: InteractionRequest.InteractionRequest<I>,
   { onTimeout }: Timeouts,
-  duration: Duration.Duration,
+  after: number,
   why?: InteractionError
 ): Effect.Effect<Answered<I>, InteractionError> =>
   onTimeout === "allow" && interaction._tag === "Approve"
-    ? Effect.succeed(Asking.told<I>({ answer: { decision: "allow", scope: "once" } as Answer<I>, by, how: "timeout" }))
-    : Effect.fail(why ?? new InteractionTimedOut({ requestId, by, after: Duration.toMillis(duration) }))
+    ? Effect.succeed(
+        InteractorCall.told<I>({ answer: { decision: "allow", scope: "once" } as Answer<I>, by, how: "timeout" })
+      )
+    : Effect.fail(why ?? new InteractionTimedOut({ requestId, by, after }))
 
 /**
  * The error of an interactor that does not take the request's kind.
@@ -466,6 +484,8 @@ export const declined = (id: string, request: InteractionRequest.InteractionRequ
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
+type Why = (request: InteractionRequest.InteractionRequest) => InteractionError | undefined
+
 /** How often the same may be filled in again after it was refused. */
 const patience = 3
 
@@ -478,5 +498,5 @@ const settle = (service: Service | undefined, context: Context.Context<never>): 
   Effect.zipRight(FiberRef.set(currentRef, service), FiberRef.set(FiberRef.currentContext, context))
 
 const currentRef: FiberRef.FiberRef<Service | undefined> = globalValue("assent/interaction/Interactor", () =>
-  World.belongsToFiber(FiberRef.unsafeMake<Service | undefined>(undefined, { join: (parent) => parent }))
+  CallerContext.belongsToFiber(FiberRef.unsafeMake<Service | undefined>(undefined, { join: (parent) => parent }))
 )

@@ -5,6 +5,7 @@
  * it.
  */
 import type * as Effect from "effect/Effect"
+import type * as Exit from "effect/Exit"
 import type * as Option from "effect/Option"
 import type { Answer, Approve, Interaction } from "./Interaction.js"
 import type { AnswerRejected, InteractionError } from "./InteractionError.js"
@@ -92,6 +93,12 @@ export interface Options<I extends Interaction> {
    * question that timed out further down was not cancelled by anybody.
    */
   readonly withdrawn?: (() => InteractionError | undefined) | undefined
+  /**
+   * Called with the end, also if the asker was interrupted meanwhile and so does not get it. Only for relays.
+   *
+   * @internal
+   */
+  readonly settled?: ((end: Exit.Exit<Answered<I>, InteractionError>) => void) | undefined
   /**
    * How the question ended elsewhere. An interactor reads it after its asking was interrupted, to tell the person it
    * asked. Nothing when the question was not settled, but this interactor was detached.

@@ -1,5 +1,5 @@
 /**
- * The options of a permission prompt: what is typed, what it means, in display order. One table for all channels.
+ * The options of a permission prompt in display order, each with its word and its meaning. One table for all channels.
  *
  * @since 0.1.0
  */
@@ -10,7 +10,7 @@ import * as AnswerWords from "./AnswerWords.js"
 import type { ApproveAnswer, ApproveOption } from "./Interaction.js"
 
 /**
- * What a typed line means. `NeedsComment` and `NeedsEdit` take a second question.
+ * The meaning of a typed line. `NeedsComment` and `NeedsEdit` need a second question.
  *
  * @since 0.1.0
  * @category models
@@ -31,7 +31,7 @@ export type Typed = Data.TaggedEnum<{
 export const { Answer, NeedsComment, NeedsEdit, $is: is, $match: match } = Data.taggedEnum<Typed>()
 
 /**
- * What the prompt of a call may offer.
+ * The choices that the prompt of a call may offer.
  *
  * @since 0.1.0
  * @category models

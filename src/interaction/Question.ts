@@ -97,8 +97,8 @@ export const ClarifyAnswers = Object.assign(Schema.Record({ key: Schema.String, 
 export const isCancel = (line: string): boolean => line.trim().toLowerCase() === "cancel"
 
 /**
- * Parses what somebody typed as the answer to one question. A left is a sentence that says what to type instead.
- * `cancel` is not an answer; check {@link isCancel} first.
+ * Parses a typed answer to one question. A left is a sentence that says what to type instead. `cancel` is not an answer;
+ * check {@link isCancel} first.
  *
  * @since 0.1.0
  * @category conversions
@@ -155,7 +155,7 @@ export const summarize = (answer: QuestionAnswer): string => {
 }
 
 /**
- * The answer when nobody gives one: the default, the first choice, or the given text.
+ * The answer without a person: the default, the first choice, or the given text.
  *
  * @since 0.1.0
  * @category getters

@@ -11,7 +11,7 @@ export interface Service {
   readonly take: (
     interaction: Interaction.Interaction,
     toolCallId: ToolCallId | undefined
-  ) => { readonly requestId: RequestId; readonly issuedAt: number } | undefined
+  ) => { readonly requestId: RequestId; readonly issuedAt: number; readonly dueAt?: number | undefined } | undefined
 }
 
 /** Empty, except in a session that continues after another process stopped. */

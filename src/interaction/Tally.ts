@@ -13,7 +13,7 @@ import type { Approve, ApproveAnswer, Interaction } from "./Interaction.js"
 import type { InteractionRequest } from "./InteractionRequest.js"
 import type { Reply } from "./InteractorPort.js"
 import type * as Needs from "./Needs.js"
-import * as NeedWords from "./NeedWords.js"
+import * as NeedText from "./NeedText.js"
 import * as Principal from "./Principal.js"
 
 /** What votes come to. */
@@ -36,10 +36,10 @@ export const hasVoted = (interaction: Interaction, by: string): boolean =>
 /** Why a person's vote does not count; nothing when it does for at least one of the rules. */
 export const refusal = ({ all }: Needs.Needs, voter: Voter): string | undefined => {
   const name = Principal.of(voter.by)
-  if (Either.isLeft(name)) return `${NeedWords.describeAll(all)}, and the name of its author ${name.left}`
+  if (Either.isLeft(name)) return `${NeedText.describeAll(all)}, and the name of its author ${name.left}`
   return all.some((need) => isEntitled(need, voter))
     ? undefined
-    : `${NeedWords.describeAll(all)}, and ${voter.by} is none of them`
+    : `${NeedText.describeAll(all)}, and ${voter.by} is none of them`
 }
 
 /** Why a person is not asked about an interaction: `voted`, or that they have no say in it; nothing when they are. */
@@ -80,7 +80,7 @@ export const standing = (reserved: Reserved, cast: ReadonlyArray<Cast>): Standin
   const lacking = all.flatMap((need) =>
     best(need) < need.quorum ? [{ ...need, quorum: need.quorum - best(need) }] : []
   )
-  const missing = lacking.length === 0 ? "they do not agree on the arguments" : NeedWords.describeMissing(lacking)
+  const missing = lacking.length === 0 ? "they do not agree on the arguments" : NeedText.describeMissing(lacking)
   return { _tag: "Open", missing }
 }
 

@@ -21,7 +21,7 @@
  */
 import * as Either from "effect/Either"
 import * as Redacted from "effect/Redacted"
-import * as ForeignJson from "../core/ForeignJson.js"
+import * as UntrustedJson from "../core/UntrustedJson.js"
 import * as AnswerWords from "./AnswerWords.js"
 import * as Field from "./Field.js"
 import * as Interaction from "./Interaction.js"
@@ -126,11 +126,11 @@ const parseAny = (
     case "Confirm": {
       const word = line.trim().toLowerCase()
       if (word === "") return Either.right(interaction.default)
-      const answer = confirmWords.get(word)
+      const answer = Field.booleans.get(word)
       if (answer !== undefined) return Either.right(answer)
-      const isAnswer = confirmWords.has(AnswerWords.split(word)?.answer ?? "")
+      const isAnswer = Field.booleans.has(AnswerWords.split(word)?.answer ?? "")
       return Either.left(
-        isAnswer ? "Please type yes or no alone: this question takes no words." : "Please type yes or no."
+        isAnswer ? "Please type yes or no alone. This question takes no words." : "Please type yes or no."
       )
     }
     case "Elicit":
@@ -183,15 +183,6 @@ const envelopeWords: ReadonlyMap<string, "approve" | "deny"> = new Map([
   ["deny", "deny"],
   ["n", "deny"],
   ["no", "deny"]
-])
-
-const confirmWords: ReadonlyMap<string, boolean> = new Map([
-  ["y", true],
-  ["yes", true],
-  ["true", true],
-  ["n", false],
-  ["no", false],
-  ["false", false]
 ])
 
 const deviceWords: ReadonlySet<string> = new Set(["completed", "done", "y"])
@@ -258,7 +249,7 @@ const parseClarify = (
 }
 
 const parseElicit = (fields: Field.Fields, line: string): Either.Either<Field.Values, string> => {
-  const json = line.trimStart().startsWith("{") ? ForeignJson.parse(line) : undefined
+  const json = line.trimStart().startsWith("{") ? UntrustedJson.parse(line) : undefined
   const object = json !== undefined && Either.isRight(json) ? json.right : undefined
   const isObject = typeof object === "object" && object !== null
   const lines = withoutLineEnd(line).split(/\r?\n/)
@@ -286,7 +277,7 @@ const parseElicit = (fields: Field.Fields, line: string): Either.Either<Field.Va
   }
   return problems.length === 0
     ? Either.right(values)
-    : Either.left(ForeignJson.echo(Field.told(fields, problems), maxReason))
+    : Either.left(UntrustedJson.echo(Field.told(fields, problems), maxReason))
 }
 
 /** A member of a JSON object: the value itself, else what a person typed for it. */
@@ -317,7 +308,7 @@ const typedLines = (text: string): ReadonlyMap<string, string> =>
 /** The members of a JSON object whose values are texts or numbers; nothing when it is not one. */
 const jsonLines = (text: string): ReadonlyMap<string, string> | undefined => {
   if (!text.trimStart().startsWith("{")) return undefined
-  const parsed = ForeignJson.parse(text)
+  const parsed = UntrustedJson.parse(text)
   if (Either.isLeft(parsed) || typeof parsed.right !== "object" || parsed.right === null) return undefined
   const lines = new Map<string, string>()
   for (const [number, value] of Object.entries(parsed.right)) {

@@ -8,7 +8,7 @@ import * as InteractionBroker from "../../src/broker/InteractionBroker.js"
 import * as Origin from "../../src/core/Origin.js"
 import * as Redaction from "../../src/core/Redaction.js"
 import * as Inbox from "../../src/inbox/Inbox.js"
-import * as Asking from "../../src/interaction/Asking.js"
+import * as InteractorCall from "../../src/interaction/InteractorCall.js"
 import * as Interaction from "../../src/interaction/Interaction.js"
 import type { InteractionRequest } from "../../src/interaction/InteractionRequest.js"
 import * as TestInteractor from "../../src/testing/TestInteractor.js"
@@ -25,7 +25,7 @@ const family = (strategy: Mediator.Strategy, script: TestInteractor.Options["scr
     const broker = yield* InteractionBroker.make({ bus })
     const person = yield* TestInteractor.make({ script })
     yield* broker.attach(person.interactor)
-    const [parent, child] = [yield* Inbox.make(), yield* Inbox.make()]
+    const parent = yield* Inbox.make()
     yield* Mediator.start({
       requests: parent.requests,
       interactor: broker.interactor,
@@ -34,7 +34,7 @@ const family = (strategy: Mediator.Strategy, script: TestInteractor.Options["scr
       bus,
       redactor: Redaction.shapesOnly
     })
-    const bridge = ParentBridgedChannel.make({ parent: "main", replies: child.replies, port: parent.childPort })
+    const bridge = ParentBridgedChannel.make({ parent: "main", port: parent.childPort })
     return { bridge, events, person }
   })
 
@@ -63,7 +63,7 @@ describe("a parent that decides for its children", () => {
           [TestInteractor.answer(allow)]
         )
         const request = yield* reserved()
-        const answered = yield* Asking.ask(bridge, request)
+        const answered = yield* InteractorCall.ask(bridge, request)
         assert.deepInclude(answered, { answer: allow, by: "person", how: "answered" })
         assert.deepStrictEqual(asked, [], "the strategy is not asked")
         assert.lengthOf(yield* person.shown, 1)
@@ -78,7 +78,7 @@ describe("a parent that decides for its children", () => {
   it.scoped("decides what no rule reserves, and nobody else is asked", () =>
     Effect.gen(function* () {
       const { bridge, events, person } = yield* family(() => Effect.succeedSome(allow))
-      const answered = yield* Asking.ask(bridge, yield* InteractionSample.request(samples.Approve.interaction))
+      const answered = yield* InteractorCall.ask(bridge, yield* InteractionSample.request(samples.Approve.interaction))
       assert.deepStrictEqual(answered, { answer: allow, by: Origin.outside.agent, how: "answered" })
       assert.deepStrictEqual(yield* person.shown, [])
       assert.deepStrictEqual(
@@ -103,7 +103,7 @@ describe("a parent that decides for its children", () => {
       for (const strategy of strategies) {
         const { bridge } = yield* family(strategy, [TestInteractor.answer(allow)])
         const asking = yield* Effect.fork(
-          Asking.ask(bridge, yield* InteractionSample.request(samples.Approve.interaction))
+          InteractorCall.ask(bridge, yield* InteractionSample.request(samples.Approve.interaction))
         )
         assert.deepStrictEqual(yield* Fiber.join(asking), { answer: allow, by: "person", how: "answered" })
       }

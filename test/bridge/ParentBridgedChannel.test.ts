@@ -12,6 +12,7 @@ import * as Mediator from "../../src/bridge/Mediator.js"
 import * as ParentBridgedChannel from "../../src/bridge/ParentBridgedChannel.js"
 import * as Origin from "../../src/core/Origin.js"
 import * as Redaction from "../../src/core/Redaction.js"
+import type { ChildRequest } from "../../src/inbox/ChildRequestQueue.js"
 import * as Inbox from "../../src/inbox/Inbox.js"
 import * as InteractionBroker from "../../src/broker/InteractionBroker.js"
 import * as Interactor from "../../src/interaction/Interactor.js"
@@ -31,7 +32,15 @@ const family = (
     const broker = yield* InteractionBroker.make({ bus })
     const person = yield* TestInteractor.make(options.person === "nobody" ? {} : options.person)
     if (options.person !== "nobody") yield* broker.attach(person.interactor)
-    const [parent, child] = [yield* Inbox.make(), yield* Inbox.make()]
+    const parent = yield* Inbox.make()
+    const raised: Array<ChildRequest> = []
+    const port: Inbox.ChildPort = {
+      ask: (request) => {
+        raised.push(request)
+        parent.childPort.ask(request)
+      },
+      withdraw: (requestId, why) => parent.childPort.withdraw(requestId, why)
+    }
     yield* Mediator.start({
       requests: parent.requests,
       interactor: broker.interactor,
@@ -41,11 +50,12 @@ const family = (
     })
     const bridge = ParentBridgedChannel.make({
       parent: "main",
-      replies: child.replies,
-      port: parent.childPort,
+      port,
       ...(options.timeouts === undefined ? {} : { timeouts: options.timeouts })
     })
-    return { about, broker, bridge, bus, child, events, parent, person }
+    /** The questions that the child waits for. */
+    const waiting = () => raised.filter(({ isOpen }) => isOpen)
+    return { about, broker, bridge, bus, events, parent, person, waiting }
   })
 
 describe("a bridge", () => {
@@ -53,7 +63,9 @@ describe("a bridge", () => {
     Effect.gen(function* () {
       for (const kind of InteractionSample.kinds) {
         const { answer, interaction } = InteractionSample.samples[kind]
-        const { about, bridge, child, events } = yield* family({ person: { script: [TestInteractor.answer(answer)] } })
+        const { about, bridge, events, waiting } = yield* family({
+          person: { script: [TestInteractor.answer(answer)] }
+        })
         const request = yield* InteractionSample.request(interaction)
         const answered = yield* bridge.request(request)
         assert.strictEqual(answered.by, "person")
@@ -66,7 +78,7 @@ describe("a bridge", () => {
           ["InteractionRequested", "InteractionAnswered"],
           "the bridge tells nothing itself"
         )
-        assert.deepStrictEqual(child.replies.waiting(), [])
+        assert.deepStrictEqual(waiting(), [])
       }
     })
   )
@@ -109,7 +121,7 @@ describe("a bridge", () => {
   for (const [what, timeouts, millis] of limits) {
     it.scoped(`waits ${what}`, () =>
       Effect.gen(function* () {
-        const { about, bridge, child, person } = yield* family(timeouts === undefined ? {} : { timeouts })
+        const { about, bridge, person, waiting } = yield* family(timeouts === undefined ? {} : { timeouts })
         const request = yield* InteractionSample.request(InteractionSample.samples.Approve.interaction)
         const asking = yield* Effect.fork(bridge.request(request))
         yield* person.next
@@ -130,7 +142,7 @@ describe("a bridge", () => {
         assert.deepInclude(failure, { _tag: "InteractionTimedOut", by: "main", after: millis })
         assert.deepStrictEqual(yield* person.open, [], "the person's dialog has closed")
         assert.deepStrictEqual(about(request.requestId), ["InteractionRequested", "InteractionTimedOut"])
-        assert.deepStrictEqual(child.replies.waiting(), [])
+        assert.deepStrictEqual(waiting(), [])
       })
     )
   }
@@ -152,7 +164,7 @@ describe("a bridge", () => {
 
   it.scoped("takes back what its asker does not want any more, also what nobody was shown yet", () =>
     Effect.gen(function* () {
-      const { about, bridge, broker, child, person } = yield* family()
+      const { about, bridge, broker, person, waiting } = yield* family()
       const requests = yield* Effect.forEach(["Approve", "Approve", "Ask"] as const, (kind) =>
         InteractionSample.request(InteractionSample.samples[kind].interaction)
       )
@@ -162,7 +174,7 @@ describe("a bridge", () => {
       yield* Recorder.settle
       assert.deepStrictEqual(yield* person.open, [])
       assert.deepStrictEqual(yield* broker.open, [])
-      assert.deepStrictEqual(child.replies.waiting(), [])
+      assert.deepStrictEqual(waiting(), [])
       const told = requests.map(({ requestId }) => about(requestId))
       for (const tags of told) {
         assert.include(
@@ -180,8 +192,7 @@ describe("a bridge", () => {
       const asked = yield* InteractionSample.request(InteractionSample.samples.Approve.interaction)
       let above: Interactor.Service = bridge
       for (let depth = 0; depth < 5; depth++) {
-        const [parent, child] = [yield* Inbox.make(), yield* Inbox.make()]
-        const { requests, childPort: port } = parent
+        const { requests, childPort: port } = yield* Inbox.make()
         yield* Mediator.start({
           requests,
           interactor: above,
@@ -189,7 +200,7 @@ describe("a bridge", () => {
           bus,
           redactor: Redaction.shapesOnly
         })
-        above = ParentBridgedChannel.make({ parent: `depth ${depth}`, replies: child.replies, port })
+        above = ParentBridgedChannel.make({ parent: `depth ${depth}`, port })
       }
       const asking = yield* Effect.fork(above.request(asked))
       yield* person.next

@@ -11,7 +11,7 @@ import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import * as InteractionBroker from "../../src/broker/InteractionBroker.js"
 import * as QueueChannel from "../../src/channel/QueueChannel.js"
-import * as Asking from "../../src/interaction/Asking.js"
+import * as InteractorCall from "../../src/interaction/InteractorCall.js"
 import * as Interaction from "../../src/interaction/Interaction.js"
 import type { InteractionRequest } from "../../src/interaction/InteractionRequest.js"
 import type * as Interactor from "../../src/interaction/Interactor.js"
@@ -172,7 +172,7 @@ const play = (given: Plan) =>
         if (!closed.has(door)) yield* Scope.extend(broker.attach(channel.interactor), own)
         channels.push({ channel, scope: own })
       }
-      const asking = yield* Effect.fork(Asking.ask(broker.interactor, request))
+      const asking = yield* Effect.fork(InteractorCall.ask(broker.interactor, request))
       for (const { channel } of channels) yield* Effect.fork(Effect.forever(channel.take))
       yield* settle
       return { asking, broker, channels, recorder, scope }

@@ -11,7 +11,7 @@ import * as FastCheck from "effect/FastCheck"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
-import * as Asking from "../../src/interaction/Asking.js"
+import * as InteractorCall from "../../src/interaction/InteractorCall.js"
 import type { AgentEvent } from "../../src/event/AgentEvent.js"
 import * as Interaction from "../../src/interaction/Interaction.js"
 import * as InteractionBroker from "../../src/broker/InteractionBroker.js"
@@ -47,7 +47,7 @@ interface Person {
   readonly disconnectAt: number | undefined
 }
 
-interface Asking {
+interface InteractorCall {
   readonly kind: Interaction.Kind
   readonly at: number
   readonly interruptAt: number | undefined
@@ -92,7 +92,7 @@ const person: FastCheck.Arbitrary<Person> = FastCheck.record({
   disconnectAt: maybe(moment, 1)
 })
 
-const asking: FastCheck.Arbitrary<Asking> = FastCheck.record({
+const asking: FastCheck.Arbitrary<InteractorCall> = FastCheck.record({
   kind: FastCheck.constantFrom(...InteractionSample.kinds, "Approve" as const, "Approve" as const),
   at: moment,
   interruptAt: maybe(moment),
@@ -226,7 +226,7 @@ describe("whatever people do", () => {
 
         const arrived: Array<string> = []
         const outcomes = new Map<string, Array<Outcome>>()
-        const begin = ({ at, interruptAt, kind, knownAt, outside }: Asking) =>
+        const begin = ({ at, interruptAt, kind, knownAt, outside }: InteractorCall) =>
           Effect.gen(function* () {
             yield* Effect.sleep(at)
             const { interaction } = InteractionSample.samples[kind]
@@ -262,7 +262,7 @@ describe("whatever people do", () => {
               Effect.onExit(
                 Effect.suspend(() => {
                   arrived.push(requestId)
-                  return Asking.ask(broker.interactor, request, { recheck })
+                  return InteractorCall.ask(broker.interactor, request, { recheck })
                 }),
                 (exit) => Effect.sync(() => outcomes.set(requestId, [...(outcomes.get(requestId) ?? []), exit]))
               )

@@ -1130,6 +1130,29 @@ describe("a reserved call", () => {
     })
   )
 
+  it.scoped("is withdrawn by somebody whom only their role gives a vote", () =>
+    Effect.gen(function* () {
+      const { broker } = yield* setup()
+      const outside = yield* reserved(1, ["ada"])
+      yield* people(broker, { id: "ada" })
+      const asking = yield* ask(broker, outside)
+      yield* Recorder.settle
+      const refused = yield* Effect.flip(broker.cancel(outside.requestId, "grace", ["dev"]))
+      assert.strictEqual(refused._tag, "VoteRefused")
+      assert.isTrue(yield* broker.cancel(outside.requestId, "grace", ["ops"]))
+      assert.deepStrictEqual(
+        yield* Effect.flip(yield* Fiber.join(asking)),
+        new InteractionCancelled({ requestId: outside.requestId, by: "grace" })
+      )
+      yield* broker.attach({ ...withdrawing("grace"), principal: "grace", roles: ["ops"] })
+      const inside = yield* reserved(1, ["ada"])
+      assert.deepStrictEqual(
+        yield* Effect.flip(broker.interactor.request(inside)),
+        new InteractionCancelled({ requestId: inside.requestId, by: "grace" })
+      )
+    })
+  )
+
   it.scoped("is decided by the last vote that it needs, which is no late answer", () =>
     Effect.gen(function* () {
       const { broker, about } = yield* setup()

@@ -15,7 +15,7 @@ import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/TestClock"
 import { basename, dirname } from "node:path"
-import * as Asking from "../../src/interaction/Asking.js"
+import * as InteractorCall from "../../src/interaction/InteractorCall.js"
 import * as FileChannel from "../../src/channel/FileChannel.js"
 import * as FileExchange from "../../src/channel/FileExchange.js"
 import type { RequestId } from "../../src/core/Id.js"
@@ -175,7 +175,7 @@ describe("FileChannel", () => {
     Effect.gen(function* () {
       const channel = yield* open({ ...quick, ...who })
       const request = yield* newRequest
-      const asking = yield* Effect.fork(Asking.ask(channel.interactor, request))
+      const asking = yield* Effect.fork(InteractorCall.ask(channel.interactor, request))
       yield* channel.shown
       yield* FileExchange.respond(channel.directory, request.requestId, "y", "ada")
       assert.deepStrictEqual(yield* Fiber.join(asking), { answer: true, by, how: "answered" })
@@ -280,7 +280,7 @@ describe("FileChannel", () => {
     Effect.gen(function* () {
       const channel = yield* open(quick)
       const request = yield* newRequest
-      const asking = yield* Effect.fork(Asking.ask(channel.interactor, request))
+      const asking = yield* Effect.fork(InteractorCall.ask(channel.interactor, request))
       yield* channel.shown
       assert.deepStrictEqual(yield* channel.listing, [`${request.requestId}.json`])
       const file = channel.exchange.files(request.requestId).request

@@ -8,7 +8,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Delegate from "../../src/builtin/Delegate.js"
-import * as Asking from "../../src/interaction/Asking.js"
+import * as InteractorCall from "../../src/interaction/InteractorCall.js"
 import * as HaltChannel from "../../src/channel/HaltChannel.js"
 import type { TurnEnd } from "../../src/event/TurnEnd.js"
 import * as Interactor from "../../src/interaction/Interactor.js"
@@ -77,7 +77,7 @@ describe("HaltChannel", () => {
         interactor.request(yield* InteractionSample.request(InteractionSample.samples.Ask.interaction))
       )
       yield* Deferred.await(halted)
-      const denied = yield* Asking.ask(
+      const denied = yield* InteractorCall.ask(
         interactor,
         yield* InteractionSample.request(InteractionSample.samples.grantStageTool.interaction)
       )

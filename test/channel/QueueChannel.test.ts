@@ -11,7 +11,7 @@ import * as Queue from "effect/Queue"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/TestClock"
-import * as Asking from "../../src/interaction/Asking.js"
+import * as InteractorCall from "../../src/interaction/InteractorCall.js"
 import * as QueueChannel from "../../src/channel/QueueChannel.js"
 import type { RequestId } from "../../src/core/Id.js"
 import { Ask, Confirm } from "../../src/interaction/Interaction.js"
@@ -105,7 +105,7 @@ describe("QueueChannel", () => {
     Effect.gen(function* () {
       const channel = yield* QueueChannel.make({ id: "tui" })
       const request = yield* InteractionSample.request(confirm)
-      const asking = yield* Effect.fork(Asking.ask(channel.interactor, request))
+      const asking = yield* Effect.fork(InteractorCall.ask(channel.interactor, request))
       yield* channel.take
       yield* channel.answer(request.requestId, true)
       const late = yield* Effect.flip(channel.answer(request.requestId, false))
@@ -411,9 +411,9 @@ describe("QueueChannel", () => {
       const recheck = Effect.map(Deferred.isDone(known), (done) => (done ? Option.some(true) : Option.none()))
       const first = yield* InteractionSample.request(confirm)
       const second = yield* InteractionSample.request(confirm)
-      const asking = yield* Effect.fork(Asking.ask(channel.interactor, first, { recheck }))
+      const asking = yield* Effect.fork(InteractorCall.ask(channel.interactor, first, { recheck }))
       yield* channel.take
-      const waiting = yield* Effect.fork(Asking.ask(channel.interactor, second, { recheck }))
+      const waiting = yield* Effect.fork(InteractorCall.ask(channel.interactor, second, { recheck }))
       yield* settleDown
       yield* Deferred.succeed(known, true)
       yield* channel.answer(first.requestId, false)

@@ -13,7 +13,7 @@ import * as Redacted from "effect/Redacted"
 import * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
-import * as Asking from "../../src/interaction/Asking.js"
+import * as InteractorCall from "../../src/interaction/InteractorCall.js"
 import * as WebhookChannel from "../../src/channel/WebhookChannel.js"
 import type { RequestId } from "../../src/core/Id.js"
 import { Approve, Ask, Confirm } from "../../src/interaction/Interaction.js"
@@ -104,7 +104,7 @@ describe("WebhookChannel", () => {
         headers: { "x-team": "ops" }
       })
       const request = yield* newRequest
-      const asking = yield* Effect.fork(Asking.ask(interactor, request))
+      const asking = yield* Effect.fork(InteractorCall.ask(interactor, request))
       const arrival = yield* receiver.arrival
       assert.strictEqual(arrival.headers["authorization"], "Bearer hush-hush")
       assert.strictEqual(arrival.headers["x-team"], "ops")

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as fc from "effect/FastCheck"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
@@ -7,7 +8,10 @@ import type { RequestId } from "../../src/core/Id.js"
 import { OneShot } from "../../src/internal/OneShot.js"
 import * as ChildRequestQueue from "../../src/inbox/ChildRequestQueue.js"
 import { InteractionCancelled } from "../../src/interaction/InteractionError.js"
+import type { InteractionRequest } from "../../src/interaction/InteractionRequest.js"
+import * as InteractionSample from "../kit/InteractionSample.js"
 import { settle } from "../kit/Recorder.js"
+import * as Runs from "../kit/Runs.js"
 import * as Shuffled from "../kit/Shuffled.js"
 
 const entry = (id: string) =>
@@ -69,6 +73,66 @@ describe("RequestLane", () => {
         await Effect.runPromise(Effect.withScheduler(program, new Shuffled.Shuffled(random)))
         assert.deepStrictEqual(read, sent)
       }),
-      { numRuns: 500, timeout: 30_000, endOnFailure: true }
+      { numRuns: Runs.of(500), timeout: 30_000, endOnFailure: true }
     ))
+})
+
+describe("a child's question", () => {
+  const raise = (id: string) =>
+    Effect.map(InteractionSample.request(InteractionSample.samples.Ask.interaction), (request) => {
+      const late: Array<ChildRequestQueue.Late> = []
+      const named: InteractionRequest = { ...request, requestId: id as RequestId }
+      return { late, raised: new ChildRequestQueue.ChildRequest(named, {}, (reply) => void late.push(reply)) }
+    })
+  const said = (answer: string, by: string) => Exit.succeed({ answer, by, how: "answered" as const })
+  const gone = Exit.fail(new InteractionCancelled({ requestId: "r1" as RequestId }))
+
+  it.effect("ends once: the first reply counts, and each later one is reported with the winner", () =>
+    Effect.gen(function* () {
+      const { late, raised } = yield* raise("r1")
+      assert.isTrue(raised.isOpen)
+      assert.isTrue(raised.reply(said("first", "main"), "main"))
+      assert.isFalse(raised.reply(said("second", "else"), "else"))
+      assert.isFalse(raised.close(gone))
+      assert.isFalse(raised.isOpen)
+      assert.strictEqual((yield* raised.await).answer, "first")
+      assert.deepStrictEqual(late, [{ requestId: "r1", by: "else", winner: "main" }])
+    })
+  )
+
+  it.effect("takes no reply once its asker has gone", () =>
+    Effect.gen(function* () {
+      const { late, raised } = yield* raise("r1")
+      assert.isTrue(raised.close(gone))
+      assert.isFalse(raised.reply(said("yes", "main"), "main"))
+      assert.strictEqual((yield* Effect.flip(raised.await))._tag, "InteractionCancelled")
+      assert.deepStrictEqual(late, [{ requestId: "r1", by: "main", winner: "the asker" }])
+    })
+  )
+
+  it.effect("wakes its own asker, in whatever order the questions are answered", () =>
+    Effect.gen(function* () {
+      const all = yield* Effect.forEach(
+        Array.from({ length: 50 }, (_, index) => `r${index}`),
+        raise
+      )
+      const askers = yield* Effect.forEach(all, ({ raised }) => Effect.fork(raised.await))
+      for (const { raised } of all.toReversed())
+        assert.isTrue(raised.reply(said(`for ${raised.request.requestId}`, "main"), "main"))
+      for (const [index, asker] of askers.entries())
+        assert.strictEqual((yield* Fiber.join(asker)).answer, `for r${index}`)
+    })
+  )
+
+  it.effect("stays open when its asker is interrupted, and a later waiter gets the reply", () =>
+    Effect.gen(function* () {
+      const { raised } = yield* raise("r1")
+      const asker = yield* Effect.fork(raised.await)
+      yield* Effect.yieldNow()
+      yield* Fiber.interrupt(asker)
+      assert.isTrue(raised.isOpen)
+      assert.isTrue(raised.reply(said("late", "main"), "main"))
+      assert.strictEqual((yield* raised.await).answer, "late")
+    })
+  )
 })

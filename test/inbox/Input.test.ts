@@ -74,10 +74,7 @@ describe("a file", () => {
         [Input.fromBytes(heic, { mediaType: "image/png" }), /^wrongType: .*no type that is known/],
         [Input.image(pdf(), { name: "p.pdf" }), /^wrongType: p\.pdf is to be an image/],
         [Input.image(text("hello")), /^wrongType: image is to be an image/],
-        [
-          Input.fromBytes(heic, { name: "photo.heic" }),
-          /^wrongType: photo\.heic is of no type that is known here\. Say of which/
-        ],
+        [Input.fromBytes(heic, { name: "photo.heic" }), /^wrongType: photo\.heic has an unknown type\. Name its type/],
         [Input.fromBytes(heic, { mediaType: "text/plain" }), /^wrongType/],
         [Input.fromBytes(new Uint8Array(), { name: "a.png" }), /^unreadable: a\.png cannot be read: it is empty\.$/],
         [
@@ -252,7 +249,7 @@ describe("reading a file", () => {
       )
       assert.strictEqual(
         yield* said(`${directory}/pipe`),
-        "pipe is a pipe, and is not taken. Put what comes out of it into a file, and name that."
+        "pipe is a pipe, and is not taken. Write its output into a file, and attach that file."
       )
       assert.strictEqual(yield* said("/dev/zero"), "zero is a device, and is not taken.")
       assert.strictEqual(

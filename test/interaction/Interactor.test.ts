@@ -12,7 +12,7 @@ import * as Runtime from "effect/Runtime"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/TestClock"
-import * as Asking from "../../src/interaction/Asking.js"
+import * as InteractorCall from "../../src/interaction/InteractorCall.js"
 import type { CorrelationId, SessionId, ToolCallId } from "../../src/core/Id.js"
 import * as Origin from "../../src/core/Origin.js"
 import type { InteractionError } from "../../src/interaction/InteractionError.js"
@@ -310,7 +310,7 @@ describe("an interactor made of handlers", () => {
         how: "auto",
         handlers: { ...declining, Confirm: () => Effect.succeed(true) }
       })
-      const answered = yield* Asking.ask(service, yield* InteractionSample.request(confirm))
+      const answered = yield* InteractorCall.ask(service, yield* InteractionSample.request(confirm))
       assert.deepStrictEqual(answered, { answer: true, by: "robot", how: "auto" })
     })
   )
@@ -342,7 +342,9 @@ describe("an interactor made of handlers", () => {
       let known: Option.Option<{ readonly decision: "deny"; readonly scope: "once" }> = Option.none()
       yield* Effect.fork(person.interactor.request(first))
       yield* Recorder.settle
-      const waiting = yield* Effect.fork(Asking.ask(person.interactor, second, { recheck: Effect.sync(() => known) }))
+      const waiting = yield* Effect.fork(
+        InteractorCall.ask(person.interactor, second, { recheck: Effect.sync(() => known) })
+      )
       yield* Recorder.settle
       known = Option.some({ decision: "deny", scope: "once" })
       yield* TestClock.adjust("1 second")

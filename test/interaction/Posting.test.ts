@@ -5,7 +5,7 @@ import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
-import * as Asking from "../../src/interaction/Asking.js"
+import * as InteractorCall from "../../src/interaction/InteractorCall.js"
 import * as QueueChannel from "../../src/channel/QueueChannel.js"
 import type { Interaction } from "../../src/interaction/Interaction.js"
 import * as InteractionBroker from "../../src/broker/InteractionBroker.js"
@@ -309,7 +309,7 @@ describe("a question that is posted", () => {
       let saw: Exit.Exit<unknown, unknown> | undefined
       const asking = yield* Effect.fork(
         Effect.uninterruptibleMask((restore) => {
-          const asked = restore(Asking.ask(broker.interactor, request, {}))
+          const asked = restore(InteractorCall.ask(broker.interactor, request, {}))
           return Effect.map(Effect.exit(asked), (exit) => {
             saw = exit
           })

@@ -15,6 +15,7 @@ import * as Policy from "../../src/permission/Policy.js"
 import * as PolicyFile from "../../src/permission/PolicyFile.js"
 import * as PolicySource from "../../src/permission/PolicySource.js"
 import * as InteractionSample from "../kit/InteractionSample.js"
+import * as Runs from "../kit/Runs.js"
 
 const allow: Interaction.ApproveAnswer = { decision: "allow", scope: "once" }
 
@@ -111,7 +112,7 @@ describe("a name", () => {
           assert.strictEqual(standing([...spellings, other]), other === name ? "Open" : "Decided")
         }
       ),
-      { numRuns: 500 }
+      { numRuns: Runs.of(500) }
     )
   })
 

@@ -267,7 +267,7 @@ describe("the reason why a value is no answer", () => {
         const decoded = TypedAnswer.decode<Interaction.Interaction>(interaction, given)
         if (Either.isLeft(decoded)) assert.notMatch(decoded.left, /\||readonly|[{}]|Expected|\n/, kind)
       }),
-      { numRuns: 2000 }
+      { numRuns: Runs.of(2000) }
     )
   })
 })

@@ -88,7 +88,7 @@ describe("a schema as a form", () => {
     [
       "a default that it refuses itself",
       Schema.Struct({ a: Schema.Int.pipe(Schema.filter(() => false)).annotations({ default: 1 }) }),
-      "its default is none of its values"
+      "its default is not one of its values"
     ],
     [
       "a default beyond its limits",

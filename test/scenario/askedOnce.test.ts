@@ -8,6 +8,7 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
+import * as TestClock from "effect/TestClock"
 import * as Interaction from "../../src/interaction/Interaction.js"
 import * as InteractionRequest from "../../src/interaction/InteractionRequest.js"
 import * as Interactor from "../../src/interaction/Interactor.js"
@@ -140,6 +141,54 @@ describe("a question that is asked again", () => {
 
   it.scoped("by an idempotent tool is listed, and its answer counts", () =>
     Effect.flatMap(left(confirm, Book.annotate(Tool.Idempotent, true)), (one) => counts(one, false, "false"))
+  )
+
+  const limited = Effect.flatMap(Interactor.current, (interactor) =>
+    Interactor.withInteractor(Interactor.withTimeout(interactor, { clarification: "1 hour" }))(confirm)
+  ).pipe(Effect.catchTag("InteractionTimedOut", () => Effect.succeed("late")))
+
+  it.scoped("with a limit of its tool has the time that was left", () =>
+    Effect.gen(function* () {
+      const one = yield* left(limited, Resumable)
+      assert.strictEqual(one.asked.dueAt, 3_600_000)
+      yield* TestClock.adjust("50 minutes")
+      const next = yield* Effect.fork(one.next)
+      yield* settle
+      yield* TestClock.adjust("599 seconds")
+      yield* settle
+      assert.isNull(next.unsafePoll())
+      yield* TestClock.adjust("1 second")
+      const after = yield* Fiber.join(next)
+      assert.deepStrictEqual([after.results, after.asked, after.settled], [["late"], 1, ["cancelled"]])
+    })
+  )
+
+  it.scoped("after the limit of its tool ends at once", () =>
+    Effect.gen(function* () {
+      const one = yield* left(limited, Resumable)
+      yield* TestClock.adjust("2 hours")
+      const after = yield* one.next
+      assert.deepStrictEqual([after.results, after.settled], [["late"], ["cancelled"]])
+      assert.deepStrictEqual(yield* one.store.openRequests(), [])
+    })
+  )
+
+  it.scoped("within two limits has the shorter one, and an answer in time counts", () =>
+    Effect.gen(function* () {
+      const one = yield* left(
+        Effect.flatMap(Interactor.current, (interactor) =>
+          Interactor.withInteractor(
+            Interactor.withTimeout(Interactor.withTimeout(interactor, { clarification: "1 day" }), {
+              clarification: "1 hour"
+            })
+          )(confirm)
+        ),
+        Resumable
+      )
+      assert.strictEqual(one.asked.dueAt, 3_600_000)
+      yield* TestClock.adjust("50 minutes")
+      yield* counts(one, true, "true")
+    })
   )
 
   it.scoped("before the tool began, is listed, and its answer counts", () =>

@@ -104,11 +104,9 @@ describe("words that look like answers", () => {
           family.worked.filter(({ name }) => name === "danger"),
           []
         )
-        const [waiting] = (yield* family.agent.agents)
-          .filter(({ origin }) => origin.depth === 1)
-          .map(({ session }) => session.inbox.replies.waiting())
+        const waiting = yield* family.agent.broker.open
         assert.deepStrictEqual(
-          waiting?.map(({ requestId }) => requestId as string),
+          waiting.map(({ requestId }) => requestId as string),
           [id]
         )
         // And it can still be answered by whom it was put to.

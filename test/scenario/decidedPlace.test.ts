@@ -17,7 +17,7 @@ import * as Runs from "../kit/Runs.js"
  * ws/src/d/config  ws/src/d/a.txt  ws/other/config  ws/other/a.txt  ws/.git/config  outside/config  outside/a.txt
  * ```
  */
-class World {
+class CallerContext {
   readonly base = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), "assent-place-")))
   readonly root = `${this.base}/ws`
 
@@ -55,7 +55,7 @@ interface Seen {
 }
 
 /** What a job does in the workspace. */
-const deeds: Readonly<Record<string, (world: World) => void>> = {
+const deeds: Readonly<Record<string, (world: CallerContext) => void>> = {
   "a link to .git": ({ root }) => {
     fs.renameSync(`${root}/src/d`, `${root}/src/aside`)
     fs.symlinkSync("../.git", `${root}/src/d`)
@@ -97,7 +97,12 @@ const calls: ReadonlyArray<readonly [tool: string, params: object]> = [
 ]
 
 /** One call by an agent. A rule allows it in `src`, or a person does who looks where it would write. */
-const attacked = (world: World, attacker: Attacker, [name, params]: (typeof calls)[number], by: "rule" | "person") =>
+const attacked = (
+  world: CallerContext,
+  attacker: Attacker,
+  [name, params]: (typeof calls)[number],
+  by: "rule" | "person"
+) =>
   Effect.gen(function* () {
     const files = Layer.provideMerge(attacker.layer, NodeContext.layer)
     const patterns = ["write_file", "edit_file"].map((tool) => `${tool}(*path=src/*)`)
@@ -130,8 +135,8 @@ const attacked = (world: World, attacker: Attacker, [name, params]: (typeof call
     }).pipe(Effect.provide(runtime))
   })
 
-/** The job strikes at each moment in the soak, and here at one in eight, which differ by case. */
-const stride = Runs.isWhole ? 1 : 8
+/** The job strikes at each moment in the soak, and here at one in 60, which differ by case. */
+const stride = Runs.isWhole ? 1 : 60
 
 describe("a call whose path becomes", () => {
   for (const [row, [what, deed]] of Object.entries(deeds).entries()) {
@@ -148,7 +153,7 @@ describe("a call whose path becomes", () => {
             Effect.gen(function* () {
               let done = 0
               for (let at = first; ; at += stride) {
-                const world = new World()
+                const world = new CallerContext()
                 const before = world.files
                 const attacker = new Attacker(at, () => deed(world))
                 const said = yield* Effect.scoped(attacked(world, attacker, call, by))

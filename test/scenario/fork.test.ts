@@ -192,7 +192,7 @@ describe("a fork of an agent in memory", () => {
       agent.history.clear()
       yield* agent.run("third")
       const lost = yield* Effect.flip(Persistence.forkAgent(agent, { at: 1 }))
-      assert.match(lost.message, /has no turn 1 any more: .* kept from the end of turn 2 on; 3 turns of it have ended/)
+      assert.match(lost.message, /has no turn 1: .* begins at the end of turn 2; 3 turns of it have ended/)
       const fork = yield* TestAgent.start({ persistence: yield* Persistence.forkAgent(agent, { at: 2 }) })
       assert.deepStrictEqual(said(fork.agent), [])
     }).pipe(Effect.provide(runtime()))

@@ -302,6 +302,16 @@ describe("draining", () => {
     })
   )
 
+  it.scoped("waits no longer when it is interrupted", () =>
+    Effect.gen(function* () {
+      const { agent, draining, next, scope } = yield* deployed("10 seconds", ["b"])
+      yield* Fiber.interrupt(draining)
+      yield* agent.done
+      yield* Scope.close(scope, Exit.void)
+      assert.include(String((yield* next).results[0]), "Whether it took effect is not known.")
+    })
+  )
+
   it.scoped("begins no tool any more: the next process does", () =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()

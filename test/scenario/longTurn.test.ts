@@ -17,6 +17,7 @@ import * as AgentRuntime from "../../src/runtime/AgentRuntime.js"
 import * as SessionSnapshot from "../../src/journal/SessionSnapshot.js"
 import { violations } from "../kit/historyRules.js"
 import * as Mortal from "../kit/Mortal.js"
+import * as Runs from "../kit/Runs.js"
 
 const Work = Tool.make("work", { parameters: { name: Schema.String }, success: Schema.String })
 const toolkit = Toolkit.make(Work)
@@ -71,6 +72,9 @@ const run = (type: CompactionConfig.StrategyName, death?: Mortal.Death) =>
     return { started, writes: first.writes, history: last.agent.history.messages, journal: journal.sessions[0] }
   }).pipe(Effect.scoped)
 
+/** It dies at each write in the soak, and here at one in three. */
+const stride = Runs.isWhole ? 1 : 3
+
 describe("a turn that does more than the window holds", () => {
   for (const type of ["truncate", "hybrid"] as const)
     it.effect(
@@ -80,7 +84,7 @@ describe("a turn that does more than the window holds", () => {
           const whole = (yield* run(type)) ?? assert.fail()
           assert.isTrue(whole.history.some((message) => History.metadata(message).steps === true))
           let resumed = 0
-          for (let at = 1; at <= whole.writes; at++) {
+          for (let at = 1; at <= whole.writes; at += stride) {
             const cut = yield* run(type, { at, written: at % 2 === 0 })
             if (cut === undefined) continue
             resumed++
@@ -94,7 +98,7 @@ describe("a turn that does more than the window holds", () => {
               `${at}: the journal has another history`
             )
           }
-          assert.isAbove(resumed, 20)
+          assert.isAbove(resumed, 20 / stride)
         }),
       120_000
     )

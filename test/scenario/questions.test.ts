@@ -260,7 +260,7 @@ describe("a child's question is answered", () => {
       const all = yield* family.events
       assert.strictEqual(Family.ofTag(all, "InteractionCancelled").length, 3)
       for (const { origin, session } of yield* family.agent.agents) {
-        assert.deepStrictEqual(session.inbox.replies.waiting(), [], origin.agent)
+        assert.deepStrictEqual(session.calls.ids, [], origin.agent)
       }
       // And all are as good as new.
       assert.isTrue(yield* family.agent.isIdle)
@@ -280,13 +280,13 @@ describe("a child's question is answered", () => {
       yield* Effect.fork(family.agent.run("go"))
       yield* settle
       yield* settle
-      const pending = (yield* family.agent.agents).map(({ session }) => session.inbox.replies)
-      assert.strictEqual(pending.length, 5)
+      const askers = (yield* family.agent.agents).map(({ session }) => session.calls)
+      assert.strictEqual(askers.length, 5)
       assert.strictEqual((yield* family.person.open).length, 2)
       yield* family.agent.shutdown
       assert.deepStrictEqual(yield* family.person.open, [])
       assert.deepStrictEqual(
-        pending.flatMap((door) => door.waiting()),
+        askers.flatMap((calls) => calls.ids),
         []
       )
       assert.strictEqual((yield* family.agent.agents).length <= 1, true)

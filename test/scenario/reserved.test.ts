@@ -320,7 +320,7 @@ const runtime = (ids: Layer.Layer<Id.IdGenerator>) =>
   ).pipe(Layer.provideMerge(ids), Layer.orDie)
 
 /** One process: `person` and grace are asked; each says yes. */
-const life = (world: Mortal.World, death?: Mortal.Death) =>
+const life = (world: Mortal.CallerContext, death?: Mortal.Death) =>
   Effect.gen(function* () {
     const grace = yield* TestInteractor.make({ id: "grace", script: () => "y" })
     const lived = yield* Mortal.live(

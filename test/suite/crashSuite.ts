@@ -281,7 +281,7 @@ const comparable = (history: ReadonlyArray<Prompt.Message>, other: ReadonlyArray
 
 export interface Options {
   /** A fresh world for each run. */
-  readonly world: Effect.Effect<Mortal.World, never, Scope.Scope>
+  readonly world: Effect.Effect<Mortal.CallerContext, never, Scope.Scope>
   /** Of the writes at which a process can die, every so many is tried. */
   readonly every: number
   /** Runs whose processes die several times. */

@@ -9,7 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import * as Asking from "../../src/interaction/Asking.js"
+import * as InteractorCall from "../../src/interaction/InteractorCall.js"
 import * as Digest from "../../src/core/Digest.js"
 import * as Interaction from "../../src/interaction/Interaction.js"
 import * as Interactor from "../../src/interaction/Interactor.js"
@@ -61,7 +61,7 @@ export const interactorSuite = (name: string, options: Options): void => {
         if (kind === undefined) return
         const sample = InteractionSample.samples[kind]
         const request = yield* InteractionSample.request(sample.interaction)
-        const asking = yield* Effect.fork(Asking.ask(subject.interactor, request))
+        const asking = yield* Effect.fork(InteractorCall.ask(subject.interactor, request))
         if (subject.outside !== undefined) {
           yield* subject.outside.shown
           yield* subject.outside.answer(request, sample)

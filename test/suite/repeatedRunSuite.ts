@@ -2,7 +2,7 @@
  * A run with an id over processes that are killed, run over every store: whenever the first one was killed, the next one does what
  * is left of the task, each later one gets the same end, and the task is done once.
  */
-import { assert, describe, it } from "@effect/vitest"
+import { assert, beforeAll, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { spawn } from "node:child_process"
@@ -11,7 +11,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
-import { build } from "rolldown"
+import * as Bundle from "../kit/Bundle.js"
 
 const moments = ["begun", "asked", "working", "answering", "over"] as const
 
@@ -39,6 +39,8 @@ export const repeatedRunSuite = (
   fresh: (directory: string) => Effect.Effect<string, never, Scope.Scope>
 ): void => {
   describe(`a run with an id in ${name}`, () => {
+    const program = `dist/repeatedRun/${name.replace(/\W+/g, "-")}.js`
+    beforeAll(() => Effect.runPromise(Bundle.make("test/suite/repeatedRun.ts", program)))
     for (const killed of moments)
       it.scopedLive(
         `is done once, and has one end, when its process is killed: ${killed}`,
@@ -47,16 +49,6 @@ export const repeatedRunSuite = (
             const directory = yield* Effect.acquireRelease(
               Effect.sync(() => mkdtempSync(join(tmpdir(), "assent-run-"))),
               (directory) => Effect.sync(() => rmSync(directory, { recursive: true }))
-            )
-            const program = `dist/repeatedRun/${name.replace(/\W+/g, "-")}.js`
-            yield* Effect.promise(() =>
-              build({
-                input: "test/suite/repeatedRun.ts",
-                platform: "node",
-                logLevel: "silent",
-                external: /^[@a-z]/,
-                output: { file: program, format: "esm", codeSplitting: false }
-              })
             )
             const ledger = join(directory, "ledger")
             const args = [program, yield* fresh(directory), ledger]

@@ -9,7 +9,7 @@ import * as Stream from "effect/Stream"
 import * as TestClock from "effect/TestClock"
 import * as FastCheck from "fast-check"
 import * as Digest from "../../src/core/Digest.js"
-import type { RequestId, SessionId } from "../../src/core/Id.js"
+import { CorrelationId, SessionId, type RequestId } from "../../src/core/Id.js"
 import * as Interaction from "../../src/interaction/Interaction.js"
 import * as JournalEntry from "../../src/journal/JournalEntry.js"
 import * as SessionLease from "../../src/journal/SessionLease.js"
@@ -31,14 +31,16 @@ export interface Options {
   >
   /** Of the property tests. */
   readonly runs: number
+  /** How leases are held. What only heartbeats have is left out for fences. Default: `beat`. */
+  readonly holding?: SessionLease.Holding
 }
 
 /** Processes of one host; dead ones are known by number. */
-const host = () => {
+const host = (holding: SessionLease.Holding) => {
   const dead = new Set<number>()
   return {
     dead,
-    process: (pid: number, name = "here"): Process => ({ pid, host: name, isAlive: (pid) => !dead.has(pid) })
+    process: (pid: number, name = "here"): Process => ({ pid, host: name, isAlive: (pid) => !dead.has(pid), holding })
   }
 }
 
@@ -58,6 +60,8 @@ const entriesOf = (loaded: SessionStore.Loaded) =>
 const numbered = (drafts: ReadonlyArray<JournalEntry.Draft>) => drafts.map((one, index) => ({ seq: index + 1, ...one }))
 
 export const sessionStoreSuite = (name: string, options: Options): void => {
+  const { holding = "beat" } = options
+  const ofBeats = it.scoped.runIf(holding === "beat")
   /** With a store that one process has open. */
   const withStore = <E>(
     body: (
@@ -69,7 +73,7 @@ export const sessionStoreSuite = (name: string, options: Options): void => {
   ) =>
     Effect.gen(function* () {
       const open = yield* options.make
-      const processes = host()
+      const processes = host(holding)
       const store = yield* open(processes.process(1))
       yield* body(store, { open, ...processes })
     })
@@ -304,6 +308,7 @@ export const sessionStoreSuite = (name: string, options: Options): void => {
             open: [{ requestId: "req_2" as RequestId, kind: "Select" }]
           })
           assert.deepStrictEqual(listed[0]?.holder, { pid: 2, host: "here" })
+          if (holding === "fence") return
           dead.add(2)
           assert.strictEqual((yield* store.list)[0]?.state, "interrupted")
         })
@@ -329,10 +334,64 @@ export const sessionStoreSuite = (name: string, options: Options): void => {
         })
       )
     )
+
+    it.scoped("counts the tokens of a day, also of sessions that are deleted, and those of a fork once", () =>
+      withStore((store) =>
+        Effect.gen(function* () {
+          const used = (model: string, usage: JournalEntry.EntryOf<"UsageRecorded">["usage"]) => ({
+            _tag: "UsageRecorded" as const,
+            correlationId: CorrelationId.make("turn_1"),
+            step: 1,
+            model,
+            finishReason: "stop",
+            usage
+          })
+          const add = (id: string, usage: Parameters<typeof used>[1], model = "offline", at?: number) => {
+            const session = SessionId.make(id)
+            const own = (entry: JournalEntry.JournalEntry) => draft(entry, session)
+            return Effect.scoped(
+              Effect.flatMap(store.lock(session), (lease) =>
+                Effect.zipRight(
+                  lease.append([own(opened(session)), ...beginning.slice(1).map(({ entry }) => own(entry))]),
+                  lease.append([{ ...draft(used(model, usage), SessionId.make("ses_child")), at }])
+                )
+              )
+            )
+          }
+          const tallies = Effect.all(["", "acme.", "ac.", "acm"].map((prefix) => SessionStore.tally(store, prefix)))
+          const tokens = Effect.map(tallies, (all) => all.map(({ tokens }) => tokens))
+          yield* TestClock.adjust("23 hours")
+          yield* add("acme.a", { inputTokens: 10, outputTokens: 5, reasoningTokens: 3 })
+          yield* add("acme.b", { inputTokens: 100, cachedInputTokens: 50, outputTokens: 5 }, "anthropic/claude")
+          yield* add("ac.a", { inputTokens: 1_000 })
+          yield* add("acme.c", {})
+          // What is copied was used before.
+          yield* add("acme.fork", { inputTokens: 7_000 }, "offline", 3_600_000)
+          assert.deepStrictEqual(yield* tokens, [1_170, 170, 1_000, 170])
+          yield* add("acme.a", { inputTokens: 1, outputTokens: 1 })
+          yield* store.delete(SessionId.make("acme.a"))
+          yield* store.delete(SessionId.make("acme.fork"))
+          assert.deepStrictEqual(yield* tokens, [1_172, 172, 1_000, 172])
+          yield* add("acme.a", { outputTokens: 20 })
+          yield* store.delete(SessionId.make("acme.a"))
+          assert.deepStrictEqual(yield* tokens, [1_192, 192, 1_000, 192])
+          yield* TestClock.adjust("1 hour")
+          assert.deepStrictEqual(yield* tokens, [0, 0, 0, 0])
+          yield* add("acme.b", { outputTokens: 4 })
+          yield* store.delete(SessionId.make("ac.a"))
+          assert.deepStrictEqual(yield* tallies, [
+            { sessions: 2, turns: 2, tokens: 4 },
+            { sessions: 2, turns: 2, tokens: 4 },
+            { sessions: 0, turns: 0, tokens: 0 },
+            { sessions: 2, turns: 2, tokens: 4 }
+          ])
+        })
+      )
+    )
   })
 
   describe(`${name}: the lock`, () => {
-    it.scoped("is one process's until its scope ends, and names who has it", () =>
+    ofBeats("is one process's until its scope ends, and names who has it", () =>
       withStore((store, { open, process }) =>
         Effect.gen(function* () {
           const other = yield* open(process(2))
@@ -364,7 +423,7 @@ export const sessionStoreSuite = (name: string, options: Options): void => {
       )
     )
 
-    it.scoped("is taken over at once from a process of this host that has died, and only of this host", () =>
+    ofBeats("is taken over at once from a process of this host that has died, and only of this host", () =>
       withStore((_, { open, process, dead }) =>
         Effect.gen(function* () {
           const there = yield* open(process(3, "there"))
@@ -381,7 +440,7 @@ export const sessionStoreSuite = (name: string, options: Options): void => {
       )
     )
 
-    it.scoped("is taken over from a process that was silent for 15 seconds, which then writes nothing any more", () =>
+    ofBeats("is taken over from a process that was silent for 15 seconds, which then writes nothing any more", () =>
       withStore((store, { open, process }) =>
         Effect.gen(function* () {
           const { lease, end } = yield* lockAndStall(store)
@@ -419,7 +478,7 @@ export const sessionStoreSuite = (name: string, options: Options): void => {
       )
     )
 
-    it.scoped("goes to exactly one of many who want it", () =>
+    ofBeats("goes to exactly one of many who want it", () =>
       withStore((_, { open, process }) =>
         Effect.gen(function* () {
           const stores = yield* Effect.forEach([1, 2, 3, 4, 5, 6, 7, 8], (pid) => open(process(pid)))
@@ -579,7 +638,7 @@ export const sessionStoreSuite = (name: string, options: Options): void => {
       )
     )
 
-    it.scoped("ends the lease of a process that stood still, so that it does not go on without the answer", () =>
+    ofBeats("ends the lease of a process that stood still, so that it does not go on without the answer", () =>
       withStore((store, { open, process }) =>
         Effect.gen(function* () {
           const { lease } = yield* lockAndStall(store)
@@ -595,7 +654,7 @@ export const sessionStoreSuite = (name: string, options: Options): void => {
       )
     )
 
-    it.scoped("takes none while a process runs it, and names that process", () =>
+    ofBeats("takes none while a process runs it, and names that process", () =>
       withStore((store) =>
         Effect.gen(function* () {
           yield* waiting(store)

@@ -47,6 +47,7 @@ export const wrapperSuite = (
         const options: Required<Interactor.Options<Interaction.Confirm>> = {
           recheck: Effect.succeed(Option.none()),
           withdrawn: () => undefined,
+          settled: () => {},
           ended: () => undefined,
           votes: [{ answer: true, by: "bob" }],
           vote: () => Effect.succeed("open" as const),
@@ -57,7 +58,17 @@ export const wrapperSuite = (
         }
         yield* outer.request(yield* asked, options)
         assert.lengthOf(given, 1)
-        for (const key of ["withdrawn", "ended", "votes", "vote", "upcoming", "next", "halt", "shown"] as const)
+        for (const key of [
+          "withdrawn",
+          "settled",
+          "ended",
+          "votes",
+          "vote",
+          "upcoming",
+          "next",
+          "halt",
+          "shown"
+        ] as const)
           assert.strictEqual<unknown>(given[0]?.[key], options[key], key)
       })
     )

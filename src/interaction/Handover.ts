@@ -12,7 +12,7 @@ export const is = (interaction: Interaction, line: string): boolean =>
 
 /** For the person who is asked first: who is asked after them, and when. */
 export const describe = (interaction: Interaction, { after, by }: Next): string => {
-  const hand = isPassable(interaction) ? `; ${word} leaves it to them now` : ""
+  const hand = isPassable(interaction) ? `; type ${word} to ask them now` : ""
   return after === undefined
     ? `${by} is asked if you do not answer${hand}`
     : `${by} is asked too after ${Duration.format(after)}${hand}`

@@ -8,7 +8,7 @@ import * as InteractionBroker from "../../src/broker/InteractionBroker.js"
 import * as AutoChannel from "../../src/channel/AutoChannel.js"
 import * as HaltChannel from "../../src/channel/HaltChannel.js"
 import * as QueueChannel from "../../src/channel/QueueChannel.js"
-import * as Asking from "../../src/interaction/Asking.js"
+import * as InteractorCall from "../../src/interaction/InteractorCall.js"
 import type { Interaction } from "../../src/interaction/Interaction.js"
 import type { InteractionError } from "../../src/interaction/InteractionError.js"
 import type { InteractionRequest } from "../../src/interaction/InteractionRequest.js"
@@ -45,7 +45,7 @@ type Ask = (
 const asks =
   (interaction: Interaction): Ask =>
   (service, options) =>
-    Effect.flatMap(InteractionSample.request(interaction), (request) => Asking.ask(service, request, options))
+    Effect.flatMap(InteractionSample.request(interaction), (request) => InteractorCall.ask(service, request, options))
 
 const robot = (how: "model" | "auto"): Interactor.Service =>
   Interactor.make({
@@ -69,7 +69,7 @@ describe("an interactor that is wrapped", () => {
   it.scoped("is asked by the broker, however a channel is wrapped", () =>
     Effect.gen(function* () {
       const channel = yield* QueueChannel.make({ dialogs: "unbounded", timeouts: {} })
-      assert.isDefined(Asking.posting.of(channel.interactor.request), "or there is nothing to be passed by")
+      assert.isDefined(InteractorCall.posting.of(channel.interactor.request), "or there is nothing to be passed by")
       const { asked, request: own } = refusing()
       const ways = wrapped(channel.interactor, "request", own)
       assert.isAtLeast(ways.length, 5)
@@ -78,7 +78,7 @@ describe("an interactor that is wrapped", () => {
         const broker = yield* newBroker
         yield* broker.attach(interactor)
         const request = yield* InteractionSample.request(approve)
-        const answered = yield* Asking.ask(broker.interactor, request)
+        const answered = yield* InteractorCall.ask(broker.interactor, request)
         assert.deepStrictEqual([answered.by, answered.how], ["the wrapper", "answered"], way)
         assert.deepStrictEqual(asked, [request.requestId], way)
         assert.deepStrictEqual(yield* channel.open, [], way)
@@ -124,10 +124,12 @@ describe("an interactor that is wrapped", () => {
     Effect.gen(function* () {
       const channel = yield* QueueChannel.make({ dialogs: "unbounded", timeouts: {} })
       const renamed = { ...channel.interactor, id: "other" }
-      assert.isDefined(Asking.posting.of(renamed.request))
+      assert.isDefined(InteractorCall.posting.of(renamed.request))
       const broker = yield* newBroker
       yield* broker.attach(renamed)
-      const asking = yield* Effect.fork(Asking.ask(broker.interactor, yield* InteractionSample.request(approve)))
+      const asking = yield* Effect.fork(
+        InteractorCall.ask(broker.interactor, yield* InteractionSample.request(approve))
+      )
       const dialog = yield* channel.take
       assert(dialog._tag === "Opened")
       yield* channel.answer(dialog.request.requestId, yes)
@@ -148,7 +150,7 @@ describe("an interactor that is wrapped", () => {
       yield* broker.attach(broken)
       const person = yield* TestInteractor.make({ script: ["y"] })
       yield* broker.attach(person.interactor)
-      const answered = yield* Asking.ask(broker.interactor, yield* InteractionSample.request(approve))
+      const answered = yield* InteractorCall.ask(broker.interactor, yield* InteractionSample.request(approve))
       assert.strictEqual(answered.by, "person")
     })
   )

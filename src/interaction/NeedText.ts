@@ -7,7 +7,7 @@ export const describe = ({ quorum, roles }: Pick<Need, "quorum" | "roles">): str
   return quorum === 1 ? "needs a person" : `needs ${quorum} people`
 }
 
-/** As {@link describe}, for all rules. */
+/** Like {@link describe}, for all rules. */
 export const describeAll = (all: ReadonlyArray<Pick<Need, "quorum" | "roles">>): string =>
   [...new Set(all.map(describe))].join(", ")
 
