@@ -11,6 +11,7 @@
 import type * as PlatformError from "@effect/platform/Error"
 import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
@@ -25,6 +26,41 @@ export interface Archive {
   readonly directory: string
   /** The directory of the heads, absolute; several workspaces may share it. */
   readonly headDirectory: string
+}
+
+/** Trails and heads, wherever they are kept. */
+export interface Source {
+  /** The place, in messages. */
+  readonly name: string
+  /** The names of trail and head in messages. */
+  readonly files: (sessionId: SessionId) => AuditChain.Files
+  /** Absent when there is none. */
+  readonly head: (sessionId: SessionId) => Effect.Effect<Uint8Array | undefined, AuditBroken>
+  /**
+   * Hands over each whole line, without its end; the bytes are valid until the callback returns. Yields how many bytes
+   * follow the last line; nothing when there is no trail.
+   */
+  readonly eachLine: (
+    sessionId: SessionId,
+    take: (line: Uint8Array) => Effect.Effect<void, AuditBroken>
+  ) => Effect.Effect<number | undefined, AuditBroken>
+  /** The root sessions that have a trail, or had one. */
+  readonly sessions: Effect.Effect<ReadonlyArray<SessionId>, AuditBroken>
+}
+
+/** The files as a source. */
+export const sourceOf = (from: Archive | Source): Effect.Effect<Source, never, FileSystem.FileSystem | Path.Path> => {
+  if ("eachLine" in from) return Effect.succeed(from)
+  return Effect.map(Effect.context<FileSystem.FileSystem | Path.Path>(), (context) => {
+    const of = (sessionId: SessionId) => files(Context.get(context, Path.Path), from, sessionId)
+    return {
+      name: from.directory,
+      files: of,
+      head: (sessionId) => Effect.provide(readIfThere(of(sessionId).head), context),
+      eachLine: (sessionId, take) => Effect.provide(eachLine(of(sessionId).trail, take), context),
+      sessions: Effect.provide(sessionsIn(from), context)
+    }
+  })
 }
 
 /** The paths of a root session's trail and head, existing or not. */
@@ -96,21 +132,22 @@ export interface Verified extends AuditChain.Summary {
   readonly open: ReadonlyArray<Extract<AuditRecord, { readonly _tag: "Decided" }>>
 }
 
-/** As {@link verifySession}, in memory that is independent of the trail's length. */
+/** Like {@link verifySession}, in memory that is independent of the trail's length. */
 export const verifyStreamed = (
-  archive: Archive,
+  from: Archive | Source,
   sessionId: SessionId,
   key?: AuditChain.Key
 ): Effect.Effect<Verified, AuditBroken, FileSystem.FileSystem | Path.Path> =>
   Effect.gen(function* () {
-    const of = files(yield* Path.Path, archive, sessionId)
-    let head = yield* readIfThere(of.head)
+    const source = yield* sourceOf(from)
+    const of = source.files(sessionId)
+    let head = yield* source.head(sessionId)
     for (let attempt = 1; ; attempt++) {
       const reopened: Array<Verified["reopened"][number]> = []
       const open = new Map<string, Verified["open"][number]>()
       const follower = new AuditChain.Follower(of, key, AuditChain.sealedCount(head))
       let lines = 0
-      const torn = yield* eachLine(of.trail, (line) =>
+      const torn = yield* source.eachLine(sessionId, (line) =>
         Either.map(follower.take(AuditChain.lineOf(line)), (record) => {
           lines++
           if (record._tag === "Decided" && record.requestId !== undefined) {
@@ -122,7 +159,7 @@ export const verifyStreamed = (
           if (reopened.length < 100) reopened.push(record)
         })
       )
-      const after = yield* readIfThere(of.head)
+      const after = yield* source.head(sessionId)
       if (attempt < maxReads && !isSame(head, after)) {
         head = after
         continue
@@ -141,14 +178,14 @@ export interface Extent {
 
 /** Absent when there is no trail. Memory is independent of the trail's length. */
 export const extent = (
-  archive: Archive,
+  from: Archive | Source,
   sessionId: SessionId
 ): Effect.Effect<Extent | undefined, AuditBroken, FileSystem.FileSystem | Path.Path> =>
   Effect.gen(function* () {
     let lines = 0
     const first: Array<Uint8Array> = []
     let last: Uint8Array | undefined
-    const torn = yield* eachLine(files(yield* Path.Path, archive, sessionId).trail, (line) => {
+    const torn = yield* (yield* sourceOf(from)).eachLine(sessionId, (line) => {
       lines++
       if (lines <= 2) first.push(line.slice())
       last = keep(last, line)
@@ -165,19 +202,28 @@ export const extent = (
  * trail. Memory is independent of the trail's length.
  */
 export const peekEach = (
-  archive: Archive,
+  from: Archive | Source,
   sessionId: SessionId,
   take: (record: AuditRecord | undefined) => Effect.Effect<void>
 ): Effect.Effect<boolean, AuditBroken, FileSystem.FileSystem | Path.Path> =>
-  Effect.flatMap(Path.Path, (path) =>
+  Effect.flatMap(sourceOf(from), ({ eachLine }) =>
     Effect.map(
-      eachLine(files(path, archive, sessionId).trail, (line) => take(AuditChain.peekLine(AuditChain.lineOf(line)))),
+      eachLine(sessionId, (line) => take(AuditChain.peekLine(AuditChain.lineOf(line)))),
       (torn) => torn !== undefined
     )
   )
 
 /** The root sessions with a trail in the directory, and those whose head says that they had one, ordered by name. */
 export const sessions = (
+  from: Archive | Source
+): Effect.Effect<ReadonlyArray<SessionId>, AuditBroken, FileSystem.FileSystem | Path.Path> =>
+  Effect.flatMap(sourceOf(from), ({ sessions }) => sessions)
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const sessionsIn = (
   archive: Archive
 ): Effect.Effect<ReadonlyArray<SessionId>, AuditBroken, FileSystem.FileSystem | Path.Path> =>
   Effect.gen(function* () {
@@ -194,10 +240,6 @@ export const sessions = (
     )
     return [...trails, ...lost].sort()
   })
-
-// -----------------------------------------------------------------------------------------------------------------
-// internal
-// -----------------------------------------------------------------------------------------------------------------
 
 const maxReads = 5
 /** Bytes read at once, and bytes of the longest line: our records are far shorter. */

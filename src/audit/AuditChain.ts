@@ -248,6 +248,29 @@ export const judge = ({ files, head, trail }: Followed, key?: Key): Either.Eithe
     return yield* Either.left(broken)
   })
 
+/**
+ * The end of a chain, by its head and its last line alone, for a place where both are written in one step. The records before
+ * are not looked at.
+ */
+export const endOf = (
+  { files, head, line }: Pick<Evidence, "files" | "head"> & { readonly line: string | undefined },
+  key?: Key
+): Either.Either<Link, AuditBroken> =>
+  Either.gen(function* () {
+    if (head === undefined) {
+      if (line === undefined) return start
+      return yield* Either.left(new AuditBroken({ file: files.head, problem: "headMissing" }))
+    }
+    const { count, hash, sessionId } = yield* readHead(files.head, head, key)
+    const broken = (problem: AuditBroken["problem"], records?: number) =>
+      Either.left(new AuditBroken({ file: files.trail, problem, record: Math.max(1, count), records }))
+    if (sessionId !== (files.sessionId ?? sessionId)) return yield* broken("foreign")
+    const last = line === undefined ? undefined : parse({ text: line })
+    if (line === undefined || last === undefined) return yield* broken("missing", count)
+    const isSealed = line === sealedText(last.body, "hash", hash) && hash === hashOf(last.body, key)
+    return isSealed && last.members["seq"] === count ? { seq: count, hash } : yield* broken("replaced")
+  })
+
 /** What is needed to continue a trail. */
 export interface Recovery {
   readonly last: Link

@@ -112,7 +112,7 @@ export const layer = (
   Layer.scoped(AuditTrail.AuditTrail, make(options))
 
 /**
- * As {@link layer}, with settings from `Config`.
+ * Like {@link layer}, with settings from `Config`.
  *
  * @since 0.1.0
  * @category layers
@@ -170,10 +170,8 @@ export const decisions = (
 
 type Resume = (effect: Effect.Effect<void, AuditTrail.AuditUnwritable>) => void
 
-interface Waiting {
+interface Waiting extends AuditRecord.Decision {
   readonly root: SessionId
-  readonly decided: AuditRecord.Decided
-  readonly forkOf: AuditRecord.ForkOf | undefined
   readonly resume: Resume
 }
 
@@ -213,13 +211,10 @@ class Writer implements AuditTrail.Service {
     Effect.async((resume) => {
       const root = entry.rootSessionId === Origin.outside.rootSessionId ? this.outside : entry.rootSessionId
       if (this.closed) return resume(Effect.fail(this.unwritable(root)("the program is ending")))
-      // Made here, not in the writer: the digest must be of the arguments as they are now. Arguments without JSON have
-      // no digest.
-      const decided = Either.try(() => AuditRecord.decided(entry, this.redactor))
-      if (Either.isLeft(decided)) {
-        return resume(Effect.fail(this.unwritable(root)(`the arguments of ${entry.tool ?? entry.kind} have no digest`)))
-      }
-      this.waiting.push({ root, decided: decided.right, forkOf: entry.forkOf, resume })
+      // Made here, not in the writer: the digest must be of the arguments as they are now.
+      const decision = AuditRecord.decision(entry, this.redactor)
+      if (Either.isLeft(decision)) return resume(Effect.fail(this.unwritable(root)(decision.left)))
+      this.waiting.push({ root, ...decision.right, resume })
       this.wake?.()
     })
 
@@ -334,14 +329,7 @@ class Writer implements AuditTrail.Service {
         unusable
       )
       const at = yield* Clock.currentTimeMillis
-      const opened: AuditRecord.Content = {
-        _tag: "Opened",
-        version: AuditRecord.version,
-        sessionId,
-        at,
-        ...(key === undefined ? {} : { key: AuditChain.fingerprint(key) }),
-        ...(forkOf === undefined ? {} : { forkOf })
-      }
+      const opened = AuditRecord.opened(sessionId, at, key && AuditChain.fingerprint(key), forkOf)
       const fresh: Open = { sessionId, files, last: AuditChain.start, size: 0, first: [opened] }
       if (evidence.trail === undefined && evidence.head === undefined) {
         // The head comes first: from now on a trail without a head is one whose head was removed.

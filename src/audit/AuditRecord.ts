@@ -4,6 +4,7 @@
  *
  * An {@link AuditEntry} is handed in by the code that decides; an {@link AuditRecord} is the line in the trail.
  */
+import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import * as Lazy from "../core/Lazy.js"
 import { CorrelationId, RequestId, SessionId, ToolCallId } from "../core/Id.js"
@@ -159,6 +160,13 @@ export const Decided = /* @__PURE__ */ Lazy.schema(() =>
 )
 export type Decided = typeof Decided.Type
 
+/** A decision on its way into the trail of its root session. */
+export interface Decision {
+  readonly decided: Decided
+  /** Of a fork's first decision: the first record of the trail has it. */
+  readonly forkOf?: ForkOf | undefined
+}
+
 /** What a record says. */
 export const Content = /* @__PURE__ */ Lazy.schema(() => Schema.Union(Opened, Reopened, Decided))
 export type Content = typeof Content.Type
@@ -246,6 +254,32 @@ export const decided = (entry: AuditEntry, redactor: Redactor): Decided => {
     newArgsDigest: entry.newArgs === undefined ? undefined : Digest.digest(entry.newArgs)
   }
 }
+
+/** As {@link decided}, of which a left says why there is no such record. */
+export const decision = (entry: AuditEntry, redactor: Redactor): Either.Either<Decision, string> =>
+  Either.mapBoth(
+    Either.try(() => decided(entry, redactor)),
+    {
+      // Arguments without JSON.
+      onLeft: () => `the arguments of ${entry.tool ?? entry.kind} have no digest`,
+      onRight: (decided) => ({ decided, ...(entry.forkOf && { forkOf: entry.forkOf }) })
+    }
+  )
+
+/** The first record of a trail. */
+export const opened = (
+  sessionId: SessionId,
+  at: number,
+  key: string | undefined,
+  forkOf: ForkOf | undefined
+): Content => ({
+  _tag: "Opened",
+  version,
+  sessionId,
+  at,
+  ...(key === undefined ? {} : { key }),
+  ...(forkOf === undefined ? {} : { forkOf })
+})
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal

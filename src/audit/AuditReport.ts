@@ -1,6 +1,6 @@
 /** The audit in words: one line for a trail, one line for a record. Lines hold no control characters. */
-import * as FileSystem from "@effect/platform/FileSystem"
-import * as Path from "@effect/platform/Path"
+import type * as FileSystem from "@effect/platform/FileSystem"
+import type * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
 import type { SessionId } from "../core/Id.js"
 import * as AuditArchive from "./AuditArchive.js"
@@ -9,7 +9,7 @@ import type { AuditRecord, Decided, ForkOf } from "./AuditRecord.js"
 
 /** One line for each trail: session, number of records, first and last time. Nothing is verified. */
 export const list = (
-  archive: AuditArchive.Archive
+  archive: AuditArchive.Archive | AuditArchive.Source
 ): Effect.Effect<ReadonlyArray<string>, AuditBroken, FileSystem.FileSystem | Path.Path> =>
   Effect.gen(function* () {
     return yield* Effect.forEach(yield* AuditArchive.sessions(archive), (sessionId) =>
@@ -21,7 +21,7 @@ export const list = (
 
 /** Prints one line for each record of a trail, in batches. Nothing is verified; a line that is no record is marked. */
 export const show = (
-  archive: AuditArchive.Archive,
+  archive: AuditArchive.Archive | AuditArchive.Source,
   sessionId: SessionId,
   say: (lines: ReadonlyArray<string>) => Effect.Effect<void>
 ): Effect.Effect<void, AuditBroken, FileSystem.FileSystem | Path.Path> =>
@@ -39,7 +39,7 @@ export const show = (
       return held.length < together ? Effect.void : sayHeld
     })
     if (!isThere) {
-      const { trail } = AuditArchive.files(yield* Path.Path, archive, sessionId)
+      const { trail } = (yield* AuditArchive.sourceOf(archive)).files(sessionId)
       return yield* new AuditBroken({ file: trail, problem: "missing" })
     }
     yield* sayHeld

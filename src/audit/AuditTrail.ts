@@ -58,6 +58,12 @@ export interface Service {
    * does not take the record back.
    */
   readonly record: (entry: AuditRecord.AuditEntry) => Effect.Effect<void, AuditUnwritable>
+  /**
+   * Present if the store of the session keeps its audit. Adds decisions that become durable with the journal's entry about
+   * them, in one step: neither is there without the other. The caller adds that entry in the same step. Yields why there is
+   * no record of them, if there is none.
+   */
+  readonly note?: ((entries: ReadonlyArray<AuditRecord.AuditEntry>) => AuditUnwritable | undefined) | undefined
   /** Releases a root session that has ended; its trail stays, and continues if the session is resumed. */
   readonly release: (rootSessionId: SessionId) => Effect.Effect<void>
 }
@@ -87,7 +93,7 @@ export class AuditMemory extends Context.Tag("assent/audit/AuditMemory")<
 >() {}
 
 /**
- * As `record` of the running program's audit.
+ * Like `record` of the running program's audit.
  *
  * @since 0.1.0
  * @category operations

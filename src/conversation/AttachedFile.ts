@@ -38,7 +38,7 @@ export const parts = (
 // combinators
 // -----------------------------------------------------------------------------------------------------------------
 
-/** The description of a file; undefined for one that is not kept by its content, such as one of a program's own prompt. */
+/** The description of a stored file; `undefined` for other files, such as those of a program's own prompt. */
 export const of = ({ fileName, mediaType, options }: Prompt.FilePart): Attachment.Attachment | undefined => {
   const { sha256, size } = (options["assent"] ?? {}) as { readonly sha256?: string; readonly size?: number }
   return sha256 === undefined || size === undefined ? undefined : { name: fileName ?? "file", mediaType, size, sha256 }
@@ -58,7 +58,7 @@ export const named = (files: ReadonlyArray<Prompt.FilePart>): string => {
 
 /** What is said in place of a file that the store has lost. */
 export const lost = (file: Attachment.Attachment): string =>
-  `[Attached: ${Attachment.describe(file)}; its content is not in the store any more]`
+  `[Attached: ${Attachment.describe(file)}; the store no longer has its content]`
 
 /** The same message without its files: a note for each. */
 export const noted = (message: Prompt.Message): Prompt.Message =>

@@ -155,7 +155,7 @@ export function fromFile(file: CompactionFile): CompactionConfig {
 // -----------------------------------------------------------------------------------------------------------------
 
 /**
- * Whether it compacts after every turn above the target, whatever the threshold.
+ * Whether every turn above the target is followed by a compaction, regardless of the threshold.
  *
  * @since 0.1.0
  * @category predicates

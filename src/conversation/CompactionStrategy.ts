@@ -65,7 +65,7 @@ export interface Summary {
 }
 
 /** The shorter history. */
-export interface Shortened {
+export interface Truncated {
   readonly messages: Messages
   /** Messages that were removed or cut; 0: the history is unchanged. */
   readonly removed: number
@@ -74,7 +74,7 @@ export interface Shortened {
   readonly usage?: Usage | undefined
 }
 
-export type Strategy = (snapshot: Snapshot) => Effect.Effect<Shortened, CompactionFailed>
+export type Strategy = (snapshot: Snapshot) => Effect.Effect<Truncated, CompactionFailed>
 
 /** What a provider should take after it refused more, in percent of the window. */
 export const cutPercent = 80
@@ -136,7 +136,7 @@ export const thorough =
  * Cuts tool results, the longest first, those of a running turn too, and then drops files, but not those of the last
  * turn, until the goal is met. The last resort.
  */
-export const cutResults = (snapshot: Snapshot): Shortened => {
+export const cutResults = (snapshot: Snapshot): Truncated => {
   const draft = new Draft(snapshot)
   for (const keep of [4_000, 400]) draft.cutResults(keep)
   draft.noteFilesOfEarlierTurns()
@@ -159,7 +159,7 @@ const stepsOf = (snapshot: Snapshot): Snapshot => ({
 /** Cuts tool results when a strategy did not bring the history below the provider's window. */
 export const cutToFit =
   (snapshot: Snapshot) =>
-  (shortened: Shortened): Shortened => {
+  (shortened: Truncated): Truncated => {
     const goal = { tokens: (snapshot.window * cutPercent) / 100, turns: Number.POSITIVE_INFINITY }
     const { messages, removed, tokens, usage } = shortened
     if (tokens <= goal.tokens) return shortened
@@ -238,11 +238,15 @@ const withoutSteps: Strategy = (snapshot) =>
       messages.push(...slot.messages)
       draft.drop(slot)
     }
-    draft.replace(gone, messages, `[Removed to make room: ${callsIn(messages)}. Call again what is needed.]`)
+    draft.replace(
+      gone,
+      messages,
+      `[Removed to make room: ${callsIn(messages)}. Call a tool again if you need its result.]`
+    )
     return draft.end()
   })
 
-const summarised = (snapshot: Snapshot, middle: number): Effect.Effect<Shortened, CompactionFailed> =>
+const summarised = (snapshot: Snapshot, middle: number): Effect.Effect<Truncated, CompactionFailed> =>
   Effect.suspend(() => {
     const draft = new Draft(snapshot)
     const old = [...draft.old()]
@@ -276,7 +280,7 @@ class Draft {
     this.tokens = snapshot.tokens
   }
 
-  end(): Shortened {
+  end(): Truncated {
     const { removed, slots } = this
     const messages = removed === 0 ? this.snapshot.messages : slots.flatMap((slot) => slot.messages)
     return { messages, removed, tokens: this.tokens }

@@ -63,13 +63,13 @@ export interface History {
   ) => void
   /** Appends the results of the last assistant message's calls, in proposal order. */
   readonly appendResults: (results: ReadonlyArray<ToolResult>) => void
-  /** Whether the history has a call of this id. An id names one call in a whole history. */
+  /** Whether the history has a call with this id. An id is unique in a history. */
   readonly hasCall: (id: string) => boolean
   /** Replaces all messages in one step. Ids of removed calls stay taken. */
   readonly replace: (messages: ReadonlyArray<Prompt.Message>) => void
   /** Removes everything but the system message. */
   readonly clear: () => void
-  /** Whether it had a message with a file, since it was replaced last. */
+  /** Whether the history has had a message with a file since its last replacement. */
   readonly hasFiles: () => boolean
   /** Changes whenever messages are replaced or removed, not when they are appended. */
   readonly revision: () => number

@@ -59,7 +59,7 @@ export const summarise = (options: Options, request: SummaryRequest): Effect.Eff
       Effect.mapError(
         (why) =>
           new CompactionFailed({
-            message: redactor.text(`The conversation was not summarised, and stays as it is. ${why}`)
+            message: redactor.text(`The conversation was not summarised and is unchanged. ${why}`)
           })
       )
     )

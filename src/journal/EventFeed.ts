@@ -16,13 +16,15 @@
  * @since 0.1.0
  */
 import * as Chunk from "effect/Chunk"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import type * as Scope from "effect/Scope"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import type { SessionId, ToolCallId } from "../core/Id.js"
 import { make, type AgentEvent, type Body, type EventOf } from "../event/AgentEvent.js"
-import type { Draft, Written } from "./JournalEntry.js"
+import type { Draft, JournalEntry, Written } from "./JournalEntry.js"
 import type { JournalFailure } from "./JournalPort.js"
 import type * as JournalWriter from "./JournalWriter.js"
 import * as Replay from "./Replay.js"
@@ -111,7 +113,7 @@ export class EventFeed implements JournalWriter.Observer {
   private appended: number
   private readonly answers = new Map<SessionId, Answer>()
   private readonly statuses = new Map<SessionId, AgentEvent>()
-  private readonly readers = new Set<Reader>()
+  private readonly readers = new Set<Pick<Reader, "append" | "take" | "wake">>()
   private isClosed = false
 
   constructor(private readonly source: Source) {
@@ -185,6 +187,25 @@ export class EventFeed implements JournalWriter.Observer {
     )
   }
 
+  /** Looks for an entry that is appended from now on, until the scope closes. The inner effect waits for it. */
+  awaitEntry(isIt: (entry: JournalEntry) => boolean): Effect.Effect<Effect.Effect<void>, never, Scope.Scope> {
+    return Effect.gen(this, function* () {
+      const seen = yield* Deferred.make<void>()
+      const reader = {
+        append: (entries: ReadonlyArray<Written>) => {
+          if (entries.some(({ entry }) => isIt(entry))) Deferred.unsafeDone(seen, Effect.void)
+        },
+        take: () => {},
+        wake: () => {}
+      }
+      yield* Effect.acquireRelease(
+        Effect.sync(() => this.readers.add(reader)),
+        () => Effect.sync(() => this.readers.delete(reader))
+      )
+      return Deferred.await(seen)
+    })
+  }
+
   /** In one step: what was noted until now is stored, what comes from now on goes to the reader. */
   private join(capacity: number) {
     const reader = new Reader(capacity)
@@ -228,6 +249,16 @@ export class EventFeed implements JournalWriter.Observer {
       }
     }
   }
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// constructors
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Converts all entries of a tree that nobody runs, as a feed does: the events behind a position, with positions. */
+export const teller = (after: number): Replay.Teller => {
+  const telling = new Telling(after)
+  return (written) => telling.tell(written)
 }
 
 // -----------------------------------------------------------------------------------------------------------------

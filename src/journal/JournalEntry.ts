@@ -20,9 +20,10 @@ import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
 import * as Lazy from "../core/Lazy.js"
+import type { Decision } from "../audit/AuditRecord.js"
 import { Attachment, digestIn } from "../core/Attachment.js"
 import * as Digest from "../core/Digest.js"
-import * as ForeignJson from "../core/ForeignJson.js"
+import * as UntrustedJson from "../core/UntrustedJson.js"
 import { CorrelationId, MessageId, RequestId, SessionId, ToolCallId } from "../core/Id.js"
 import type * as Origin from "../core/Origin.js"
 import { ToolOutcome } from "../core/ToolOutcome.js"
@@ -90,7 +91,7 @@ export const Permissions = /* @__PURE__ */ Lazy.schema(() =>
   Schema.Struct({
     allow: Schema.Array(Schema.String),
     deny: Schema.Array(Schema.String),
-    /** The mode, as far as somebody chose one; beneath plan mode the one before. */
+    /** The mode, if a person or program chose one. In plan mode, the mode before it. */
     default: Schema.optional(Schema.Literal("allow", "deny", "ask")),
     /** It is in plan mode. */
     plan: Schema.optional(Schema.Literal(true)),
@@ -109,7 +110,7 @@ export const Permissions = /* @__PURE__ */ Lazy.schema(() =>
 export type Permissions = typeof Permissions.Type
 
 /**
- * Where a fork comes from, and what of its parent's subagents it counts on with.
+ * The parent of a fork, and the counters that continue from the parent's subagents.
  *
  * @since 0.1.0
  * @category schemas
@@ -249,7 +250,7 @@ export const JournalEntry = /* @__PURE__ */ Lazy.schema(() =>
       requestId: Schema.optional(RequestId),
       /** Present when a model answered, and no person. */
       how: Schema.optional(Schema.Literal("model")),
-      /** Who allowed exactly this call, where it was reserved. */
+      /** The people who allowed exactly this call, if a rule reserved the call. */
       voters: Schema.optional(
         Schema.Array(Schema.Struct({ by: Schema.String, roles: Schema.optional(Schema.Array(Schema.String)) }))
       ),
@@ -266,7 +267,7 @@ export const JournalEntry = /* @__PURE__ */ Lazy.schema(() =>
       request: InteractionRequest,
       /** The asking call, if any. */
       toolCallId: Schema.optional(ToolCallId),
-      /** What that call needs to go on with the answer; whoever answers is not shown it. */
+      /** That call needs it to go on with the answer. The person who answers does not see it. */
       continuation: Schema.optional(Schema.String)
     }),
     Schema.TaggedStruct("InteractionSettled", {
@@ -285,7 +286,7 @@ export const JournalEntry = /* @__PURE__ */ Lazy.schema(() =>
       /** Those that the channel knew of. */
       roles: Schema.optional(Schema.Array(Schema.String)),
       answer: Interaction.ApproveAnswer,
-      /** SHA-256 of the tool and the arguments that the vote is about. */
+      /** SHA-256 of the tool and the arguments of the vote; lower-case hexadecimal. */
       digest: Schema.String
     }),
     // state
@@ -316,7 +317,7 @@ export type JournalEntry = typeof JournalEntry.Type
 export type EntryOf<Tag extends JournalEntry["_tag"]> = Extract<JournalEntry, { readonly _tag: Tag }>
 
 /**
- * An entry and the session of the tree that it is about.
+ * An entry, and the session of the tree to which it belongs.
  *
  * @since 0.1.0
  * @category models
@@ -326,6 +327,12 @@ export interface Draft {
   readonly entry: JournalEntry
   /** The time of an entry from another journal, in milliseconds since the epoch; default: now. */
   readonly at?: number | undefined
+  /**
+   * What the audit has of it and of those behind it; only for a lease that keeps the audit.
+   *
+   * @internal
+   */
+  readonly decisions?: ReadonlyArray<Decision> | undefined
 }
 
 /**
@@ -465,7 +472,7 @@ export const misfit = (issue: ParseResult.ParseIssue): string => {
   if (message === "is missing") return `${place} is missing`
   return known === "" || known.length > longestType
     ? `${place} has not the form that an entry has there`
-    : `${place} is ${ForeignJson.echo(actual.replace(/\s+/g, " "))}, and ${known} is expected`
+    : `${place} is ${UntrustedJson.echo(actual.replace(/\s+/g, " "))}, and ${known} is expected`
 }
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -485,11 +492,11 @@ const unknownKind = (input: unknown): string | undefined => {
     Schema.Struct({ _tag: Schema.Literal("InteractionRaised"), request: Schema.Struct({ interaction: Tagged }) })
   )
   if (isTagged(input) && !isKnown(input._tag)) {
-    const tag = JSON.stringify(ForeignJson.echo(input._tag))
+    const tag = JSON.stringify(UntrustedJson.echo(input._tag))
     return `it holds an entry of the kind ${tag}, which a later version wrote; open it with that`
   }
   if (!isRaised(input) || Interaction.isKind(input.request.interaction._tag)) return undefined
-  const kind = JSON.stringify(ForeignJson.echo(input.request.interaction._tag))
+  const kind = JSON.stringify(UntrustedJson.echo(input.request.interaction._tag))
   return `it holds a question of the kind ${kind}, which a later version asked; this program knows the kinds of contract ${Interaction.contractVersion}`
 }
 

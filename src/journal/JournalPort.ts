@@ -1,6 +1,7 @@
 /** Where a running tree notes what it does, and the journal of a tree that is not kept. */
 import * as Effect from "effect/Effect"
 import type { SessionId } from "../core/Id.js"
+import type { Decision } from "../audit/AuditRecord.js"
 import type { JournalEntry } from "./JournalEntry.js"
 import type { Content } from "./SessionStore.js"
 import type { SessionTakenOver, StoreUnwritable } from "./StoreError.js"
@@ -27,8 +28,13 @@ export interface Service {
    * to, and so it stays until it answers.
    */
   readonly flush: Effect.Effect<void, JournalFailure>
-  /** Notes and flushes. */
-  readonly write: (entries: ReadonlyArray<JournalEntry>) => Effect.Effect<void, JournalFailure>
+  /** Notes and flushes. `decision`: what the audit has of the entries, if they are noted, and if the store keeps the audit. */
+  readonly write: (entries: ReadonlyArray<JournalEntry>, decision?: Decision) => Effect.Effect<void, JournalFailure>
+  /**
+   * Undefined if the store does not keep the audit. Adds a decision to it, which becomes durable with the entries that are
+   * noted in this step, and not without them.
+   */
+  readonly decide: ((decision: Decision) => void) | undefined
   /**
    * Flushes, and ignores later entries: they must not be resumed from, such as the end of a turn that halted without an
    * answer.
@@ -51,6 +57,7 @@ export const noop: Service = {
   note: () => {},
   flush: Effect.void,
   write: () => Effect.void,
+  decide: undefined,
   freeze: Effect.void,
   isFrozen: () => false,
   hold: Effect.void,

@@ -18,6 +18,7 @@ import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
+import type { Decision } from "../audit/AuditRecord.js"
 import * as Defect from "../core/Defect.js"
 import type { RequestId, SessionId } from "../core/Id.js"
 import * as Redaction from "../core/Redaction.js"
@@ -56,42 +57,46 @@ export const make = (
     const clock = yield* Effect.clock
     // A queue filled by every session of the tree and emptied by a flush; as long as the entries since the last flush.
     let noted: Array<Draft> = []
+    /** Of the entries that are noted. */
+    let decided: Array<Decision> = []
     const open = new Set(raised)
     let writing = false
     let frozen = false
     let held = false
     // An append that the store has not answered in time. Until it does nobody knows whether its entries are written, so
     // nothing is written behind them.
-    let late: { readonly fiber: Appending; readonly drafts: ReadonlyArray<Timed> } | undefined
-    /** Every entry passes here. A request that is not open has its one settling entry. */
-    const file = (draft: Draft) => {
-      if (frozen) return
+    let late: (Batch & { readonly fiber: Appending }) | undefined
+    /** Every entry passes here. A request that is not open has its one settling entry. False: it is left out. */
+    const file = (draft: Draft): boolean => {
+      if (frozen) return false
       const { entry } = draft
       if (entry._tag === "InteractionRaised") open.add(entry.request.requestId)
-      if (entry._tag === "InteractionSettled" && !open.delete(entry.requestId)) return
+      if (entry._tag === "InteractionSettled" && !open.delete(entry.requestId)) return false
       noted.push(draft)
       observer?.note(draft)
+      return true
     }
-    const putBack = (drafts: ReadonlyArray<Timed>) => {
+    const putBack = ({ decisions, drafts }: Batch) => {
       noted = [...drafts, ...noted]
+      decided = [...decisions, ...decided]
     }
     /** False while it is not answered. */
     const lateIsOver = (): boolean => {
       if (late === undefined) return true
       const exit = late.fiber.unsafePoll()
       if (exit === null) return false
-      const { drafts } = late
+      const batch = late
       late = undefined
-      if (Exit.isFailure(exit)) putBack(drafts)
-      else observer?.append(drafts)
+      if (Exit.isFailure(exit)) putBack(batch)
+      else observer?.append(batch.drafts)
       return true
     }
-    const bounded = (drafts: ReadonlyArray<Timed>): Effect.Effect<void, JournalFailure> =>
-      Effect.flatMap(Effect.forkDaemon(appended(lease, drafts)), (fiber) =>
+    const bounded = (batch: Batch): Effect.Effect<void, JournalFailure> =>
+      Effect.flatMap(Effect.forkDaemon(appended(lease, batch)), (fiber) =>
         Effect.flatMap(
           GracePeriod.wait((done) => fiber.addObserver(done), patience),
           () => {
-            late = { fiber, drafts }
+            late = { fiber, ...batch }
             return lateIsOver() ? (fiber.unsafePoll() ?? Exit.void) : unanswered
           }
         )
@@ -99,15 +104,17 @@ export const make = (
 
     const append = Effect.suspend(() => {
       if (!lateIsOver()) return unanswered
-      if (noted.length === 0) return Effect.void
+      if (noted.length === 0 && decided.length === 0) return Effect.void
       const now = clock.unsafeCurrentTimeMillis()
       const drafts = noted.map((draft): Timed => ({ ...draft, at: draft.at ?? now }))
+      const batch = { drafts, decisions: decided }
       noted = []
+      decided = []
       writing = true
       const written = isPrompt(lease)
-        ? Effect.matchCauseEffect(appended(lease, drafts), {
+        ? Effect.matchCauseEffect(appended(lease, batch), {
             onFailure: (cause) => {
-              putBack(drafts)
+              putBack(batch)
               return Effect.failCause(cause)
             },
             onSuccess: () => {
@@ -115,7 +122,7 @@ export const make = (
               return Effect.void
             }
           })
-        : bounded(drafts)
+        : bounded(batch)
       return Effect.ensuring(
         written,
         Effect.sync(() => {
@@ -125,10 +132,16 @@ export const make = (
     })
     // Only the wait for the lock is interruptible: an append that has reached the store completes.
     const flush = Effect.suspend(() =>
-      noted.length === 0 && !writing && late === undefined
+      noted.length === 0 && decided.length === 0 && !writing && late === undefined
         ? Effect.void
         : line.withPermits(1)(Effect.uninterruptible(append))
     )
+
+    const decide: Service["decide"] =
+      lease.decide &&
+      ((decision) => {
+        if (!frozen) decided.push(decision)
+      })
 
     const keep: Service["keep"] = (contents) =>
       Effect.forEach(contents, (content) => sound(lease, () => lease.putContent(content)), { discard: true })
@@ -137,11 +150,13 @@ export const make = (
       enabled: true,
       note: (entry) => file({ sessionId, entry }),
       flush,
-      write: (entries) =>
+      write: (entries, decision) =>
         Effect.suspend(() => {
-          for (const entry of entries) file({ sessionId, entry })
+          const filed = entries.map((entry) => file({ sessionId, entry }))
+          if (decision !== undefined && decide !== undefined && filed.every((isNew) => isNew)) decided.push(decision)
           return flush
         }),
+      decide,
       freeze: Effect.suspend(() => {
         frozen = true
         return flush
@@ -165,6 +180,12 @@ export const make = (
 /** With the time at which it is written. */
 type Timed = Draft & { readonly at: number }
 
+/** What is appended in one step. */
+interface Batch {
+  readonly drafts: ReadonlyArray<Timed>
+  readonly decisions: ReadonlyArray<Decision>
+}
+
 type Appending = Fiber.RuntimeFiber<void, JournalFailure>
 
 const unanswered = new StoreUnwritable({
@@ -173,8 +194,11 @@ const unanswered = new StoreUnwritable({
 })
 
 /** A store is foreign code: a defect or an interrupt of its own counts as nothing written. */
-const appended = (lease: Lease, drafts: ReadonlyArray<Draft>): Effect.Effect<void, JournalFailure> =>
-  sound(lease, () => lease.append(drafts))
+const appended = (lease: Lease, { decisions, drafts: [first, ...rest] }: Batch): Effect.Effect<void, JournalFailure> =>
+  sound(lease, () => {
+    if (first === undefined) return lease.decide?.(decisions) ?? Effect.void
+    return lease.append([decisions.length === 0 ? first : { ...first, decisions }, ...rest])
+  })
 
 const sound = (
   { rootSessionId }: Lease,

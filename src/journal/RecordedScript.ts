@@ -25,7 +25,7 @@
 import type * as Prompt from "@effect/ai/Prompt"
 import * as Yaml from "yaml"
 import type { SessionId } from "../core/Id.js"
-import * as TerminalText from "../terminal/TerminalText.js"
+import * as TerminalText from "../core/TerminalText.js"
 import * as Redaction from "../core/Redaction.js"
 import type { Usage } from "../event/AgentEvent.js"
 import type { TurnEnd } from "../event/TurnEnd.js"
@@ -41,7 +41,7 @@ import type { Loaded } from "./SessionStore.js"
 // -----------------------------------------------------------------------------------------------------------------
 
 /**
- * What a session's models said, agent by agent.
+ * The replies of a session's models, agent by agent.
  *
  * @since 0.1.0
  * @category models
@@ -69,7 +69,7 @@ export interface RecordedAgent {
   /** The last part of its path, by which a script finds it. */
   readonly name: string
   readonly steps: ReadonlyArray<RecordedStep>
-  /** What happened after the last step. */
+  /** The events after the last step, a line each. */
   readonly after: ReadonlyArray<string>
 }
 
@@ -81,7 +81,7 @@ export interface RecordedAgent {
  */
 export interface RecordedStep {
   readonly step: ScriptedModel.Step
-  /** What happened before it, and its outcome: a line each. */
+  /** The events before the step and its outcome, a line each. */
   readonly comments: ReadonlyArray<string>
 }
 
@@ -170,7 +170,7 @@ export const print = (self: RecordedScript): string => {
 const heading = ({ at, model, remarks, rootSessionId, task }: RecordedScript): ReadonlyArray<string> => [
   `Session ${oneLine(rootSessionId)}, recorded ${time(at)} with model ${oneLine(model)}.`,
   ...(task === undefined ? [] : [`It began with: ${oneLine(task)}`]),
-  ...(remarks.length === 0 ? [] : ["It does not play quite as it was:", ...remarks.map((remark) => `- ${remark}`)])
+  ...(remarks.length === 0 ? [] : ["The replay differs from the session:", ...remarks.map((remark) => `- ${remark}`)])
 ]
 
 /** Each line begins with a blank, so that it does not stick to the comment mark. */
@@ -243,7 +243,7 @@ class Recording {
         this.remark(`The history of ${this.name} was shortened on the way; play it where nothing shortens it.`)
         return this.comment(`The history was replaced here: ${oneLine(fact.entry.reason)}`)
       case "SessionResumed":
-        return this.comment("Another process went on from here.")
+        return this.comment("Another process continued from here.")
       case "TurnEnded":
         return this.endTurn(fact.entry.end)
     }
@@ -301,7 +301,7 @@ class Recording {
   }
 
   private stopped(): void {
-    this.remark(`A reply of ${this.name} was stopped in the middle; say the same words at the same moment, marked >>.`)
+    this.remark(`A reply of ${this.name} was interrupted. In the replay, send the words marked >> at that moment.`)
     this.comment("The reply above was stopped here.")
   }
 
@@ -327,7 +327,7 @@ class Recording {
     this.usage = undefined
     switch (end._tag) {
       case "Completed":
-        if (saidNothing) this.remark(`${this.name} ended a turn without a word, which a script cannot.`)
+        if (saidNothing) this.remark(`${this.name} ended a turn without words; a script cannot do that.`)
         return
       case "Cancelled":
         return this.comment(`The turn was cancelled: ${end.reason}`)

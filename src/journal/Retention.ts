@@ -1,5 +1,5 @@
 /**
- * How long sessions are kept: by age, by number, or both.
+ * How long a store retains sessions: by age, by number, or both.
  *
  * @since 0.1.0
  */
@@ -11,7 +11,7 @@ import * as SessionSummary from "./SessionSummary.js"
 import type * as StoreError from "./StoreError.js"
 
 /**
- * What is kept. A session that a process runs is always kept.
+ * The sessions to retain. A running session is always retained.
  *
  * @since 0.1.0
  * @category models

@@ -49,7 +49,7 @@ export const load = (
   )
 
 /**
- * Decodes what `SessionStore.toJson` made. A string on the left says what is wrong, and where.
+ * Decodes the JSON of `SessionStore.toJson`. A left is a sentence about the problem and its place.
  *
  * @since 0.1.0
  * @category conversions
@@ -58,7 +58,7 @@ export const decode = (input: unknown): Either.Either<Archive, string> =>
   Either.gen(function* () {
     const document = yield* Either.mapLeft(
       Schema.decodeUnknownEither(Document)(input),
-      (error) => `it is no exported session: ${JournalEntry.misfit(error.issue)}`
+      (error) => `it is not an exported session: ${JournalEntry.misfit(error.issue)}`
     )
     if (document.version > JournalEntry.version) {
       return yield* Either.left(

@@ -14,6 +14,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type * as Scope from "effect/Scope"
+import type { AuditEntry } from "../audit/AuditRecord.js"
 import * as AuditTrail from "../audit/AuditTrail.js"
 import * as Id from "../core/Id.js"
 import type { CorrelationId, MessageId, SessionId } from "../core/Id.js"
@@ -22,6 +23,7 @@ import * as History from "../conversation/History.js"
 import { wordsOf } from "../inbox/Message.js"
 import * as JournalEntry from "./JournalEntry.js"
 import { SessionReading } from "./JournalReading.js"
+import * as JournalAudit from "./JournalAudit.js"
 import type * as SessionStore from "./SessionStore.js"
 import * as StoreError from "./StoreError.js"
 
@@ -118,7 +120,11 @@ export const planned = (
   Effect.gen(function* () {
     const ids = yield* Id.IdGenerator
     const place = yield* placeOf(loaded, at)
-    const forked = { rootSessionId: Id.session(ids), parent: loaded.rootSessionId, ...place }
+    const forked = {
+      rootSessionId: Id.sessionBeside(ids, loaded.rootSessionId),
+      parent: loaded.rootSessionId,
+      ...place
+    }
     return { forked, drafts: draftsOf(loaded, forked, ids) }
   })
 
@@ -142,35 +148,25 @@ export const write = (
 > =>
   Effect.gen(function* () {
     const lease = yield* store.lock(forked.rootSessionId)
-    yield* record(forked, by)
-    yield* lease.append(drafts)
+    const audited = yield* entryOf(forked, by)
+    yield* JournalAudit.append(lease, drafts, audited)
     return lease
   })
 
 /** Records where a fork came from, as the first record of its trail. */
 export const record = (
-  { entry, parent, rootSessionId, turn }: Forked,
-  by = "program",
-  agent = "main"
-): Effect.Effect<void, AuditTrail.AuditUnwritable> =>
-  Effect.flatMap(Clock.currentTimeMillis, (answeredAt) =>
-    AuditTrail.record({
-      class: "session",
-      kind: "fork",
-      outcome: "done",
-      rootSessionId,
-      sessionId: rootSessionId,
-      agent,
-      reason: `from ${parent}, at the end of turn ${turn}${entry === 0 ? "" : ` (entry ${entry})`}`,
-      by,
-      answeredAt,
-      forkOf: { sessionId: parent, turn, entry }
-    })
-  )
+  forked: Forked,
+  by: string | undefined,
+  agent: string
+): Effect.Effect<void, AuditTrail.AuditUnwritable> => Effect.flatMap(entryOf(forked, by, agent), AuditTrail.record)
 
 // -----------------------------------------------------------------------------------------------------------------
 // combinators
 // -----------------------------------------------------------------------------------------------------------------
+
+/** The number of a turn in what a person typed; 0 is the beginning. */
+export const turnNumber = (text: string): number | undefined =>
+  /^\d{1,9}$/.test(text.trim()) ? Number(text) : undefined
 
 /**
  * The turns of a session's root, oldest first.
@@ -288,6 +284,24 @@ export const workspaceIn = ({
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+const entryOf = (
+  { entry, parent, rootSessionId, turn }: Forked,
+  by = "program",
+  agent = "main"
+): Effect.Effect<AuditEntry> =>
+  Effect.map(Clock.currentTimeMillis, (answeredAt) => ({
+    class: "session",
+    kind: "fork",
+    outcome: "done",
+    rootSessionId,
+    sessionId: rootSessionId,
+    agent,
+    reason: `from ${parent}, at the end of turn ${turn}${entry === 0 ? "" : ` (entry ${entry})`}`,
+    by,
+    answeredAt,
+    forkOf: { sessionId: parent, turn, entry }
+  }))
 
 const telling: ReadonlySet<JournalEntry.JournalEntry["_tag"]> = new Set([
   "SessionOpened",

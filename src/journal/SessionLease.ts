@@ -10,6 +10,9 @@
  *
  * Every write names the token of its lease, so a holder that was suspended and comes back finds out before it writes.
  *
+ * With `holding: "fence"` something else decides which process runs a session, such as the shards of a cluster. Then a lease
+ * sends no heartbeats, and another process that holds by fences takes it over at once. To all others it is held.
+ *
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
@@ -25,14 +28,26 @@ import type { Holder } from "./StoreError.js"
  * @category models
  */
 export interface Process extends Holder {
-  /** Whether a process of this host is alive; called for other processes only. */
+  /** Whether another process of this host is alive. */
   readonly isAlive: (pid: number) => boolean
   /**
    * Distinguishes a process of this host from a later one with the same number, such as its start time; undefined when
    * unknown. Without an at sign.
    */
   readonly markOf?: ((pid: number) => string | undefined) | undefined
+  /**
+   * How leases are held; `fence` is for SQL stores only. Default: `beat`.
+   */
+  readonly holding?: Holding | undefined
 }
+
+/**
+ * `beat`: a lease is its holder's until the holder dies or falls silent. `fence`: it is the last process's that took it.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type Holding = "beat" | "fence"
 
 /**
  * The process that holds a session, with the time of its last heartbeat.
@@ -43,7 +58,7 @@ export interface Process extends Holder {
 export interface Row extends Holder {
   /** Differs for every acquisition. */
   readonly token: string
-  /** The holder's last heartbeat, in milliseconds since the epoch. */
+  /** The holder's last heartbeat, in milliseconds since the epoch; {@link silent} of a fence. */
   readonly heartbeat: number
 }
 
@@ -71,6 +86,30 @@ export const silentAfter = 15_000
  */
 export const impossiblyAhead = 3_600_000
 
+/**
+ * The heartbeat of a fence: there is none.
+ *
+ * @internal
+ */
+export const silent = -1
+
+/**
+ * The token of a session that no process runs and that needs none before an answer, words, or its deadline, which is in the
+ * place of the process's number: milliseconds since the epoch, or 0.
+ *
+ * @since 0.1.0
+ * @category constants
+ */
+export const parked = "parked"
+
+/**
+ * The token of a session that its process gave back and that another one has to go on with.
+ *
+ * @since 0.1.0
+ * @category constants
+ */
+export const left = "left"
+
 // -----------------------------------------------------------------------------------------------------------------
 // combinators
 // -----------------------------------------------------------------------------------------------------------------
@@ -82,6 +121,8 @@ export const impossiblyAhead = 3_600_000
  * @category predicates
  */
 export const isHeld = (row: Row, locker: Process, now: number): boolean => {
+  if (isGivenBack(row)) return false
+  if (locker.holding === "fence" || row.heartbeat === silent) return true
   if (now - row.heartbeat >= silentAfter) return false
   // After a clock was set back, a past heartbeat is in the future, and the lease would hold until then.
   if (row.host !== locker.host) return row.heartbeat - now < impossiblyAhead
@@ -91,6 +132,13 @@ export const isHeld = (row: Row, locker: Process, now: number): boolean => {
   const [known, mark] = [locker.markOf?.(row.pid), markIn(row.token)]
   return known === undefined || mark === undefined || known === mark
 }
+
+/**
+ * Whether a process that holds by fences gave the session back. The others look after it.
+ *
+ * @internal
+ */
+export const isGivenBack = ({ token }: Pick<Row, "token">): boolean => token === parked || token === left
 
 /**
  * A token that also identifies the process, to detect a reused process number.
@@ -123,7 +171,8 @@ export const hold = <A, E>(
   token: string,
   lifecycle: {
     readonly acquire: Effect.Effect<A, E>
-    readonly beat: (held: A) => Effect.Effect<boolean>
+    /** Default: no heartbeats. */
+    readonly beat?: ((held: A) => Effect.Effect<boolean>) | undefined
     readonly release: (held: A) => Effect.Effect<void>
   }
 ): Effect.Effect<A, E, Scope.Scope> =>
@@ -140,13 +189,14 @@ export const hold = <A, E>(
         Effect.sync(() => ours.delete(token))
       )
   ).pipe(
-    Effect.tap((held) =>
-      Effect.forkScoped(
-        Effect.delay(lifecycle.beat(held), beatEvery).pipe(
-          Effect.repeat(Schedule.recurWhile((holds: boolean) => holds))
-        )
-      )
-    )
+    Effect.tap((held) => {
+      const { beat } = lifecycle
+      return beat === undefined
+        ? Effect.void
+        : Effect.forkScoped(
+            Effect.delay(beat(held), beatEvery).pipe(Effect.repeat(Schedule.recurWhile((holds: boolean) => holds)))
+          )
+    })
   )
 
 // -----------------------------------------------------------------------------------------------------------------

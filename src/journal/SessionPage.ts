@@ -83,6 +83,28 @@ export const paged = <S extends SessionSummary.SessionSummary>(
   return { sessions, ...following(sessions, found.length > limit) }
 }
 
+/** What sessions whose ids begin so come to. */
+export interface Tally {
+  /** Kept ones. */
+  readonly sessions: number
+  /** Those that work and wait for nobody. */
+  readonly turns: number
+  /** What their model calls used today, those of deleted sessions with it. */
+  readonly tokens: number
+}
+
+/** The tally of a list that is known whole. */
+export const tallied = (all: Iterable<SessionSummary.SessionSummary>, prefix: string, day: number): Tally => {
+  let [sessions, turns, tokens] = [0, 0, 0]
+  for (const summary of all) {
+    if (!summary.rootSessionId.startsWith(prefix)) continue
+    sessions++
+    if (summary.inTurn && summary.open.length === 0) turns++
+    tokens += SessionSummary.spentOn(summary, day)
+  }
+  return { sessions, turns, tokens }
+}
+
 /** How many the page has at most. */
 export const limitOf = ({ limit = 100 }: Query): number => (limit >= 1 ? Math.floor(limit) : 1)
 

@@ -7,8 +7,10 @@
 import * as Prompt from "@effect/ai/Prompt"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
+import * as AuditRecord from "../audit/AuditRecord.js"
 import type { CorrelationId, MessageId, SessionId, ToolCallId } from "../core/Id.js"
 import type * as Redaction from "../core/Redaction.js"
 import type { Message, Part } from "../inbox/Message.js"
@@ -225,28 +227,33 @@ export const interactions = (
   votes: InteractionJournal["votes"] = () => [],
   settledBy: InteractionJournal["settledBy"] = () => undefined
 ): InteractionJournal => {
-  const write = (sessionId: SessionId, entry: JournalEntry.JournalEntry) =>
-    Effect.suspend(() =>
-      journal.isFrozen()
-        ? Effect.fail(stopped)
-        : Effect.mapError(journal.of(sessionId).write([entry]), ({ message }) => message)
-    )
+  const write = (sessionId: SessionId, entry: JournalEntry.JournalEntry, audited?: AuditRecord.AuditEntry) =>
+    Effect.suspend(() => {
+      if (journal.isFrozen()) return Effect.fail(stopped)
+      const decision = journal.decide && audited && AuditRecord.decision(audited, redactor)
+      if (decision !== undefined && Either.isLeft(decision)) return Effect.fail(decision.left)
+      return Effect.mapError(journal.of(sessionId).write([entry], decision?.right), ({ message }) => message)
+    })
   return {
     isParked: () => journal.isFrozen(),
     kept,
     settledBy,
     votes,
-    voted: ({ interaction, requestId, sessionId }, { answer, by, roles }) =>
+    voted: ({ interaction, requestId, sessionId }, { answer, by, roles }, audited) =>
       Ballot.isReserved(interaction)
-        ? write(sessionId, {
-            _tag: "VoteGiven",
-            requestId,
-            by,
-            ...(roles && { roles }),
-            // Masking keeps the shape.
-            answer: redactor.value(answer) as typeof answer,
-            digest: interaction.needs.digest
-          })
+        ? write(
+            sessionId,
+            {
+              _tag: "VoteGiven",
+              requestId,
+              by,
+              ...(roles && { roles }),
+              // Masking keeps the shape.
+              answer: redactor.value(answer) as typeof answer,
+              digest: interaction.needs.digest
+            },
+            audited
+          )
         : Effect.void,
     raised: (request) => {
       const toolCallId = InteractionRequest.callOf(request)
@@ -257,29 +264,30 @@ export const interactions = (
       }
       return write(request.sessionId, { _tag: "InteractionRaised", request: maskedRequest(request, redactor), ...call })
     },
-    settled: (request, end) => {
+    settled: (request, end, audited) => {
       const { requestId, sessionId, interaction } = request
       if (Exit.isSuccess(end)) {
         const { answer, by, how } = end.value
-        return write(sessionId, {
-          _tag: "InteractionSettled",
+        const entry = {
+          _tag: "InteractionSettled" as const,
           requestId,
-          status: "answered",
+          status: "answered" as const,
           ...(Interaction.isSecret(interaction._tag)
             ? {}
             : { answer: redactor.value(Interaction.encodeAnswer(interaction, answer)) }),
           by,
           ...(how === "timeout" || how === "yolo" ? { how } : {})
-        })
+        }
+        return write(sessionId, entry, audited)
       }
       const error = Option.getOrUndefined(Cause.failureOption(end.cause))
       const by = error !== undefined && "by" in error ? error.by : undefined
-      return write(sessionId, {
-        _tag: "InteractionSettled",
-        requestId,
-        status: error === undefined ? "cancelled" : statuses[error._tag],
-        ...(by === undefined ? {} : { by })
-      })
+      const status = error === undefined ? ("cancelled" as const) : statuses[error._tag]
+      return write(
+        sessionId,
+        { _tag: "InteractionSettled", requestId, status, ...(by === undefined ? {} : { by }) },
+        audited
+      )
     }
   }
 }

@@ -49,7 +49,7 @@ export interface TreeSnapshot {
   readonly seq: number
   /** In the order of opening: parents before their children. */
   readonly sessions: ReadonlyArray<SessionSnapshot>
-  /** The last recorded permissions; absent when there are none. */
+  /** The last recorded permissions; absent if none were recorded. */
   readonly permissions: Permissions | undefined
 }
 
@@ -73,7 +73,7 @@ export interface SessionSnapshot {
   readonly turn: TurnSnapshot | undefined
   /** The end of the last ended turn. */
   readonly lastEnd: TurnEnd | undefined
-  /** Calls whose results are not in the history yet. */
+  /** Calls without a result in the history. */
   readonly batch: Batch | undefined
   /** Open requests, oldest first. */
   readonly open: ReadonlyArray<InteractionRequest.InteractionRequest>
@@ -81,9 +81,9 @@ export interface SessionSnapshot {
   readonly answered: ReadonlyArray<Answered>
   /** Votes on requests that are open, or settled since its last batch, oldest first. */
   readonly votes: ReadonlyArray<EntryOf<"VoteGiven">>
-  /** Tasks of its parent whose end was not reported, in order. */
+  /** Tasks of its parent without a reported end, in order. */
   readonly tasks: ReadonlyArray<Task>
-  /** What its model has to do, as it wrote it last. */
+  /** The todo list that its model wrote last. */
   readonly todos: ReadonlyArray<Todo.Todo>
   /** The sum over all model calls. */
   readonly usage: Usage & { readonly calls: number }
@@ -92,7 +92,7 @@ export interface SessionSnapshot {
 }
 
 /**
- * A settled question, whose settlement may not have been used yet.
+ * A settled question. Its asker may not have read the answer yet.
  *
  * @since 0.1.0
  * @category models
@@ -216,7 +216,7 @@ export const stateOf = ({ decided, started, ended }: CallSnapshot): CallState =>
 }
 
 /**
- * The result of a call for the model. A call without an end is `interrupted`, and the model is told that.
+ * The result of a call for the model. A call without an end is `interrupted`, and the text says so.
  *
  * @since 0.1.0
  * @category getters
@@ -481,7 +481,8 @@ const added = (total: SessionSnapshot["usage"], usage: Usage): SessionSnapshot["
     "outputTokens",
     "cachedInputTokens",
     "cacheWriteTokens",
-    "reasoningTokens"
+    "reasoningTokens",
+    "cost"
   ] as const) {
     const known = total[key] ?? usage[key]
     if (known !== undefined) sum[key] = (total[key] ?? 0) + (usage[key] ?? 0)

@@ -7,6 +7,7 @@
  * @since 0.1.0
  */
 import * as Chunk from "effect/Chunk"
+import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -15,6 +16,8 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
+import type * as AuditArchive from "../audit/AuditArchive.js"
+import type * as AuditRecord from "../audit/AuditRecord.js"
 import { IdGenerator, type RequestId, type SessionId } from "../core/Id.js"
 import {
   Cursor,
@@ -30,7 +33,7 @@ import {
 } from "./AppendLog.js"
 import * as JournalEntry from "./JournalEntry.js"
 import * as SessionLease from "./SessionLease.js"
-import { paged, type Page, type Place, type Query } from "./SessionPage.js"
+import { paged, tallied, type Page, type Place, type Query, type Tally } from "./SessionPage.js"
 import * as SessionSummary from "./SessionSummary.js"
 import * as StoreError from "./StoreError.js"
 import {
@@ -99,6 +102,17 @@ export interface Lease {
     drafts: ReadonlyArray<JournalEntry.Draft>
   ) => Effect.Effect<void, StoreError.StoreUnwritable | StoreError.SessionTakenOver>
   /**
+   * Present if the store keeps the audit: writes decisions that have no entry, behind all earlier appends. Those that have
+   * one come with it, and are written in one step with it (`Draft.decisions`).
+   *
+   * @internal
+   */
+  readonly decide?:
+    | ((
+        decisions: ReadonlyArray<AuditRecord.Decision>
+      ) => Effect.Effect<void, StoreError.StoreUnwritable | StoreError.SessionTakenOver>)
+    | undefined
+  /**
    * Keeps content for entries to come: put first, append then. Durable once it returns. The same bytes are kept once,
    * however many sessions put them.
    *
@@ -119,6 +133,12 @@ export interface Lease {
 export interface Service {
   /** The store's name in messages, such as its file. */
   readonly name: string
+  /**
+   * The audit of its sessions, if the store keeps it.
+   *
+   * @internal
+   */
+  readonly audit?: AuditArchive.Source | undefined
   /**
    * Takes the one lease of a tree, new or not, and releases it with the scope. Lock before loading: from then on
    * nothing changes. A session without an append leaves no trace.
@@ -163,6 +183,12 @@ export interface Service {
   readonly list: Effect.Effect<ReadonlyArray<SessionSummary.Listed>, StoreError.StoreUnusable>
   /** A part of that list. {@link paged} makes it of a whole one. */
   readonly page: (query?: Query) => Effect.Effect<Page, StoreError.StoreUnusable>
+  /**
+   * What the sessions come to whose ids begin so. Default: counted in the list, without those that were deleted.
+   *
+   * @internal
+   */
+  readonly tally?: ((prefix: string) => Effect.Effect<Tally, StoreError.StoreUnusable>) | undefined
   /**
    * What the sessions of this store wait for, or one of them; asked first comes first. Those of a session that ended by
    * itself are left out. One that cannot be read fails the whole: ask for the sessions one by one then.
@@ -228,7 +254,7 @@ export const makeMemory: Effect.Effect<(process: SessionLease.Process) => Servic
   const trees = new Map<SessionId, Tree>()
   const contents = new Map<string, Uint8Array>()
   // Unlike that of any other process: a cursor must not be taken for a place in the store that follows this one.
-  const log: Log = { mark: ids.unsafeNext("ses"), appends: [], end: 0, hints: new Hints() }
+  const log: Log = { mark: ids.unsafeNext("ses"), appends: [], end: 0, hints: new Hints(), deleted: [] }
   return (locker) => memoryOf(trees, contents, log, locker, () => ids.unsafeNext("ses"))
 })
 
@@ -321,9 +347,21 @@ export const toJson = (
 export const contentMissing = (store: string, sha256: string): StoreError.StoreUnwritable =>
   new StoreError.StoreUnwritable({
     store,
-    reason: `an entry refers to content that is not in it (${sha256.slice(0, 12)})`,
+    reason: `an entry refers to missing content (${sha256.slice(0, 12)})`,
     remedy: "Attach the file again."
   })
+
+/**
+ * What the sessions come to whose ids begin so.
+ *
+ * @internal
+ */
+export const tally = (
+  store: Pick<Service, "list" | "tally">,
+  prefix: string
+): Effect.Effect<Tally, StoreError.StoreUnusable> =>
+  store.tally?.(prefix) ??
+  Effect.zipWith(store.list, Clock.currentTimeMillis, (all, now) => tallied(all, prefix, SessionSummary.dayOf(now)))
 
 /**
  * Whether an append of this lease never waits, so that nobody has to watch how long it takes.
@@ -358,6 +396,8 @@ interface Log {
   /** Number of the last entry that was appended. */
   end: number
   readonly hints: Hints
+  /** Summaries of deleted trees that had tokens today. */
+  deleted: ReadonlyArray<SessionSummary.SessionSummary>
 }
 
 /** Entries that were appended together. Their numbers are consecutive, and so are their `seq`. */
@@ -559,6 +599,12 @@ const memoryOf = (
         return undefined
       }),
     list: Effect.map(page({ limit: Infinity }), ({ sessions }) => sessions),
+    tally: (prefix) =>
+      Effect.zipWith(page({ limit: Infinity }), Clock.currentTimeMillis, ({ sessions }, now) => {
+        const day = SessionSummary.dayOf(now)
+        const { tokens, ...rest } = tallied(sessions, prefix, day)
+        return { ...rest, tokens: tokens + tallied(log.deleted, prefix, day).tokens }
+      }),
     page,
     openRequests: (rootSessionId) =>
       at((now) =>
@@ -583,6 +629,8 @@ const memoryOf = (
           // A suspended holder must not write to a deleted tree.
           tree.lock = undefined
           trees.delete(rootSessionId)
+          const day = SessionSummary.dayOf(now)
+          log.deleted = [...log.deleted, tree.summary].filter((one) => SessionSummary.spentOn(one, day) > 0)
           log.appends = log.appends.filter((append) => append.tree !== tree)
           sweep(now)
         })

@@ -12,6 +12,7 @@ import { CorrelationId, RequestId, SessionId } from "../core/Id.js"
 import type { EntryOf, Written } from "./JournalEntry.js"
 import { begins } from "./JournalReading.js"
 import { Holder } from "./StoreError.js"
+import * as TokenUsage from "../model/TokenUsage.js"
 
 /**
  * Stored beside a journal, so that a list need not read the journal.
@@ -44,7 +45,9 @@ export const SessionSummary = Schema.Struct({
   inTurn: Schema.Boolean,
   /** That turn, or the last one. Absent in summaries of version 0.1.0. */
   turn: Schema.optional(CorrelationId),
-  closed: Schema.Boolean
+  closed: Schema.Boolean,
+  /** Tokens of its model calls on the last day that had some, input and output together. Days are of UTC, since the epoch. */
+  spent: Schema.optional(Schema.Struct({ day: Schema.Number, tokens: Schema.Number }))
 })
 export type SessionSummary = typeof SessionSummary.Type
 
@@ -58,7 +61,7 @@ export type SessionSummary = typeof SessionSummary.Type
 export type State = "running" | "waiting" | "interrupted" | "idle" | "closed"
 
 /**
- * A summary as it is listed.
+ * A summary as a row of the list.
  *
  * @since 0.1.0
  * @category models
@@ -107,7 +110,7 @@ export const parse = (text: string): SessionSummary | undefined => {
     return undefined
   }
   if (!isRecord(found)) return undefined
-  const { closed, created, entries, forkOf, inTurn, lastActivity, model, open } = found
+  const { closed, created, entries, forkOf, inTurn, lastActivity, model, open, spent } = found
   const { rootSessionId, sessions, title, turn, turns, workspace } = found
   if (typeof rootSessionId !== "string" || typeof title !== "string" || typeof model !== "string") return undefined
   if (typeof created !== "number" || typeof lastActivity !== "number" || typeof turns !== "number") return undefined
@@ -116,6 +119,7 @@ export const parse = (text: string): SessionSummary | undefined => {
   if (turn !== undefined && typeof turn !== "string") return undefined
   if (workspace !== undefined && typeof workspace !== "string") return undefined
   if (forkOf !== undefined && !isFork(forkOf)) return undefined
+  if (spent !== undefined && !isSpent(spent)) return undefined
   if (!Array.isArray(open) || !open.every(isOpen)) return undefined
   // It has all members with their types; brands are no more than that, which the type does not follow.
   return found as unknown as SessionSummary
@@ -178,15 +182,43 @@ export const byActivity = (
   b.lastActivity - a.lastActivity ||
   (a.rootSessionId < b.rootSessionId ? -1 : a.rootSessionId > b.rootSessionId ? 1 : 0)
 
+/**
+ * The day of a time in milliseconds since the epoch, in UTC.
+ *
+ * @internal
+ */
+export const dayOf = (at: number): number => Math.floor(at / day)
+
+/**
+ * When a day begins, in milliseconds since the epoch.
+ *
+ * @internal
+ */
+export const beginOf = (days: number): number => days * day
+
+/**
+ * The tokens of a session on this day, if it is the last one that had some.
+ *
+ * @internal
+ */
+export const spentOn = ({ spent }: Pick<SessionSummary, "spent">, day: number): number =>
+  spent?.day === day ? spent.tokens : 0
+
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** Milliseconds. */
+const day = 86_400_000
 
 const isOpen = (value: unknown): value is SessionSummary["open"][number] =>
   isRecord(value) && typeof value["requestId"] === "string" && typeof value["kind"] === "string"
 
 const isFork = (value: unknown): value is NonNullable<SessionSummary["forkOf"]> =>
   isRecord(value) && typeof value["rootSessionId"] === "string" && typeof value["turn"] === "number"
+
+const isSpent = (value: unknown): value is NonNullable<SessionSummary["spent"]> =>
+  isRecord(value) && typeof value["day"] === "number" && typeof value["tokens"] === "number"
 
 const longestTitle = 80
 
@@ -206,7 +238,7 @@ const wordsOf = ({ parts = [], text }: EntryOf<"MessageReceived">["message"]): s
 const runningIn = ({ inTurn, turn }: SessionSummary, { correlationId }: EntryOf<"MessageTaken">) =>
   inTurn ? (turn ?? correlationId) : undefined
 
-const step = (self: SessionSummary, { sessionId, entry }: Written): SessionSummary => {
+const step = (self: SessionSummary, { at, sessionId, entry }: Written): SessionSummary => {
   const isRoot = sessionId === self.rootSessionId
   switch (entry._tag) {
     case "SessionOpened":
@@ -229,6 +261,13 @@ const step = (self: SessionSummary, { sessionId, entry }: Written): SessionSumma
         : self
     case "TurnEnded":
       return isRoot ? { ...self, inTurn: false } : self
+    case "UsageRecorded": {
+      // A fork has entries of the session that it comes from, which counts their tokens.
+      if (at < self.created) return self
+      const { input, output } = TokenUsage.of(entry.model, entry.usage)
+      const day = dayOf(at)
+      return { ...self, spent: { day, tokens: spentOn(self, day) + input + output } }
+    }
     case "InteractionRaised": {
       const { requestId, interaction } = entry.request
       if (self.open.some((open) => open.requestId === requestId)) return self

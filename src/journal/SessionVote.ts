@@ -7,19 +7,22 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import * as AuditTrail from "../audit/AuditTrail.js"
+import type * as AuditTrail from "../audit/AuditTrail.js"
 import * as InteractionAudit from "../broker/InteractionAudit.js"
 import type { RequestId, SessionId } from "../core/Id.js"
 import * as Redaction from "../core/Redaction.js"
 import * as Ballot from "../interaction/Ballot.js"
 import * as Tally from "../interaction/Tally.js"
 import * as Interaction from "../interaction/Interaction.js"
+import { isAskedOnce } from "../interaction/InteractionRequest.js"
 import * as SessionSnapshot from "./SessionSnapshot.js"
+import * as JournalAudit from "./JournalAudit.js"
 import type * as SessionStore from "./SessionStore.js"
 import * as StoreError from "./StoreError.js"
+import * as WaitingRequest from "./WaitingRequest.js"
 
 /**
- * Whose vote on what.
+ * A person's vote on a stored request.
  *
  * @since 0.1.0
  * @category models
@@ -78,7 +81,8 @@ export const give = (
     const request = session?.open.find((request) => request.requestId === requestId)
     if (session === undefined || request === undefined) return yield* refused("notOpen", "no call waits for it")
     const { interaction } = request
-    if (!Ballot.isReserved(interaction)) return yield* refused("misfit", "one answer decides it, and it takes no votes")
+    if (isAskedOnce(request)) return yield* WaitingRequest.askedOnce(requestId)
+    if (!Ballot.isReserved(interaction)) return yield* refused("misfit", "one answer decides it, so it takes no votes")
     const decoded = Interaction.decodeAnswer(interaction, answer)
     if (Either.isLeft(decoded)) return yield* refused("misfit", decoded.left)
     const reason = Tally.refusal(interaction.needs, { by, roles })
@@ -95,8 +99,8 @@ export const give = (
     if (votes !== undefined) {
       const entry = { _tag: "VoteGiven", requestId, digest, ...vote } as const
       const now = yield* Clock.currentTimeMillis
-      yield* AuditTrail.record(InteractionAudit.voted(request, vote, rootSessionId, now))
-      yield* lease.append([{ sessionId: session.opened.sessionId, entry }])
+      const audited = InteractionAudit.voted(request, vote, rootSessionId, now)
+      yield* JournalAudit.append(lease, [{ sessionId: session.opened.sessionId, entry }], audited)
     }
     const standing = Tally.standing(interaction, votes ?? cast)
     return { missing: standing._tag === "Open" ? standing.missing : undefined }
@@ -106,4 +110,4 @@ export const give = (
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-const secret = "it holds what looks like a secret, and votes are kept; resume the session and vote there"
+const secret = "it looks like it holds a secret, and votes are stored; resume the session and vote there"

@@ -59,7 +59,7 @@ export class StoreUnwritable extends Schema.TaggedError<StoreUnwritable>("assent
   }
 ) {
   override get message(): string {
-    return `The session store ${this.store} cannot be written to, and nothing half-written is left in it: ${this.reason}. ${this.remedy ?? "Free space, or make it writable, or choose another store."}`
+    return `The session store ${this.store} cannot be written to, and it holds no half-written entry: ${this.reason}. ${this.remedy ?? "Free space, or make it writable, or choose another store."}`
   }
 }
 
@@ -122,7 +122,7 @@ export class SessionElsewhere extends Schema.TaggedError<SessionElsewhere>("asse
 }
 
 /**
- * The store has this session already, and it was left as it is.
+ * The store already has this session, and did not change it.
  *
  * @since 0.1.0
  * @category errors
@@ -147,7 +147,7 @@ export class SessionUnknown extends Schema.TaggedError<SessionUnknown>("assent/j
   { rootSessionId: Schema.String }
 ) {
   override get message(): string {
-    return `There is no session ${this.rootSessionId} in this store. Its list has those there are.`
+    return `There is no session ${this.rootSessionId} in this store. List its sessions.`
   }
 }
 
@@ -175,7 +175,7 @@ export class PositionUnknown extends Schema.TaggedError<PositionUnknown>("assent
     const { entries, position, rootSessionId, since, turns } = this
     const there = turns === 1 ? "1 turn of it has ended" : `${turns} turns of it have ended`
     if (since !== undefined) {
-      return `Session ${rootSessionId} has no ${position} any more: its history was made shorter, and is kept from the end of turn ${since} on; ${there}.`
+      return `Session ${rootSessionId} has no ${position}: its history was shortened and begins at the end of turn ${since}; ${there}.`
     }
     const far = entries !== undefined && position.startsWith("entry") ? `, and its last entry is ${entries}` : ""
     return `Session ${rootSessionId} has no ${position}: ${there}${far}; 0 is its beginning.`
@@ -183,7 +183,7 @@ export class PositionUnknown extends Schema.TaggedError<PositionUnknown>("assent
 }
 
 /**
- * The store has no such place: the cursor is of another store, or of one that was put back since.
+ * The store has no such position: the cursor belongs to another store, or somebody restored an older copy.
  *
  * @since 0.1.0
  * @category errors

@@ -8,7 +8,7 @@ import type { RequestId, SessionId } from "../core/Id.js"
 import * as Ballot from "../interaction/Ballot.js"
 import * as Tally from "../interaction/Tally.js"
 import * as Interaction from "../interaction/Interaction.js"
-import * as NeedWords from "../interaction/NeedWords.js"
+import * as NeedText from "../interaction/NeedText.js"
 import { isAskedOnce, type InteractionRequest } from "../interaction/InteractionRequest.js"
 import type * as JournalEntry from "./JournalEntry.js"
 import type * as SessionSummary from "./SessionSummary.js"
@@ -64,18 +64,13 @@ export const accepts = (
   answer: unknown
 ): Either.Either<void, StoreError.AnswerRefused> => {
   const { requestId, interaction } = request
-  if (isAskedOnce(request)) {
-    const reason =
-      "the work that asks it had begun, and no other process asks it again. A tool with ToolTrait.Resumable does: what its " +
-      "handler does before the question runs again"
-    return Either.left(new StoreError.AnswerRefused({ requestId, problem: "once", reason }))
-  }
+  if (isAskedOnce(request)) return Either.left(askedOnce(requestId))
   if (Interaction.isSecret(interaction._tag)) {
-    const reason = `answers to ${interaction._tag} are secrets and are not kept; resume the session and answer there`
+    const reason = `answers to ${interaction._tag} are secrets and are not stored; resume the session and answer there`
     return Either.left(new StoreError.AnswerRefused({ requestId, problem: "secret", reason }))
   }
   if (Ballot.isReserved(interaction)) {
-    const reason = `it ${NeedWords.describeAll(interaction.needs.all)}, so that one answer is a vote; see SessionVote`
+    const reason = `it ${NeedText.describeAll(interaction.needs.all)}, so that one answer is a vote; see SessionVote`
     return Either.left(new StoreError.AnswerRefused({ requestId, problem: "reserved", reason }))
   }
   const decoded = Interaction.decodeAnswer(interaction, answer)
@@ -137,6 +132,20 @@ export const byAge = (a: WaitingRequest, b: WaitingRequest): number =>
  */
 export const notOpen = (requestId: RequestId): StoreError.AnswerRefused =>
   new StoreError.AnswerRefused({ requestId, problem: "notOpen", reason: "no call waits for it" })
+
+/**
+ * The refusal of an answer to a request that only its own process asks.
+ *
+ * @internal
+ */
+export const askedOnce = (requestId: RequestId): StoreError.AnswerRefused =>
+  new StoreError.AnswerRefused({
+    requestId,
+    problem: "once",
+    reason:
+      "the work that asks it had begun, and no other process asks it again. A tool with ToolTrait.Resumable does: what its " +
+      "handler does before the question runs again"
+  })
 
 /**
  * The refusal of an answer when another one came first, from `by`.

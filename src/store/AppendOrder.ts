@@ -10,11 +10,11 @@
 import type * as SqlClient from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import type * as Statement from "@effect/sql/Statement"
-import * as Chunk from "effect/Chunk"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as RcRef from "effect/RcRef"
 import * as Schedule from "effect/Schedule"
-import * as Stream from "effect/Stream"
+import type * as Scope from "effect/Scope"
 import * as Digest from "../core/Digest.js"
 import type { SessionId } from "../core/Id.js"
 import * as SessionStore from "../journal/SessionStore.js"
@@ -42,95 +42,104 @@ export const make = (
   sql: SqlClient.SqlClient,
   dialect: Dialect.Dialect,
   failure: SqlFailure.SqlFailure
-): AppendOrder => {
-  const { adopt, beginning, between, ends, order, place } = orders[dialect](sql)
-  const hints = new SessionStore.Hints()
+): Effect.Effect<AppendOrder, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const { adopt, beginning, between, ends, order, place } = orders[dialect](sql)
+    const hints = new SessionStore.Hints()
 
-  // When the tables were made: a cursor of another database under the same name says nothing here.
-  let known: string | undefined
-  const mark = Effect.suspend(() =>
-    known === undefined
-      ? Effect.map(
-          sql<{ readonly made: unknown }>`SELECT created_at AS made FROM ${sql(Migrations.table)}
+    // When the tables were made: a cursor of another database under the same name says nothing here.
+    let known: string | undefined
+    const mark = Effect.suspend(() =>
+      known === undefined
+        ? Effect.map(
+            sql<{ readonly made: unknown }>`SELECT created_at AS made FROM ${sql(Migrations.table)}
             WHERE migration_id = ${Migrations.ordering}`,
-          ([row]) => (known = Digest.sha256(JSON.stringify(row)).slice(0, 8))
-        )
-      : Effect.succeed(known)
-  )
-
-  const end = Effect.map(Effect.all([mark, ends]), ([mark, { last }]) => SessionStore.cursorOf(mark, ...last))
-
-  /** The rows behind a cursor that can be read now. */
-  const rowsBehind = (after: SessionStore.Cursor | undefined) =>
-    Effect.gen(function* () {
-      const own = yield* mark
-      const { last, next } = yield* ends
-      const place =
-        after === undefined
-          ? beginning
-          : SessionStore.numbersIn(after, own, beginning.length)?.map((one) => String(one))
-      if (place === undefined || BigInt(place[0] ?? 0) > BigInt(next))
-        return yield* new StoreError.CursorUnknown({ cursor: after ?? "" })
-      return { between: between(place, last), last: SessionStore.cursorOf(own, ...last), mark: own }
-    })
-
-  /** The sessions to which others append. They send no hints, so that the database is asked once a second. */
-  const elsewhere = (begun: SessionStore.Cursor | undefined) => {
-    let last = begun
-    const look = Effect.gen(function* () {
-      const rows = yield* rowsBehind(last)
-      const roots = yield* sql<{
-        readonly root: SessionId
-      }>`SELECT DISTINCT root FROM assent_entry WHERE ${rows.between}`
-      last = rows.last
-      return Chunk.unsafeFromArray(roots.map(({ root }) => root))
-    })
-    // A hint that is not to be had now is had later.
-    return Stream.repeatEffectChunk(
-      Effect.orElseSucceed(Effect.delay(look, "1 second"), () => Chunk.empty<SessionId>())
+            ([row]) => (known = Digest.sha256(JSON.stringify(row)).slice(0, 8))
+          )
+        : Effect.succeed(known)
     )
-  }
 
-  /** Once all that had begun until now has ended: before that, what was appended may stand behind it, unread. */
-  const settled = Effect.flatMap(ends, ({ next }) =>
-    Effect.repeat(ends, {
-      until: ({ last: [last = "0"] }) => BigInt(last) >= BigInt(next),
-      schedule: Schedule.spaced("20 millis")
+    const end = Effect.map(Effect.all([mark, ends]), ([mark, { last }]) => SessionStore.cursorOf(mark, ...last))
+
+    /** The rows behind a cursor that can be read now. */
+    const rowsBehind = (after: SessionStore.Cursor | undefined) =>
+      Effect.gen(function* () {
+        const own = yield* mark
+        const { last, next } = yield* ends
+        const place =
+          after === undefined
+            ? beginning
+            : SessionStore.numbersIn(after, own, beginning.length)?.map((one) => String(one))
+        if (place === undefined || BigInt(place[0] ?? 0) > BigInt(next))
+          return yield* new StoreError.CursorUnknown({ cursor: after ?? "" })
+        return { between: between(place, last), last: SessionStore.cursorOf(own, ...last), mark: own }
+      })
+
+    /** The sessions to which others append. They send no hints, so that the database is asked once a second. */
+    const elsewhere = Effect.gen(function* () {
+      let last = Option.getOrUndefined(yield* Effect.option(end))
+      const look = Effect.gen(function* () {
+        const rows = yield* rowsBehind(last)
+        const roots = yield* sql<{
+          readonly root: SessionId
+        }>`SELECT DISTINCT root FROM assent_entry WHERE ${rows.between}`
+        last = rows.last
+        for (const { root } of roots) hints.tell(root)
+      })
+      // A hint that is not to be had now is had later.
+      yield* Effect.forkScoped(Effect.forever(Effect.ignore(Effect.delay(look, "1 second"))))
     })
-  )
 
-  /** A hint for those who read the session, and another one for those who read all. */
-  const twice = (own: Stream.Stream<SessionId>) =>
-    dialect === "sqlite"
-      ? own
-      : Stream.flatMap(
-          own,
-          (root) => Stream.concat(Stream.make(root), Stream.fromEffect(Effect.as(Effect.ignore(settled), root))),
-          { switch: true }
-        )
+    /** Once all that had begun until now has ended: before that, what was appended may stand behind it, unread. */
+    const settled = Effect.flatMap(ends, ({ next }) =>
+      Effect.repeat(ends, {
+        until: ({ last: [last = "0"] }) => BigInt(last) >= BigInt(next),
+        schedule: Schedule.spaced("20 millis")
+      })
+    )
 
-  return {
-    adopt,
-    tell: (root) => hints.tell(root),
-    end: failure.reading(end),
-    readAll: Effect.fn("SessionStore.readAll")(function* (behind: SessionStore.BehindAll = {}) {
-      const rows = yield* failure.reading(rowsBehind(behind.after))
-      const found = yield* failure.reading(
-        sql<Row>`SELECT ${place} AS place, root, seq, session, at, body FROM assent_entry
+    /** Own appends that those who read all may not have been able to read yet. Open while there are some. */
+    const unsettled = { roots: new Set<SessionId>(), latch: Effect.unsafeMakeLatch(false) }
+    /** A second hint, for those who read all. */
+    const again = Effect.gen(function* () {
+      yield* unsettled.latch.await
+      unsettled.latch.unsafeClose()
+      const roots = [...unsettled.roots]
+      unsettled.roots.clear()
+      yield* Effect.ignore(settled)
+      for (const root of roots) hints.tell(root)
+    })
+
+    /** While somebody listens, once for all of them. */
+    const listening = yield* RcRef.make({
+      acquire: Effect.zipRight(elsewhere, dialect === "sqlite" ? Effect.void : Effect.forkScoped(Effect.forever(again)))
+    })
+
+    return {
+      adopt,
+      tell: (root) => {
+        hints.tell(root)
+        if (!hints.isHeard || dialect === "sqlite") return
+        unsettled.roots.add(root)
+        unsettled.latch.unsafeOpen()
+      },
+      end: failure.reading(end),
+      readAll: Effect.fn("SessionStore.readAll")(function* (behind: SessionStore.BehindAll = {}) {
+        const rows = yield* failure.reading(rowsBehind(behind.after))
+        const found = yield* failure.reading(
+          sql<Row>`SELECT ${place} AS place, root, seq, session, at, body FROM assent_entry
           WHERE ${rows.between} ORDER BY ${order} LIMIT ${SessionStore.limitOfAll(behind)}`
-      )
-      return found.map(({ place, root, ...row }): SessionStore.Appended => ({
-        rootSessionId: root,
-        cursor: SessionStore.cursorOf(rows.mark, place),
-        written: EntryRow.decode(root, row)
-      }))
-    }),
-    appends: Effect.gen(function* () {
-      const own = yield* hints.appends
-      return Stream.merge(twice(own), elsewhere(Option.getOrUndefined(yield* Effect.option(end))))
-    })
-  }
-}
+        )
+        return found.map(({ place, root, ...row }): SessionStore.Appended => ({
+          rootSessionId: root,
+          cursor: SessionStore.cursorOf(rows.mark, place),
+          written: EntryRow.decode(root, row)
+        }))
+      }),
+      // Before the database is asked: so no append in between is missed.
+      appends: Effect.zipLeft(hints.appends, RcRef.get(listening))
+    }
+  })
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal

@@ -43,6 +43,12 @@ export const hold = (sql: SqlClient.SqlClient, ...names: ReadonlyArray<string>):
       )
     : Effect.void
 
+/** The database's clock, in milliseconds since the epoch. */
+export const clock: { readonly [D in Dialect]: string } = {
+  sqlite: "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)",
+  pg: "(extract(epoch from clock_timestamp()) * 1000)::bigint"
+}
+
 /** What a list asks of a stored summary, which is one JSON text. */
 export interface SummaryParts {
   /** Milliseconds since the epoch; 0 in a summary that is damaged. */
@@ -55,6 +61,10 @@ export interface SummaryParts {
   readonly open: string
   /** Whether it ended by itself. */
   readonly closed: string
+  /** Whether it is in a turn, and nobody is waited for. */
+  readonly working: string
+  /** Tokens of this day. No index has it. */
+  readonly spent: (day: number) => string
   /** The session's id, in the order of its characters' numbers. */
   readonly id: string
 }
@@ -71,6 +81,9 @@ export const summaryParts: { readonly [D in Dialect]: SummaryParts } = {
     // As `JSON.stringify` writes it; a text in it has its quotes escaped.
     open: `instr(summary, '"open":[]') = 0`,
     closed: `instr(summary, '"closed":true') > 0`,
+    working: `instr(summary, '"inTurn":true') > 0 AND instr(summary, '"open":[]') > 0`,
+    spent: (day) =>
+      `CASE WHEN json_valid(summary) AND json_extract(summary, '$.spent.day') = ${day} THEN json_extract(summary, '$.spent.tokens') ELSE 0 END`,
     id: "root"
   },
   pg: {
@@ -80,6 +93,9 @@ export const summaryParts: { readonly [D in Dialect]: SummaryParts } = {
     workspaceKey: (workspace) => JSON.stringify(workspace),
     open: `strpos(summary, '"open":[]') = 0`,
     closed: `strpos(summary, '"closed":true') > 0`,
+    working: `strpos(summary, '"inTurn":true') > 0 AND strpos(summary, '"open":[]') > 0`,
+    spent: (day) =>
+      `coalesce(substring(split_part(summary, '"spent":{"day":${day},"tokens":', 2) from '^[0-9]{1,15}')::bigint, 0)`,
     id: 'root COLLATE "C"'
   }
 }

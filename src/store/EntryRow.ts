@@ -43,8 +43,11 @@ export const number = (rows: ReadonlyArray<Unnumbered>, root: SessionId, last: n
 // combinators
 // -----------------------------------------------------------------------------------------------------------------
 
+/** Rows of one statement: SQLite binds 32,766 values in one. */
+export const page = 1_000
+
 /** As many rows at once as one statement can bind. */
-export const pages = (rows: ReadonlyArray<EntryRow>): ReadonlyArray<ReadonlyArray<EntryRow>> =>
+export const pages = <Row>(rows: ReadonlyArray<Row>): ReadonlyArray<ReadonlyArray<Row>> =>
   Array.from({ length: Math.ceil(rows.length / page) }, (_, index) => rows.slice(index * page, (index + 1) * page))
 
 /**
@@ -117,9 +120,6 @@ export const decode = (
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
-
-// SQLite binds 32,766 values a statement.
-const page = 1_000
 
 /** Rows in one text: few enough for one string, however long their bodies are. */
 const inText = 250

@@ -95,7 +95,7 @@ export const layer = (
   Layer.scoped(SessionStore.SessionStore, make(options))
 
 /**
- * As {@link layer}, with settings from `Config`.
+ * Like {@link layer}, with settings from `Config`.
  *
  * @since 0.1.0
  * @category layers

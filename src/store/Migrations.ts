@@ -16,7 +16,7 @@ import * as Dialect from "./Dialect.js"
  * @since 0.1.0
  * @category constants
  */
-export const latest = 4
+export const latest = 9
 
 /**
  * The migration from which on entries have an order over all sessions.
@@ -25,6 +25,14 @@ export const latest = 4
  * @category constants
  */
 export const ordering = 4
+
+/**
+ * The migration from which on PostgreSQL has room for the audit.
+ *
+ * @since 0.1.0
+ * @category constants
+ */
+export const auditing = 6
 
 /**
  * Names the tables that this module owns; the list of migrations that have run is one of them.
@@ -130,7 +138,7 @@ const relations: Effect.Effect<ReadonlyArray<Relation>, SqlError, SqlClient.SqlC
       (SELECT string_agg(CASE WHEN i.indpred IS NULL THEN '' ELSE 'some ' END
           || coalesce((SELECT string_agg(a.attname, ' ' ORDER BY k.place)
             FROM unnest(i.indkey) WITH ORDINALITY AS k(number, place)
-            JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.number), 'computed'), ', ')
+            JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.number), 'computed'), ', ' ORDER BY i.indexrelid)
         FROM pg_index i WHERE i.indrelid = c.oid AND i.indisunique) AS keys,
       (c.relrowsecurity OR c.relhasrules
         OR EXISTS (SELECT 1 FROM pg_inherits h WHERE h.inhrelid = c.oid OR h.inhparent = c.oid)
@@ -206,6 +214,11 @@ const indexOfParts =
   (make: (parts: Dialect.SummaryParts) => string): Statement =>
   (dialect) =>
     `CREATE INDEX ${make(Dialect.summaryParts[dialect])}`
+
+const ofAwake = [
+  `CREATE INDEX assent_lock_awake ON assent_lock (root) WHERE token <> 'parked'`,
+  `CREATE INDEX assent_lock_due ON assent_lock (pid) WHERE token = 'parked' AND pid > 0`
+]
 
 // A migration is never edited: a change is a new migration. Every column name is one word, so that no client's name
 // transformation changes it.
@@ -285,6 +298,60 @@ const statements: { readonly [migration: string]: Statements } = {
       `SELECT setval(pg_get_serial_sequence('assent_entry', 'number'), (SELECT coalesce(max(number), 0) + 1 FROM assent_entry), false)`,
       `CREATE INDEX assent_entry_append ON assent_entry (xact, number)`
     ]
+  },
+  // Few of the sessions of a cluster are not parked, and it looks for them each second.
+  "0005_awake": {
+    sqlite: [
+      ...ofAwake,
+      // SQLite's time has seconds, and the cursors of a store made in the same second would fit this one.
+      `UPDATE ${table} SET created_at = created_at || '.' || hex(randomblob(8)) WHERE migration_id = ${ordering}`
+    ],
+    pg: ofAwake
+  },
+  // The audit of a cluster. In SQLite, which one machine has, the audit is in files.
+  "0006_audit": {
+    sqlite: [],
+    pg: [
+      `CREATE TABLE assent_audit (root TEXT NOT NULL, seq BIGINT NOT NULL, line TEXT NOT NULL)`,
+      `CREATE UNIQUE INDEX assent_audit_order ON assent_audit (root, seq)`,
+      `CREATE TABLE assent_audit_head (root TEXT PRIMARY KEY NOT NULL, head TEXT NOT NULL)`
+    ]
+  },
+  // Who calls a cluster, and the nodes that answer.
+  "0007_access": {
+    sqlite: [],
+    pg: [
+      `CREATE TABLE assent_key (
+        id TEXT PRIMARY KEY NOT NULL,
+        digest TEXT NOT NULL,
+        tenant TEXT NOT NULL,
+        subject TEXT NOT NULL,
+        roles TEXT NOT NULL,
+        may TEXT NOT NULL,
+        created BIGINT NOT NULL,
+        revoked BIGINT
+      )`,
+      `CREATE UNIQUE INDEX assent_key_digest ON assent_key (digest)`,
+      `CREATE TABLE assent_tenant (tenant TEXT PRIMARY KEY NOT NULL, limits TEXT NOT NULL)`,
+      `CREATE TABLE assent_node (
+        address TEXT PRIMARY KEY NOT NULL,
+        parts TEXT NOT NULL,
+        since BIGINT NOT NULL,
+        seen BIGINT NOT NULL,
+        counts BIGINT NOT NULL
+      )`,
+      // The sessions of a tenant are those whose ids begin with its name.
+      `CREATE INDEX assent_session_id ON assent_session (root COLLATE "C")`
+    ]
+  },
+  // What a tenant used today is not less when it deletes a session.
+  "0008_spent": [
+    `CREATE TABLE assent_spent (root TEXT PRIMARY KEY NOT NULL, day INTEGER NOT NULL, tokens INTEGER NOT NULL)`
+  ],
+  // The questions for which a cluster called a webhook, as long as they are open.
+  "0009_notified": {
+    sqlite: [],
+    pg: [`CREATE TABLE assent_notified (request TEXT PRIMARY KEY NOT NULL)`]
   }
 }
 
@@ -298,16 +365,15 @@ const migrate = Effect.suspend(() =>
  * The migrator asks for its table with a statement that fails when there is none, and no other statement is taken in a
  * transaction after that.
  */
-const ofMigratorInPostgres = (found: number) =>
-  Effect.flatMap(SqlClient.SqlClient, (sql) =>
-    found > 0
-      ? Effect.void
-      : sql.unsafe(`CREATE TABLE IF NOT EXISTS ${table} (
-          migration_id INTEGER PRIMARY KEY,
-          created_at TIMESTAMP WITH TIME ZONE NOT NULL DEFAULT now(),
-          name TEXT NOT NULL
-        )`)
-  )
+const ofMigratorInPostgres = (found: number): Effect.Effect<void, SqlError, SqlClient.SqlClient> =>
+  Effect.flatMap(SqlClient.SqlClient, (sql) => {
+    const made = sql.unsafe(`CREATE TABLE IF NOT EXISTS ${table} (
+      migration_id INTEGER PRIMARY KEY,
+      created_at TIMESTAMP WITH TIME ZONE NOT NULL DEFAULT now(),
+      name TEXT NOT NULL
+    )`)
+    return found > 0 ? Effect.void : Effect.asVoid(made)
+  })
 
 /** Columns and keys of the tables of {@link latest}, as PostgreSQL describes them. */
 const inPostgres: { readonly [name: string]: readonly [columns: string, keys: string] } = {
@@ -329,7 +395,20 @@ const inPostgres: { readonly [name: string]: readonly [columns: string, keys: st
     "request"
   ],
   assent_content: ["sha256 text NOT NULL, bytes bytea NOT NULL", "sha256"],
-  assent_reference: ["root text NOT NULL, sha256 text NOT NULL, token text NOT NULL", "root sha256 token"]
+  assent_reference: ["root text NOT NULL, sha256 text NOT NULL, token text NOT NULL", "root sha256 token"],
+  assent_audit: ["root text NOT NULL, seq bigint NOT NULL, line text NOT NULL", "root seq"],
+  assent_audit_head: ["root text NOT NULL, head text NOT NULL", "root"],
+  assent_key: [
+    "id text NOT NULL, digest text NOT NULL, tenant text NOT NULL, subject text NOT NULL, roles text NOT NULL, may text NOT NULL, created bigint NOT NULL, revoked bigint",
+    "id, digest"
+  ],
+  assent_tenant: ["tenant text NOT NULL, limits text NOT NULL", "tenant"],
+  assent_spent: ["root text NOT NULL, day bigint NOT NULL, tokens bigint NOT NULL", "root"],
+  assent_notified: ["request text NOT NULL", "request"],
+  assent_node: [
+    "address text NOT NULL, parts text NOT NULL, since bigint NOT NULL, seen bigint NOT NULL, counts bigint NOT NULL",
+    "address"
+  ]
 }
 
 /** The migrator's own table, as it makes it. */

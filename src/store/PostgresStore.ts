@@ -23,9 +23,12 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
+import type * as AuditArchive from "../audit/AuditArchive.js"
+import type * as AuditChain from "../audit/AuditChain.js"
 import type * as SessionLease from "../journal/SessionLease.js"
 import * as SessionStore from "../journal/SessionStore.js"
 import type { StoreUnusable, StoreUnwritable } from "../journal/StoreError.js"
+import * as AuditTable from "./AuditTable.js"
 import * as Migrations from "./Migrations.js"
 import * as PostgresConnection from "./PostgresConnection.js"
 import * as SqlFailure from "./SqlFailure.js"
@@ -46,6 +49,8 @@ export interface Options {
   readonly silentAfter?: number | undefined
   /** The process that takes leases here. */
   readonly process: SessionLease.Process
+  /** Seals the audit, which the store keeps if its leases are fences. */
+  readonly auditKey?: AuditChain.Key | undefined
 }
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -63,19 +68,47 @@ export const make = (
 ): Effect.Effect<SessionStore.Service, StoreUnusable | StoreUnwritable, Scope.Scope> =>
   Effect.gen(function* () {
     const name = nameOf(options.url)
+    const client = yield* SqlFailure.make(name).reading(PostgresConnection.open(options))
+    return yield* Effect.provideService(over({ ...options, name }), SqlClient.SqlClient, client)
+  })
+
+/**
+ * The store over a client of the program, which shares its connections and transactions. Several processes may make the
+ * tables at once.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
+export const over = (
+  options: Pick<Options, "process" | "auditKey"> & {
+    /** The store's name in messages. Default: `in PostgreSQL`. */
+    readonly name?: string | undefined
+  }
+): Effect.Effect<SqlSessionStore.FencedStore, StoreUnusable | StoreUnwritable, SqlClient.SqlClient | Scope.Scope> =>
+  Effect.gen(function* () {
+    const { auditKey, name = "in PostgreSQL", process } = options
     const failure = SqlFailure.make(name)
-    const client = yield* failure.reading(PostgresConnection.open(options))
-    return yield* Effect.provideService(
-      Effect.gen(function* () {
-        yield* inspect(failure)
-        const store = yield* SqlSessionStore.make({ process: options.process, name })
-        // Again: another process may have made them between the two.
-        yield* inspect(failure)
-        return store
-      }),
-      SqlClient.SqlClient,
-      client
-    )
+    yield* inspect(failure)
+    const store = yield* SqlSessionStore.make({ auditKey, process, name })
+    // Again: another process may have made them between the two.
+    yield* inspect(failure)
+    return store
+  })
+
+/**
+ * The audit that the stores of a cluster keep in the database, to read. Undefined if the database has none.
+ *
+ * @internal
+ */
+export const audit = (
+  url: Redacted.Redacted
+): Effect.Effect<AuditArchive.Source | undefined, StoreUnusable, Scope.Scope> =>
+  Effect.gen(function* () {
+    const failure = SqlFailure.make(nameOf(url))
+    const sql = yield* failure.reading(PostgresConnection.open({ url, maxConnections: 1 }))
+    const version = yield* failure.reading(Effect.provideService(Migrations.version, SqlClient.SqlClient, sql))
+    if (version > Migrations.latest) return yield* failure.newer(version, Migrations.latest)
+    return version < Migrations.auditing ? undefined : AuditTable.make(sql, failure)
   })
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -92,7 +125,7 @@ export const layer = (options: Options): Layer.Layer<SessionStore.SessionStore, 
   Layer.scoped(SessionStore.SessionStore, make(options))
 
 /**
- * As {@link layer}, with settings from `Config`.
+ * Like {@link layer}, with settings from `Config`.
  *
  * @since 0.1.0
  * @category layers
@@ -106,8 +139,12 @@ export const layerConfig = (
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Where it is, without user and password. */
-const nameOf = (url: Redacted.Redacted): string => {
+/**
+ * Where it is, without user and password.
+ *
+ * @internal
+ */
+export const nameOf = (url: Redacted.Redacted): string => {
   // A socket has a directory for a host, and that is a parameter.
   const text = Redacted.value(url).replace("@/", "@socket/")
   if (!URL.canParse(text)) return "in PostgreSQL"

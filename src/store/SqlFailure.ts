@@ -55,6 +55,9 @@ export const unusable = (store: string, error: unknown): StoreUnusable => {
   return new StoreUnusable({ store, problem: damaged ? "unreadable" : "unavailable", ...causeOf(error) })
 }
 
+/** Whether the same may succeed soon: the line was cut, the server starts, or another process was writing the same. */
+export const isPassing = ({ reason }: StoreUnwritable): boolean => passing.has(reason)
+
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
@@ -116,6 +119,14 @@ const explanations: { readonly [code: string]: Explanation } = {
   ECONNRESET: lost,
   EPIPE: lost
 }
+
+const passing: ReadonlySet<string> = new Set(
+  [
+    lost,
+    late,
+    ...["40", "53300", "57P", "ECONNREFUSED", "ENOENT", "EAI_AGAIN"].map((code) => explanations[code])
+  ].flatMap((one) => (one === undefined ? [] : [one.reason]))
+)
 
 /** The PostgreSQL client gives these no code. */
 const uncoded: ReadonlyArray<readonly [RegExp, Explanation]> = [

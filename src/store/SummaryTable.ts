@@ -3,6 +3,7 @@
  *
  * ```
  *  assent_session  root, summary        the summary is one JSON text
+ *  assent_spent    root, day, tokens    of sessions that were deleted today
  * ```
  *
  * The indexes are over parts of that text, not over columns beside it. So they are right whoever writes it: also a
@@ -29,6 +30,11 @@ export interface SummaryTable {
   /** Last used first. */
   readonly all: Effect.Effect<ReadonlyArray<SessionSummary.Listed>, StoreUnusable>
   readonly page: (query?: SessionPage.Query) => Effect.Effect<SessionPage.Page, StoreUnusable>
+  readonly tally: (prefix: string) => Effect.Effect<SessionPage.Tally, StoreUnusable>
+  /** What the session spent today is counted on. */
+  readonly remove: (summary: SessionSummary.SessionSummary, now: number) => Effect.Effect<void, SqlError>
+  /** How many sessions have open requests: of an index, which no row is read for. */
+  readonly waiting: Effect.Effect<number, StoreUnusable>
   /** The sessions that have open requests, or this one if it has some. */
   readonly open: (root: SessionId | undefined) => Effect.Effect<ReadonlyArray<SessionSummary.Listed>, StoreUnusable>
 }
@@ -50,6 +56,10 @@ export const make = (
   const id = sql.literal(parts.id)
   const open = sql.literal(parts.open)
   const workspace = sql.literal(parts.workspace)
+
+  /** Two conditions, so that an index begins there. */
+  const beginsWith = (prefix: string) =>
+    prefix === "" ? [] : [sql`${id} >= ${prefix}`, sql`substr(root, 1, ${[...prefix].length}) = ${prefix}`]
 
   const damaged = ({ root }: Row) => failure.damaged(`the summary of session ${root} is damaged`)
 
@@ -86,7 +96,7 @@ export const make = (
     const limit = SessionPage.limitOf(query)
     const conditions = [
       ...(query.id === undefined ? [] : [sql`root = ${query.id}`]),
-      ...(prefix === "" ? [] : [sql`${id} >= ${prefix}`, sql`substr(root, 1, ${[...prefix].length}) = ${prefix}`]),
+      ...beginsWith(prefix),
       ...(waiting ? [open, sql`NOT ${closed}`] : [])
     ]
     const first = (more: ReadonlyArray<Statement.Fragment>, order: Statement.Fragment) =>
@@ -145,6 +155,36 @@ export const make = (
         ON CONFLICT (root) DO UPDATE SET summary = excluded.summary`,
     all,
     page: (query = {}) => page(query),
+    tally: (prefix) =>
+      Effect.gen(function* () {
+        const day = SessionSummary.dayOf(yield* Clock.currentTimeMillis)
+        const [row] = yield* failure.reading(
+          sql<{ readonly [Count in keyof SessionPage.Tally]: number | string | null }>`
+            SELECT count(*) AS sessions, sum(CASE WHEN ${sql.literal(parts.working)} THEN 1 ELSE 0 END) AS turns,
+              coalesce(sum(${sql.literal(parts.spent(day))}), 0) + (SELECT coalesce(sum(tokens), 0) FROM assent_spent
+                WHERE ${sql.and([sql`day = ${day}`, ...beginsWith(prefix)])}) AS tokens
+            FROM assent_session WHERE ${sql.and([sql`1 = 1`, ...beginsWith(prefix)])}`
+        )
+        return {
+          sessions: Number(row?.sessions ?? 0),
+          turns: Number(row?.turns ?? 0),
+          tokens: Number(row?.tokens ?? 0)
+        }
+      }),
+    remove: (summary, now) =>
+      Effect.gen(function* () {
+        const day = SessionSummary.dayOf(now)
+        yield* sql`DELETE FROM assent_spent WHERE day < ${day}`
+        const row = { root: summary.rootSessionId, day, tokens: SessionSummary.spentOn(summary, day) }
+        if (row.tokens > 0)
+          yield* sql`INSERT INTO assent_spent ${sql.insert(row)}
+            ON CONFLICT (root) DO UPDATE SET tokens = assent_spent.tokens + excluded.tokens`
+        yield* sql`DELETE FROM assent_session WHERE root = ${row.root}`
+      }),
+    waiting: Effect.map(
+      failure.reading(sql<{ readonly count: unknown }>`SELECT count(*) AS count FROM assent_session WHERE ${open}`),
+      ([row]) => Number(row?.count ?? 0)
+    ),
     open: (root) =>
       Effect.gen(function* () {
         const now = yield* Clock.currentTimeMillis

@@ -10,6 +10,7 @@ import * as History from "../../src/conversation/History.js"
 import * as HistorySegment from "../../src/conversation/HistorySegment.js"
 import * as TokenEstimate from "../../src/conversation/TokenEstimate.js"
 import * as Rules from "../kit/historyRules.js"
+import * as Runs from "../kit/Runs.js"
 import { outline } from "../kit/session.js"
 
 type Messages = ReadonlyArray<Prompt.Message>
@@ -132,7 +133,7 @@ const protectedTurns = ({ config, messages, running }: CompactionStrategy.Snapsh
   return turns.filter(({ number }, at) => at >= turns.length - recent || config.pinnedTurnIndices.includes(number))
 }
 
-const check = (property: FastCheck.IProperty<[Case]>) => FastCheck.assert(property, { numRuns: 300 })
+const check = (property: FastCheck.IProperty<[Case]>) => FastCheck.assert(property, { numRuns: Runs.of(300) })
 
 describe("every strategy, for every history and configuration", () => {
   it("leaves a conversation that a provider takes", () => {

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as FastCheck from "fast-check"
-import * as SessionReport from "../../src/cli/view/SessionReport.js"
+import * as SessionReport from "../../src/tui/view/SessionReport.js"
 import type { CorrelationId } from "../../src/core/Id.js"
 import type { JournalEntry, Written } from "../../src/journal/JournalEntry.js"
 import { SessionReading } from "../../src/journal/JournalReading.js"
@@ -9,6 +9,7 @@ import * as SessionFork from "../../src/journal/SessionFork.js"
 import * as SessionSnapshot from "../../src/journal/SessionSnapshot.js"
 import * as SessionSummary from "../../src/journal/SessionSummary.js"
 import * as JournalSample from "../kit/JournalSample.js"
+import * as Runs from "../kit/Runs.js"
 
 const { draft, ended, opened, proposed, raised, received, root, said, settled, started, taken, turnEnded } =
   JournalSample
@@ -42,7 +43,7 @@ describe("one reading of a journal", () => {
         assert.strictEqual(summary.inTurn, snapshot?.turn !== undefined)
         assert.strictEqual(turns.at(-1)?.ended === undefined && turns.length > 0, summary.inTurn)
       }),
-      { numRuns: 300 }
+      { numRuns: Runs.of(1_600) }
     )
     assert.isAbove(abandoned, 0)
   })

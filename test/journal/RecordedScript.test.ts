@@ -13,6 +13,7 @@ import * as SessionSnapshot from "../../src/journal/SessionSnapshot.js"
 import * as SessionStore from "../../src/journal/SessionStore.js"
 import * as Family from "../kit/Family.js"
 import * as JournalSample from "../kit/JournalSample.js"
+import * as Runs from "../kit/Runs.js"
 import { outline } from "../kit/session.js"
 
 const { draft, opened, proposed, raised, received, root, said, settled, taken, turnEnded } = JournalSample
@@ -114,8 +115,8 @@ describe("a recorded script", () => {
       text,
       `# Session ses_root, recorded 1970-01-01 00:00:01Z with model offline.
 # It began with: Fix it
-# It does not play quite as it was:
-# - A reply of main was stopped in the middle; say the same words at the same moment, marked >>.
+# The replay differs from the session:
+# - A reply of main was interrupted. In the replay, send the words marked >> at that moment.
 
 version: 1
 agents:
@@ -218,7 +219,7 @@ agents:
           JSON.parse(JSON.stringify(RecordedScript.toScript(recorded).agents))
         )
       }),
-      { numRuns: 300 }
+      { numRuns: Runs.of(300) }
     )
   })
 

@@ -17,6 +17,7 @@ import * as History from "../../src/conversation/History.js"
 import * as EventRules from "../kit/eventRules.js"
 import * as Family from "../kit/Family.js"
 import * as JournalSample from "../kit/JournalSample.js"
+import * as Runs from "../kit/Runs.js"
 
 const { decided, draft, ended, opened, proposed, raised, received, results, root, said, settled, started, taken } =
   JournalSample
@@ -306,7 +307,7 @@ describe("a replay", () => {
           ended
         )
       }),
-      { numRuns: 500 }
+      { numRuns: Runs.of(500) }
     )
   })
 
@@ -319,7 +320,7 @@ describe("a replay", () => {
           .map(([entry]) => entry)
         Replay.events(shuffled)
       }),
-      { numRuns: 200 }
+      { numRuns: Runs.of(200) }
     )
   })
 

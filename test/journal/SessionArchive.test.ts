@@ -60,7 +60,7 @@ describe("an exported session", () => {
         [undefined, "is missing"],
         [[first, { ...second, base64: first.base64 }], "is damaged"],
         [[first, { ...second, base64: "*" }], "is damaged"],
-        [[first, {}], "it is no exported session"]
+        [[first, {}], "it is not an exported session"]
       ]
       for (const [contents, says] of broken) {
         assert.include(Either.getOrThrow(Either.flip(SessionArchive.decode({ ...document, contents }))), says)
@@ -72,8 +72,8 @@ describe("an exported session", () => {
     Effect.gen(function* () {
       const whole = exported(yield* session)
       const cases: ReadonlyArray<readonly [(document: any) => unknown, string]> = [
-        [() => "text", "it is no exported session"],
-        [() => ({}), "it is no exported session"],
+        [() => "text", "it is not an exported session"],
+        [() => ({}), "it is not an exported session"],
         [(it) => ({ ...it, version: 99 }), "version 99"],
         [(it) => ({ ...it, entries: [] }), "it has no entries"],
         [
@@ -81,9 +81,10 @@ describe("an exported session", () => {
           "entry 3 is missing"
         ],
         [(it) => ({ ...it, entries: [{ ...it.entries[0], entry: { _tag: "MoonPhaseChanged" } }] }), "entry 1"],
-        [(it) => ({ ...it, answers: [{}] }), "it is no exported session"],
+        [(it) => ({ ...it, answers: [{}] }), "it is not an exported session"],
         ...[Infinity, 1.5, -5, 9e15].map(
-          (at) => [(it: any) => ({ ...it, entries: [{ ...it.entries[0], at }] }), "it is no exported session"] as const
+          (at) =>
+            [(it: any) => ({ ...it, entries: [{ ...it.entries[0], at }] }), "it is not an exported session"] as const
         )
       ]
       for (const [change, says] of cases) {

@@ -10,6 +10,7 @@ import type { TurnEnd } from "../../src/turn/Turn.js"
 import { violations } from "../kit/historyRules.js"
 import * as JournalSample from "../kit/JournalSample.js"
 import * as Computation from "../kit/Computation.js"
+import * as Runs from "../kit/Runs.js"
 
 const {
   decided,
@@ -290,7 +291,7 @@ describe("a restored session", () => {
         assert.deepStrictEqual(before, kept)
         assert.strictEqual(whole.seq, written.length)
       }),
-      { numRuns: 300 }
+      { numRuns: Runs.of(300) }
     )
   })
 
@@ -304,7 +305,7 @@ describe("a restored session", () => {
           assert.deepStrictEqual(violations(history.messages), [])
         }
       }),
-      { numRuns: 300 }
+      { numRuns: Runs.of(300) }
     )
   })
 
@@ -320,7 +321,7 @@ describe("a restored session", () => {
           assert.deepStrictEqual([...read, ...waiting.map(({ id }) => id)], sent)
         }
       }),
-      { numRuns: 300 }
+      { numRuns: Runs.of(300) }
     )
   })
 

@@ -249,6 +249,9 @@ const asOfVersion = (sql: SqlClient.SqlClient, version: 1 | 2 | 3) =>
       "DROP TABLE later",
       "CREATE UNIQUE INDEX assent_entry_order ON assent_entry (root, seq)",
       "CREATE INDEX assent_entry_request ON assent_entry (request) WHERE request IS NOT NULL",
+      "DROP INDEX assent_lock_awake",
+      "DROP INDEX assent_lock_due",
+      "DROP TABLE assent_spent",
       ...(version < 3
         ? ["DROP INDEX assent_session_order", "DROP INDEX assent_session_workspace", "DROP INDEX assent_session_open"]
         : []),
@@ -486,6 +489,18 @@ describe("a SQLite file", () => {
       assert.strictEqual(header.subarray(68, 72).toString(), "asnt")
       assert.strictEqual(header.readUInt32BE(60), Migrations.latest)
       assert.lengthOf((yield* Effect.scoped(Effect.flatMap(open, (store) => store.load(root)))).entries, 3)
+    })
+  )
+
+  live(
+    "takes no place of another one for its own, also of one that was made in the same second",
+    Effect.gen(function* () {
+      const [here, there] = yield* Effect.all([place, place])
+      const [one, other] = yield* Effect.all([here.open, there.open])
+      for (const store of [one, other]) yield* write(store, beginning)
+      const error = yield* Effect.flip(other.readAll({ after: yield* one.end }))
+      assert.strictEqual(error._tag, "CursorUnknown")
+      assert.deepStrictEqual(yield* one.readAll({ after: yield* one.end }), [])
     })
   )
 

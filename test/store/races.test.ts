@@ -1,11 +1,9 @@
 /** Two processes race for one session, over every store that needs no server. */
-import * as KeyValueStore from "@effect/platform/KeyValueStore"
 import * as FileSystem from "@effect/platform/FileSystem"
 import * as NodeContext from "@effect/platform-node/NodeContext"
 import * as Effect from "effect/Effect"
 import type { Process } from "../../src/journal/SessionLease.js"
 import * as SessionStore from "../../src/journal/SessionStore.js"
-import * as KeyValueSessionStore from "../../src/store/KeyValueSessionStore.js"
 import * as LibsqlStore from "../../src/store/LibsqlStore.js"
 import { raceSuite } from "../suite/raceSuite.js"
 
@@ -14,16 +12,6 @@ const process_ = (host: string): Process => ({ pid: 1, host, isAlive: () => true
 raceSuite(
   "memory",
   Effect.map(SessionStore.makeMemory, (open) => ({ one: open(process_("here")), other: open(process_("there")) }))
-)
-
-raceSuite(
-  "keys and values",
-  Effect.gen(function* () {
-    const values = yield* KeyValueStore.KeyValueStore
-    const open = (host: string) =>
-      Effect.provideService(KeyValueSessionStore.make({ process: process_(host) }), KeyValueStore.KeyValueStore, values)
-    return { one: yield* open("here"), other: yield* open("there") }
-  }).pipe(Effect.provide(KeyValueStore.layerMemory))
 )
 
 raceSuite(
