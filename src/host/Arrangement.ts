@@ -62,7 +62,7 @@ export const escalation = (
     const { after, to = [] } = typeof file === "string" ? { after: file } : file
     const limit = TimeText.parse(after)
     return limit === undefined
-      ? invalid(`escalate: ${JSON.stringify(after)} is no time. Give one such as 90s, 5m or 1.5h.`)
+      ? invalid(`escalate: ${JSON.stringify(after)} is not a duration. Use one such as 90s, 5m or 1.5h.`)
       : Effect.succeed({ after: limit, to, isFlag: false })
   }
   if (yolo === true) return invalid("--yolo asks nobody; leave out --escalate.")

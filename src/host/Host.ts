@@ -30,32 +30,40 @@ import * as Stream from "effect/Stream"
 import { isAbsolute } from "node:path"
 import type * as AuditTrail from "../audit/AuditTrail.js"
 import * as Checkpoints from "../builtin/Checkpoints.js"
+import * as EditorFiles from "../builtin/EditorFiles.js"
 import type * as Jobs from "../builtin/Jobs.js"
 import type * as WorkspaceRoot from "../builtin/WorkspaceRoot.js"
 import * as Id from "../core/Id.js"
 import { SessionId } from "../core/Id.js"
 import type * as Redaction from "../core/Redaction.js"
+import type * as ServerPrompts from "../mcp/ServerPrompts.js"
 import type * as Interactor from "../interaction/Interactor.js"
+import * as SessionFork from "../journal/SessionFork.js"
 import * as SessionStore from "../journal/SessionStore.js"
 import type { Listed } from "../journal/SessionSummary.js"
 import * as StoreError from "../journal/StoreError.js"
 import type { Mode } from "../permission/PermissionState.js"
 import type * as Agent from "../runtime/Agent.js"
 import * as Persistence from "../runtime/Persistence.js"
+import type { Servers } from "../tool/ServerSettings.js"
 import * as Environment from "./Environment.js"
 import * as HostError from "./HostError.js"
 import * as Launch from "./Launch.js"
 import { make as invalid, type ConfigurationInvalid } from "./local/ConfigurationInvalid.js"
 import * as OwnFile from "./local/OwnFile.js"
+import * as Trust from "./local/Trust.js"
 import * as UserLocation from "./local/UserLocation.js"
 import * as ModelList from "./ModelList.js"
 import * as NodeFiles from "./NodeFiles.js"
 import type { Overrides } from "./Overrides.js"
+import * as AuditLocation from "./local/AuditLocation.js"
+import * as SessionAudit from "./SessionAudit.js"
 import * as SessionForking from "./SessionForking.js"
 import * as SessionName from "./SessionName.js"
 import * as SessionSelection from "./SessionSelection.js"
 import * as Settings from "./Settings.js"
 import * as StoreLocation from "./StoreLocation.js"
+import type { WorkspaceTrust } from "./WorkspaceTrust.js"
 
 // -----------------------------------------------------------------------------------------------------------------
 // models
@@ -69,6 +77,10 @@ export interface Options {
   readonly workspaces?: ReadonlyArray<string> | undefined
   /** What holds for all sessions, before environment and files; what a caller says counts before it. */
   readonly overrides?: Omit<Overrides, "workspace"> | undefined
+  /** Whether sessions have tools for files and commands. Default: true. */
+  readonly hasWorkspace?: boolean | undefined
+  /** Opens the stores of sessions. Default: each host its own. */
+  readonly openStore?: typeof StoreLocation.open | undefined
   /** Takes sentences for the person who runs the process. Default: the log. */
   readonly notify?: Launch.Notify | undefined
 }
@@ -83,6 +95,10 @@ export interface Wishes {
   readonly mode?: Mode | undefined
   /** Further directories that the agent may work in: absolute, and permitted as workspaces are. */
   readonly addDirs?: ReadonlyArray<string> | undefined
+  /** Tool servers of the caller, who may start programs: never what a client of a door says. */
+  readonly servers?: Servers | undefined
+  /** The editor in which the person has files open. Default: the disk counts alone. */
+  readonly editor?: EditorFiles.Service | undefined
   /** Attached from the start. Others come with {@link LiveSession.attach}. */
   readonly interactors?: ReadonlyArray<Interactor.Service> | undefined
 }
@@ -105,12 +121,16 @@ export interface LiveSession {
   readonly attach: (interactor: Interactor.Service) => Effect.Effect<void, never, Scope.Scope>
   /** The record of what was decided. */
   readonly trail: AuditTrail.Service
+  /** Its workspace's files would allow something that does not count here: nobody trusted them when it was opened. */
+  readonly wantsTrust: boolean
   /** What runs in the background. */
   readonly jobs: Jobs.Service
   /** The directories that its file tools may touch. */
   readonly files: WorkspaceRoot.Options
   /** Masks what its settings keep secret, for doors that show requests. */
   readonly redactor: Redaction.Redactor
+  /** The prompts of its tool servers. Default: there are none. */
+  readonly prompts?: ServerPrompts.ServerPrompts | undefined
   /** The models that can be chosen, as far as they are known without asking a server. */
   readonly models: ReadonlyArray<string>
   /** Takes a model from the next model call on, and when the session is resumed. The thinking holds until it is closed. */
@@ -145,6 +165,8 @@ export interface Page {
 export interface Query {
   /** Absolute. Default: those of all workspaces. */
   readonly workspace?: string | undefined
+  /** Only those whose id begins so. */
+  readonly prefix?: string | undefined
   /** `next` of the page before. */
   readonly after?: SessionStore.Place | undefined
   /** Default: 100. */
@@ -207,6 +229,23 @@ export interface Service {
     | StoreError.SessionLocked
     | StoreError.StoreUnwritable
   >
+  /** Forks a stored session at the end of a turn. The fork is stored, and not run. `words`: what came next. */
+  readonly fork: (
+    id: string,
+    options: { readonly at: number | undefined; readonly by: string }
+  ) => Effect.Effect<
+    { readonly forked: SessionFork.Forked; readonly words: string },
+    OpenFailure | SessionFork.ForkFailure
+  >
+  /** What the files of a workspace would allow, and whether a person trusts them. */
+  readonly trust: (workspace: string) => Effect.Effect<WorkspaceTrust, LookFailure | HostError.ModelRefused>
+  /** Trusts the files of exactly this digest, and records it. It counts for sessions that are opened later. */
+  readonly giveTrust: (
+    workspace: string,
+    decision: { readonly digest: string; readonly by: string }
+  ) => Effect.Effect<void, LookFailure | HostError.ModelRefused | HostError.TrustRefused>
+  /** What was decided in a stored session. */
+  readonly audit: (id: string) => Effect.Effect<SessionAudit.SessionAudit, OpenFailure>
   /**
    * Starts the agent of a session that the caller has selected and holds, in the caller's scope and world. It is live
    * until that scope closes.
@@ -225,11 +264,16 @@ export class Host extends Context.Tag("assent/host/Host")<Host, Service>() {}
 /** Takes the keys out of the process's environment. Closing the scope closes all sessions. */
 export const make = (options: Options = {}): Effect.Effect<Service, never, Launch.Platform | Scope.Scope> =>
   Effect.gen(function* () {
+    const { hasWorkspace } = options
     const environment = options.environment ?? (yield* Environment.take)
     yield* Environment.hideKeys
     yield* NodeFiles.directLinks
     const scope = yield* Effect.scope
-    const home = yield* Effect.withConfigProvider(Effect.runtime<Launch.Platform>(), environment)
+    // Without the scope of the host: what sessions share ends after the last of them.
+    const home = yield* Effect.mapInputContext(
+      Effect.withConfigProvider(Effect.runtime<Launch.Platform>(), environment),
+      (context: Context.Context<Launch.Platform | Scope.Scope>) => Context.omit(Scope.Scope)(context)
+    )
     const ids = yield* Id.IdGenerator
     const said = new Set<string>()
     const notify = (sentence: string): void => {
@@ -245,7 +289,8 @@ export const make = (options: Options = {}): Effect.Effect<Service, never, Launc
     })
     // What is kept in memory is lost with its store.
     const stores = yield* RcMap.make({
-      lookup: ({ value }: Keyed<StoreLocation.Place>) => Effect.provide(StoreLocation.open(value), home),
+      lookup: ({ value }: Keyed<StoreLocation.Place>) =>
+        Effect.provide((options.openStore ?? StoreLocation.open)(value), home),
       idleTimeToLive: ({ value }) => (value === StoreLocation.memory ? Duration.infinity : unusedFor)
     })
     const checkpoints = yield* RcMap.make({
@@ -260,7 +305,7 @@ export const make = (options: Options = {}): Effect.Effect<Service, never, Launc
       RcMap.get(checkpoints, new Keyed(`${where.folder} ${nameOf(where.place)}`, where))
     const runtimeOf = (sharing: Launch.Sharing) => RcMap.get(runtimes, new Keyed(Launch.keyOf(sharing), sharing))
 
-    const directory = new Directory(scope)
+    const directory = new Directory<Launch.Platform>(scope)
     yield* Effect.addFinalizer(() => directory.closeAll)
 
     const permitted = (workspace: string) =>
@@ -273,7 +318,7 @@ export const make = (options: Options = {}): Effect.Effect<Service, never, Launc
         return isPermitted(options.workspaces, real) ? Effect.succeed(real) : refused("notPermitted")
       })
 
-    const settingsFor = (workspace: string, { addDirs, mode, model, profile }: Wishes) =>
+    const settingsFor = (workspace: string, { addDirs, mode, model, profile, servers }: Wishes, tenant?: string) =>
       Effect.gen(function* () {
         if (model !== undefined) yield* offered(model)
         const added = addDirs === undefined ? undefined : yield* Effect.forEach(addDirs, permitted)
@@ -283,9 +328,11 @@ export const make = (options: Options = {}): Effect.Effect<Service, never, Launc
         const flags: Overrides = {
           ...options.overrides,
           workspace,
+          tenant,
           ...(model === undefined ? {} : { model }),
           ...(profile === undefined ? {} : { profile }),
           ...(mode === undefined ? {} : { mode }),
+          ...(servers === undefined ? {} : { servers }),
           ...(added === undefined ? {} : { "add-dir": added })
         }
         return { flags, settings: yield* Settings.load(flags) }
@@ -300,7 +347,7 @@ export const make = (options: Options = {}): Effect.Effect<Service, never, Launc
     /** A new or stored session, until the scope closes. */
     const begin = (id: SessionId, workspace: string, wishes: Wishes, as: "chosen" | "new" | "stored") =>
       Effect.gen(function* () {
-        const { flags, settings } = yield* settingsFor(workspace, wishes)
+        const { flags, settings } = yield* settingsFor(workspace, wishes, tenantOf(id))
         const place = yield* StoreLocation.of(flags, settings)
         if (as !== "stored") yield* StoreLocation.prepare(place, settings)
         else if (!isThere(place)) return yield* new StoreError.SessionUnknown({ rootSessionId: id })
@@ -314,7 +361,8 @@ export const make = (options: Options = {}): Effect.Effect<Service, never, Launc
             halts: false,
             outOfReach: SessionSelection.filesOf(place),
             checkpoints: places,
-            outputStreamed: false
+            outputStreamed: false,
+            hasWorkspace
           }))
         const isNew = as === "new" || (as === "chosen" && (yield* SessionName.get(store, id)) === undefined)
         // The runtime comes first: a session that cannot run leaves no trace.
@@ -330,10 +378,18 @@ export const make = (options: Options = {}): Effect.Effect<Service, never, Launc
         const shared = yield* runtimeOf(sharing)
         yield* kept.keepGiven
         const { profiles } = sharing
-        const remarks = [...settings.warnings, ...Launch.unmet(sharing.settings, profiles), ...profiles.remarks]
+        const wantsTrust = settings.wantsTrust || profiles.wantTrust
+        const remarks = [
+          ...settings.warnings,
+          ...(wantsTrust ? [untrusted(workspace)] : []),
+          ...Launch.unmet(sharing.settings, profiles),
+          ...profiles.remarks
+        ]
         remarks.forEach(notify)
         const options = { persistence, whenNobody: "wait" as const, notify }
-        const started = yield* Launch.start(shared, sharing, wishes.interactors ?? [], options)
+        const started = yield* EditorFiles.withEditor(wishes.editor)(
+          Launch.start(shared, sharing, wishes.interactors ?? [], options)
+        )
         const setModel: LiveSession["setModel"] = (model, thinking) => {
           const { models } = kept.settings
           const known = Object.hasOwn(models, model) ? models[model] : undefined
@@ -345,14 +401,15 @@ export const make = (options: Options = {}): Effect.Effect<Service, never, Launc
             Effect.provide(home)
           )
         }
-        return { ...started, workspace, setModel, models: [...ModelList.named(kept.settings), "offline/offline"] }
+        const models = [...ModelList.named(kept.settings), "offline/offline"]
+        return { ...started, workspace, setModel, models, wantsTrust }
       })
 
     const opened = (
       id: string,
       begun: (id: SessionId) => Effect.Effect<Begun, OpenFailure, Launch.Platform | Scope.Scope>
     ): Effect.Effect<LiveSession, OpenFailure> => {
-      if (!sessionId.test(id)) return Effect.fail(new HostError.SessionIdInvalid({ id }))
+      if (!isSessionId(id)) return Effect.fail(new HostError.SessionIdInvalid({ id }))
       const own = SessionId.make(id)
       return directory.open(own, home, begun(own))
     }
@@ -408,6 +465,16 @@ export const make = (options: Options = {}): Effect.Effect<Service, never, Launc
           )[0]
       )
 
+    /** Where a stored session is, with the settings of its workspace. */
+    const whereOf = (id: string) =>
+      Effect.gen(function* () {
+        const found = yield* lookFor(id)
+        const workspace = found?.stored.workspace
+        if (found === undefined || workspace === undefined)
+          return yield* new StoreError.SessionUnknown({ rootSessionId: id })
+        return { place: found.place, settings: (yield* settingsFor(yield* permitted(workspace), {})).settings }
+      })
+
     return {
       create: ({ id, workspace, ...wishes }) =>
         Effect.flatMap(permitted(workspace), (real) =>
@@ -432,18 +499,22 @@ export const make = (options: Options = {}): Effect.Effect<Service, never, Launc
               )
             ),
       live: Effect.sync(() => directory.live),
-      list: ({ after, limit = 100, workspace } = {}) =>
+      list: ({ after, limit = 100, prefix, workspace } = {}) =>
         Effect.gen(function* () {
           const real = workspace === undefined ? undefined : yield* permitted(workspace)
           const { found, remarks } = yield* ask(real, (store) =>
-            store.page({ after, workspace: real, limit: limit + 1 })
+            store.page({ after, prefix, workspace: real, limit: limit + 1 })
           )
           const all = found.flatMap(({ answer, workspace }) =>
             answer.sessions.map((listed) => storedOf(listed, workspace))
           )
-          const seen = all.filter(
-            ({ workspace }) => workspace === undefined || isPermitted(options.workspaces, workspace)
-          )
+          const known = new Map<string, boolean>()
+          const seen = all.filter(({ workspace }) => {
+            if (workspace === undefined) return true
+            const isSeen = known.get(workspace) ?? isPermitted(options.workspaces, workspace)
+            known.set(workspace, isSeen)
+            return isSeen
+          })
           return { ...SessionStore.paged(seen, { limit, after }), remarks }
         }).pipe(Effect.provide(home)),
       stores: Effect.gen(function* () {
@@ -478,6 +549,36 @@ export const make = (options: Options = {}): Effect.Effect<Service, never, Launc
           yield* store.delete(rootSessionId)
           yield* (yield* checkpointsOf(found)).forget(rootSessionId)
         }).pipe(Effect.scoped, Effect.provide(home)),
+      fork: (id, { at, by }) =>
+        Effect.gen(function* () {
+          const { place, settings } = yield* whereOf(id)
+          const store = yield* storeAt(place)
+          const rootSessionId = SessionId.make(id)
+          const turns = SessionFork.turns(yield* store.load(rootSessionId))
+          const forked = yield* SessionForking.forkBy(store, settings, { id: rootSessionId, at, by })
+          return { forked, words: turns.find(({ number }) => number === forked.turn + 1)?.words ?? "" }
+        }).pipe(Effect.scoped, Effect.provide(home)),
+      trust: (workspace) =>
+        Effect.gen(function* () {
+          const { settings } = yield* settingsFor(yield* permitted(workspace), {})
+          return yield* (yield* loadWorkspaceTrust).of(settings)
+        }).pipe(Effect.provide(home)),
+      giveTrust: (workspace, { by, digest }) =>
+        Effect.gen(function* () {
+          const { settings } = yield* settingsFor(yield* permitted(workspace), {})
+          const { brought } = settings
+          const refused = (problem: HostError.TrustRefused["problem"]) =>
+            new HostError.TrustRefused({ workspace: settings.workspace, problem })
+          if (brought.digest !== digest) return yield* refused("changed")
+          if (!Trust.isTrustable(brought)) return yield* refused("link")
+          yield* Trust.decide(settings, brought, { trusted: true, by })
+        }).pipe(Effect.provide(home)),
+      audit: (id) =>
+        Effect.gen(function* () {
+          const { place, settings } = yield* whereOf(id)
+          const { audit = AuditLocation.archive(settings) } = yield* storeAt(place)
+          return yield* SessionAudit.read(audit, SessionId.make(id), settings.auditKey)
+        }).pipe(Effect.scoped, Effect.provide(home)),
       start
     }
   })
@@ -492,8 +593,11 @@ export const layer = (options: Options = {}): Layer.Layer<Host, never, Launch.Pl
 /** How long a store or a runtime stays without a session. */
 const unusedFor = Duration.seconds(10)
 
-/** Chosen ids become names of files and parts of addresses. */
-const sessionId = /^[\w-]{1,128}$/
+/** Chosen ids become names of files and parts of addresses. A dot ends the name of a tenant. */
+export const isSessionId = (id: string): boolean => /^(?:[a-z0-9][a-z0-9_-]{0,31}\.)?[\w-]{1,128}$/.test(id)
+
+/** Whose session it is. */
+export const tenantOf = (id: string): string | undefined => /^([^.]+)\./.exec(id)?.[1]
 
 /** Where sessions of a workspace are stored, and what belongs to them. */
 interface Where {
@@ -516,6 +620,11 @@ class Keyed<A> implements Equal.Equal {
 }
 
 const nameOf = (place: StoreLocation.Place): string => (typeof place === "string" ? place : Redacted.value(place.url))
+
+const loadWorkspaceTrust = Effect.promise(() => import("./WorkspaceTrust.js"))
+
+const untrusted = (workspace: string): string =>
+  `What ${workspace}/.assent allows does not count until you trust it: assent chat --trust there, or POST /v1/workspaces/trust at a server.`
 
 /** A database is always there. */
 const isThere = (place: StoreLocation.Place): boolean =>
@@ -544,7 +653,8 @@ const within = <E>(real: string, opened: Effect.Effect<LiveSession, E>) =>
     ({ id, workspace }) => new StoreError.SessionElsewhere({ rootSessionId: id, workspace })
   )
 
-type Begun = Launch.Started & Pick<LiveSession, "models" | "setModel" | "workspace">
+/** A session's parts, before it is live. */
+export type Begun = Launch.Started & Pick<LiveSession, "models" | "setModel" | "wantsTrust" | "workspace">
 
 /** A session from the moment in which it is asked for until it is gone. */
 interface Entry {
@@ -563,7 +673,7 @@ interface Entry {
  *      └─ failed ──────────────────┘       who asks for one that is closing waits, and opens it anew
  * ```
  */
-class Directory {
+export class Directory<R> {
   private readonly entries = new Map<string, Entry>()
   private isClosed = false
 
@@ -582,8 +692,8 @@ class Directory {
   /** All who ask for one id at once get one session. An interrupt of one of them ends only the waiting. */
   open(
     id: SessionId,
-    home: Runtime.Runtime<Launch.Platform>,
-    begun: Effect.Effect<Begun, OpenFailure, Launch.Platform | Scope.Scope>
+    home: Runtime.Runtime<R>,
+    begun: Effect.Effect<Begun, OpenFailure, R | Scope.Scope>
   ): Effect.Effect<LiveSession, OpenFailure> {
     return Effect.suspend(() => {
       if (this.isClosed) return Effect.fail(new HostError.HostClosed())
@@ -623,8 +733,8 @@ class Directory {
   private begin(
     id: SessionId,
     entry: Entry,
-    begun: Effect.Effect<Begun, OpenFailure, Launch.Platform | Scope.Scope>
-  ): Effect.Effect<void, never, Launch.Platform> {
+    begun: Effect.Effect<Begun, OpenFailure, R | Scope.Scope>
+  ): Effect.Effect<void, never, Exclude<R, Scope.Scope>> {
     return begun.pipe(
       Effect.flatMap((session) => liveOf(session, this.end(id, entry), Deferred.await(entry.gone))),
       Scope.extend(entry.scope),
@@ -667,7 +777,7 @@ class Directory {
 }
 
 const liveOf = (
-  { agent, files, jobs, models, redactor, review, setModel, trail, workspace }: Begun,
+  { agent, files, jobs, models, prompts, redactor, review, setModel, trail, wantsTrust, workspace }: Begun,
   close: Effect.Effect<void>,
   closed: Effect.Effect<void>
 ): Effect.Effect<LiveSession, never, Scope.Scope> =>
@@ -681,9 +791,11 @@ const liveOf = (
       agent,
       attach: (interactor) => agent.broker.attach(review(interactor)),
       trail,
+      wantsTrust,
       jobs,
       files,
       redactor,
+      prompts,
       models,
       setModel,
       lastActivity: Effect.sync(() => last),

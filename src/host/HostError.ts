@@ -21,7 +21,7 @@ export class SessionIdInvalid extends Schema.TaggedError<SessionIdInvalid>("asse
   { id: Schema.String }
 ) {
   override get message(): string {
-    return `${JSON.stringify(this.id.slice(0, 200))} is no id of a session. Use 1 to 128 letters, digits, "-" and "_".`
+    return `${JSON.stringify(this.id.slice(0, 200))} is not the id of a session. Use 1 to 128 letters, digits, "-" and "_".`
   }
 }
 
@@ -44,7 +44,19 @@ export class SessionRunning extends Schema.TaggedError<SessionRunning>("assent/h
 /** The host closes, and begins no more sessions. */
 export class HostClosed extends Schema.TaggedError<HostClosed>("assent/host/HostClosed")("HostClosed", {}) {
   override get message(): string {
-    return "This process is about to end and begins no more sessions. Connect to another one."
+    return "This process is shutting down and starts no more sessions. Connect to another process."
+  }
+}
+
+/** The files of a workspace cannot be trusted as they were shown. */
+export class TrustRefused extends Schema.TaggedError<TrustRefused>("assent/host/TrustRefused")("TrustRefused", {
+  workspace: Schema.String,
+  problem: Schema.Literal("changed", "link")
+}) {
+  override get message(): string {
+    return this.problem === "changed"
+      ? `The files of ${this.workspace} are not the ones that you saw. Look at them again.`
+      : `${this.workspace} cannot be trusted: its .assent is a symbolic link. Put the directory itself there.`
   }
 }
 

@@ -14,6 +14,7 @@ import * as Struct from "effect/Struct"
 import * as ParentBridgedChannel from "../bridge/ParentBridgedChannel.js"
 import * as Redaction from "../core/Redaction.js"
 import * as Digest from "../core/Digest.js"
+import * as TerminalText from "../core/TerminalText.js"
 import * as AuditFile from "../audit/AuditFile.js"
 import * as AuditTrail from "../audit/AuditTrail.js"
 import type * as Checkpoints from "../builtin/Checkpoints.js"
@@ -24,6 +25,7 @@ import * as ForeignTools from "../foreign/ForeignTools.js"
 import * as Interactor from "../interaction/Interactor.js"
 import * as KnownModel from "../model/KnownModel.js"
 import * as ThinkingSetting from "../model/ThinkingSetting.js"
+import type * as ServerPrompts from "../mcp/ServerPrompts.js"
 import * as Model from "../model/Model.js"
 import { Unreachable } from "../model/ModelError.js"
 import type * as TokenLedger from "../model/TokenLedger.js"
@@ -37,7 +39,7 @@ import * as SubagentProfile from "../subagent/SubagentProfile.js"
 import * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as TokenBudget from "../turn/TokenBudget.js"
 import * as AuditLocation from "./local/AuditLocation.js"
-import * as Brought from "./local/Brought.js"
+import * as WorkspaceSettings from "./local/WorkspaceSettings.js"
 import * as ConfigurationInvalid from "./local/ConfigurationInvalid.js"
 import * as DaySpend from "./local/DaySpend.js"
 import * as DecidingFile from "./local/DecidingFile.js"
@@ -72,7 +74,10 @@ export const resolveModel = (
       keys: settings.keys,
       baseUrls: settings.baseUrls,
       remedies: {
-        key: (variable) => `Set ${variable}, or use --model offline.`,
+        key: (variable) =>
+          settings.ownKeys === undefined
+            ? `Set ${variable}, or use --model offline.`
+            : `Write the key into ${settings.ownKeys}/${variable}.`,
         baseUrl: "Set one with --base-url."
       },
       maxOutputTokensOf: given(settings.models, ({ max_output_tokens }) => max_output_tokens),
@@ -144,7 +149,7 @@ export const unknownTools = (
 ): Effect.Effect<ReadonlyArray<string>, ConfigurationInvalid.ConfigurationInvalid> =>
   Either.match(PolicyFile.checkTools(settings.policy, Object.values(withForeign.tools)), {
     onLeft: ({ message }) => Effect.fail(ConfigurationInvalid.make(message)),
-    onRight: remarks
+    onRight: (found) => Effect.succeed(remarks(found))
   })
 
 /** Reads the profiles. The requested one must exist; another that is invalid is left out. */
@@ -164,7 +169,7 @@ export const profiles = (
     return {
       all,
       chosen,
-      remarks: [...unknown, ...(yield* remarks([...problems, ...warnings]))],
+      remarks: [...unknown, ...remarks([...problems, ...warnings])],
       wantTrust: warnings.length > 0
     }
   })
@@ -187,6 +192,8 @@ export interface Sharing {
   readonly checkpoints: Checkpoints.Service | undefined
   /** People see the words of subagents while they stream. */
   readonly outputStreamed: boolean
+  /** Whether there are tools for files and commands. Default: true. */
+  readonly hasWorkspace?: boolean | undefined
 }
 
 /** Runtime, audit writer and exporter of a workspace and a profile. */
@@ -198,13 +205,23 @@ export interface Shared {
   readonly files: WorkspaceRoot.Options
   /** Masks what settings keep secret. */
   readonly redactor: Redaction.Redactor
+  /** The prompts of its servers; absent without servers. */
+  readonly prompts?: ServerPrompts.ServerPrompts | undefined
 }
 
 /** Takes sentences for the person who runs the process. */
 export type Notify = (sentence: string) => void
 
 /** Two of one key may share. Every file that decides is in it with its content, and every key. */
-export const keyOf = ({ attended, checkpoints, halts, outOfReach, outputStreamed, settings }: Sharing): string => {
+export const keyOf = ({
+  attended,
+  checkpoints,
+  halts,
+  hasWorkspace = true,
+  outOfReach,
+  outputStreamed,
+  settings
+}: Sharing): string => {
   const { auditKey, brought, keys, proxy, store, ...rest } = settings
   const plain = Struct.omit(rest, "policy", "project", "warnings", "mode", "isModeGiven", "wantsTrust", "statusLine")
   return Digest.digest({
@@ -216,13 +233,13 @@ export const keyOf = ({ attended, checkpoints, halts, outOfReach, outputStreamed
     ]),
     proxy: [proxy.described, proxy.secrets],
     auditKey: auditKey === undefined ? null : Redacted.value(auditKey),
-    made: { attended, halts, outOfReach, outputStreamed, checkpoints: numberOf(checkpoints) }
+    made: { attended, halts, hasWorkspace, outOfReach, outputStreamed, checkpoints: numberOf(checkpoints) }
   })
 }
 
 /** Builds what agents share, until the scope closes: after the last of them has ended. */
 export const share = (
-  { attended, checkpoints, halts, outOfReach, outputStreamed, profiles, settings }: Sharing,
+  { attended, checkpoints, halts, hasWorkspace = true, outOfReach, outputStreamed, profiles, settings }: Sharing,
   notify: Notify
 ): Effect.Effect<Shared, ConfigurationInvalid.ConfigurationInvalid | HostError.ModelRefused, Platform | Scope.Scope> =>
   Effect.gen(function* () {
@@ -230,7 +247,11 @@ export const share = (
     const fileSystem = yield* FileSystem.FileSystem
     const { all, chosen } = profiles
     const ref = modelOf(settings, { chosen })
-    const foreign = chosenModels(settings, profiles).some(isForeign) ? yield* foreignAgents(settings) : undefined
+    const models = chosenModels(settings, profiles)
+    const scripts = DecidingFile.scripts(models)
+    const deciding = [...settings.deciding, ...scripts]
+    const files = filesOf(settings, deciding, outOfReach, path)
+    const foreign = models.some(isForeign) ? yield* foreignAgents(settings, all, files) : undefined
     const model = yield* Effect.mapError(
       resolveModel(settings, ref, foreign),
       ({ message }) => new HostError.ModelRefused({ model: ref, message })
@@ -241,21 +262,21 @@ export const share = (
       fileSystem.makeTempDirectoryScoped({ prefix: "assent-output-" }),
       (error) => ConfigurationInvalid.make(`No temporary directory can be made: ${error.message}`)
     )
-    const scripts = DecidingFile.scripts(chosenModels(settings, profiles))
-    const deciding = [...settings.deciding, ...scripts]
-    const files = filesOf(settings, deciding, outOfReach, path)
     const redactor = Redaction.make(Settings.secretsOf(settings))
     // Opened before the runtime, so that it closes later and gets the last spans.
     const spans = yield* Traces.open(redactor, settings.proxy)
-    const served = yield* serversOf(settings, files, redactor, notify)
+    const { prompts, ...served } = yield* serversOf(settings, files, redactor, notify)
     const runtime = AgentRuntime.layer({
       ...judging(settings, files, [spillDirectory]),
       ...served,
       // Their handlers are beside those of the other tools.
-      toolkit: foreign === undefined ? Tools.toolkit : (withForeign as unknown as typeof Tools.toolkit),
+      toolkit:
+        foreign === undefined ? Tools.toolkitFor(hasWorkspace) : (withForeign as unknown as typeof Tools.toolkit),
       guards: foreign === undefined ? [] : ForeignTools.guards,
-      instructions: [role, chosen?.systemInstructions ?? ""].filter((part) => part !== "").join("\n\n"),
-      baseInstructions: baseInstructions(settings),
+      instructions: [hasWorkspace ? role : roleWithoutWorkspace, chosen?.systemInstructions ?? ""]
+        .filter((part) => part !== "")
+        .join("\n\n"),
+      baseInstructions: hasWorkspace ? baseInstructions(settings) : settings.instructions,
       redactor,
       spans,
       limits: ownLimits(settings),
@@ -305,7 +326,7 @@ export const share = (
     const context = yield* Effect.mapError(Layer.build(Layer.merge(runtime, audit)), (error) =>
       ConfigurationInvalid.make(error.message)
     )
-    return { context, deciding, files, redactor }
+    return { context, deciding, files, prompts, redactor }
   })
 
 /** An agent with what is needed to undo what it did. */
@@ -321,11 +342,13 @@ export interface Started {
   readonly files: WorkspaceRoot.Options
   /** Masks what settings keep secret. */
   readonly redactor: Redaction.Redactor
+  /** The prompts of its servers; absent without servers. */
+  readonly prompts?: ServerPrompts.ServerPrompts | undefined
 }
 
 /** Starts the agent that settings describe, with these interactors attached. */
 export const start = (
-  { context, deciding, files, redactor }: Shared,
+  { context, deciding, files, prompts, redactor }: Shared,
   { profiles: { chosen }, settings }: Pick<Sharing, "profiles" | "settings">,
   interactors: ReadonlyArray<Interactor.Service>,
   { notify, ...options }: Agent.Options & { readonly notify: Notify }
@@ -345,7 +368,8 @@ export const start = (
     )
     yield* Effect.forkScoped(Effect.flatMap(agent.subscribe(), followed))
     const jobs = Context.get(context, Jobs.Jobs)
-    return { agent, review: reviewed, trail: Context.get(context, AuditTrail.AuditTrail), jobs, files, redactor }
+    const trail = Context.get(context, AuditTrail.AuditTrail)
+    return { agent, review: reviewed, trail, jobs, files, prompts, redactor }
   })
 
 /** The directories that an agent's file tools may touch, before the agent starts. */
@@ -401,7 +425,7 @@ const serversOf = (
   notify: Notify
 ) =>
   Object.keys(settings.servers).length === 0
-    ? Effect.succeed({})
+    ? Effect.succeed({ prompts: undefined })
     : Effect.flatMap(
         Effect.promise(() => import("./Servers.js")),
         ({ serve }) => serve(settings, files, redactor, readable(settings.policy, files.added), notify)
@@ -428,10 +452,32 @@ const isForeign = (ref: string): boolean => ref.startsWith(commandPrefix)
 /** A model that is a command line: an agent of others. */
 const commandPrefix = "command:"
 
-const foreignAgents = ({ commandVariables, workspace }: Settings.Settings) =>
+/** A command is confined if a profile says so. */
+const foreignAgents = (
+  { commandVariables, workspace }: Settings.Settings,
+  profiles: Profiles["all"],
+  { sandbox }: ReturnType<typeof filesOf>
+) =>
   Effect.flatMap(
     Effect.promise(() => import("../foreign/ForeignAgents.js")),
-    ({ make }) => make({ workspace, passedVariables: commandVariables, withheldVariables: Settings.secretNames() })
+    ({ make }) =>
+      make({
+        workspace,
+        passedVariables: commandVariables,
+        withheldVariables: Settings.secretNames(),
+        confines: (command) => {
+          const ref = `${commandPrefix}${command}`
+          const wanted = [...profiles.values()].find((one) => one.sandbox !== undefined && one.model === ref)?.sandbox
+          return (
+            wanted && {
+              ...sandbox,
+              root: workspace,
+              writable: [...sandbox.writable, ...wanted.writable],
+              network: wanted.network
+            }
+          )
+        }
+      })
   )
 
 const foreignModel = (ref: string, foreign: ForeignAgents.ForeignAgents | undefined): Model.Service =>
@@ -483,6 +529,7 @@ const filesOf = (
     ...roots.flatMap((directory) => [".assent", ".jaato"].map((name) => path.join(directory, name))),
     ...settings.brought.targets,
     ...directories,
+    ...(settings.modelKeys === undefined ? [] : [settings.modelKeys]),
     ...placesOf(deciding.filter(({ isSecret }) => isSecret)),
     // Always, also where the workspace (such as a home directory) contains it.
     settings.stateDirectory,
@@ -503,7 +550,7 @@ const filesOf = (
     protectedPaths: [
       ...protectedPaths,
       ...readOnly,
-      ...Brought.linkable.map((name) => path.join(settings.workspace, name))
+      ...WorkspaceSettings.linkable.map((name) => path.join(settings.workspace, name))
     ],
     // Those would be mounted, and a mount stays where it was made.
     sandbox: { ...settings.sandbox, hidden: protectedPaths, readOnly }
@@ -535,14 +582,8 @@ const withWindow = (model: Model.Service, models: Settings.Settings["models"]): 
   return window === undefined ? model : { ...model, contextWindow: window }
 }
 
-/** The module that shows foreign text is loaded only when there is such text. */
-const remarks = (found: ReadonlyArray<ProfileLoader.Remark>): Effect.Effect<ReadonlyArray<string>> =>
-  found.length === 0
-    ? Effect.succeed([])
-    : Effect.map(
-        Effect.promise(() => import("../terminal/Display.js")),
-        (Display) => found.map(({ file, message, path }) => Display.oneLine(`${file}: ${path}: ${message}`))
-      )
+const remarks = (found: ReadonlyArray<ProfileLoader.Remark>): ReadonlyArray<string> =>
+  found.map(({ file, message, path }) => TerminalText.oneLine(`${file}: ${path}: ${message}`))
 
 const within = (path: Path.Path, directory: string, file: string): boolean =>
   !/^\.\.(?:[/\\]|$)/.test(path.relative(directory, file)) && !path.isAbsolute(path.relative(directory, file))
@@ -579,12 +620,16 @@ const maxScript = 50_000_000
 
 /** A command goes on without a password; a run does not halt for it. */
 const nobodyForPasswords =
-  "Nobody is there to be asked for a password. Use a key or a token that needs no question, or let the person run Assent at a terminal."
+  "No person can be asked for a password. Use a key or a token, or let the person run Assent at a terminal."
 
 const role =
   "You are an agent that works in a directory of the person you help. Use the tools to look before you act, make small " +
   "changes, and check what you did. When something is unclear and only the person can know, ask with " +
   "request_clarification. When you are done, say briefly what you did."
+
+const roleWithoutWorkspace =
+  "You are an agent that helps a person. Use the tools to look before you act. When something is unclear and only the person " +
+  "can know, ask with request_clarification. When you are done, say briefly what you did."
 
 /** A session that goes on keeps its mode, unless the command line says another; `allow` is never kept. */
 const modeOf = (

@@ -5,7 +5,7 @@
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Redacted from "effect/Redacted"
-import * as ForeignJson from "../core/ForeignJson.js"
+import * as UntrustedJson from "../core/UntrustedJson.js"
 import * as KnownModel from "../model/KnownModel.js"
 import type { ProviderName } from "../model/ProviderName.js"
 import * as HttpProxy from "./HttpProxy.js"
@@ -110,7 +110,7 @@ const modelsAt = (server: Server, proxy: HttpProxy.HttpProxy): Effect.Effect<Rea
   )
 
 const modelsIn = ({ provider }: Server, text: string): ReadonlyArray<Listed> => {
-  const json = Either.getOrUndefined(ForeignJson.parse(text))
+  const json = Either.getOrUndefined(UntrustedJson.parse(text))
   const data = typeof json === "object" && json !== null && "data" in json ? json.data : undefined
   return (Array.isArray(data) ? data : []).flatMap((one: unknown): ReadonlyArray<Listed> => {
     const id = typeof one === "object" && one !== null && "id" in one ? one.id : undefined

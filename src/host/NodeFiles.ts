@@ -6,10 +6,10 @@ import * as fs from "node:fs"
 import { createRequire } from "node:module"
 import * as ResolvedPath from "../core/ResolvedPath.js"
 import * as Askpass from "../builtin/Askpass.js"
-import * as DirectFiles from "../builtin/DirectFiles.js"
-import * as DirectLinks from "../internal/DirectLinks.js"
+import * as SyncFiles from "../builtin/SyncFiles.js"
+import * as SyncLinks from "../internal/SyncLinks.js"
 
-export const layer: Layer.Layer<DirectFiles.DirectFiles> = Layer.succeed(DirectFiles.DirectFiles, {
+export const layer: Layer.Layer<SyncFiles.SyncFiles> = Layer.succeed(SyncFiles.SyncFiles, {
   entries: (directory, decided) => {
     let held: number | undefined
     try {
@@ -71,7 +71,7 @@ export const askpass = (nobody?: string): Layer.Layer<Askpass.Askpass> =>
 /** Lets Node's own file system, and nothing that wraps it, tell at once what is at a path. */
 export const directLinks: Effect.Effect<void, never, FileSystem.FileSystem> = Effect.map(
   FileSystem.FileSystem,
-  ({ readLink }) => void DirectLinks.bind(readLink, entryAt)
+  ({ readLink }) => void SyncLinks.bind(readLink, entryAt)
 )
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -94,10 +94,10 @@ const opened = <A>(path: string, flags: number, use: (file: number) => A): A | u
   }
 }
 
-const kindOf = (entry: fs.Dirent): DirectFiles.Kind =>
+const kindOf = (entry: fs.Dirent): SyncFiles.Kind =>
   entry.isSymbolicLink() ? "link" : entry.isFile() ? "file" : entry.isDirectory() ? "directory" : "other"
 
-const entryAt = (path: string): DirectLinks.Entry => {
+const entryAt = (path: string): SyncLinks.Entry => {
   try {
     const found = fs.lstatSync(path, { throwIfNoEntry: false })
     if (found === undefined) return "missing"

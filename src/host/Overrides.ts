@@ -3,6 +3,8 @@
  * They are named as the flags, because messages name them so.
  */
 
+import type { Servers } from "../tool/ServerSettings.js"
+
 /** What settings are read with. */
 export interface Overrides {
   /** Default: the current directory. */
@@ -27,6 +29,14 @@ export interface Overrides {
   readonly "add-dir"?: ReadonlyArray<string> | undefined
   readonly trust?: boolean | undefined
   readonly yolo?: boolean | undefined
+  /** Tool servers beside those of files; before one of the same name. */
+  readonly servers?: Servers | undefined
+  /** A directory with the model keys of tenants. */
+  readonly "model-keys"?: string | undefined
+  /** Tenants have their own model keys only. */
+  readonly "own-model-keys"?: boolean | undefined
+  /** Whose session it is. Default: nobody's. */
+  readonly tenant?: string | undefined
   /** A program at the other end answers. */
   readonly jsonl?: boolean | undefined
 }

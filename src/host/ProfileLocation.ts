@@ -6,7 +6,7 @@ import * as Either from "effect/Either"
 import * as ProviderName from "../model/ProviderName.js"
 import type * as ProfileLoader from "../subagent/ProfileLoader.js"
 import * as ToolRegistry from "../tool/ToolRegistry.js"
-import * as Brought from "./local/Brought.js"
+import * as WorkspaceSettings from "./local/WorkspaceSettings.js"
 import type * as OwnFile from "./local/OwnFile.js"
 import * as Settings from "./Settings.js"
 
@@ -15,7 +15,7 @@ type Place = Pick<Settings.Settings, "workspace" | "configDirectory" | "trusted"
 /** The workspace's directory (when trusted) before the user's own; the first that has a profile of a name wins. */
 export const directories = (settings: Place): Effect.Effect<ReadonlyArray<ProfileLoader.Directory>, never, Path.Path> =>
   Effect.map(Path.Path, (path) => [
-    ...Brought.profileDirectories.map((name) => ({
+    ...WorkspaceSettings.profileDirectories.map((name) => ({
       path: path.join(settings.workspace, name),
       trusted: settings.trusted,
       files: filesOf(settings.brought, name)
@@ -63,7 +63,7 @@ export const load = <R>(
 // -----------------------------------------------------------------------------------------------------------------
 
 /** The files that were read in such a directory, by name. */
-const filesOf = ({ files }: Brought.Brought, directory: string) => {
+const filesOf = ({ files }: WorkspaceSettings.WorkspaceSettings, directory: string) => {
   const whole = files.get(directory)
   if (whole?._tag === "Refused") return Either.left(`it ${whole.reason}`)
   const prefix = `${directory}/`

@@ -1,7 +1,7 @@
 /** What somebody at a command line does about what the library tells programs. */
 import { AuditBroken } from "../audit/AuditBroken.js"
 import type { Hint } from "../channel/HaltChannel.js"
-import * as NeedWords from "../interaction/NeedWords.js"
+import * as NeedText from "../interaction/NeedText.js"
 import * as StoreError from "../journal/StoreError.js"
 
 /** How to get a request answered in the next run. */
@@ -12,27 +12,27 @@ export const hint: Hint = (interaction, plan) => {
         return "No person can approve the plan, and nothing was changed. Resume the session at a terminal to approve it."
       if (interaction.needs !== undefined) {
         return (
-          `No person can decide about ${interaction.tool}, which ${NeedWords.describeAll(interaction.needs.all)}. Let them answer ` +
+          `No person can decide about ${interaction.tool}, which ${NeedText.describeAll(interaction.needs.all)}. Let them answer ` +
           `through --channel file:DIR or webhook:URL, at a terminal, or with assent sessions answer; nothing else allows it.`
         )
       }
       return (
-        `No person can approve ${interaction.tool}. Run it at a terminal with --channel console, allow the tool with a ` +
-        `whitelist rule in .assent/permissions.json or --policy FILE, or allow everything with --yolo.`
+        `No person can approve ${interaction.tool}. Answer with assent sessions answer, or resume at a terminal. ` +
+        `To allow such calls, add a whitelist rule to permissions.json or --policy FILE. --yolo allows everything.`
       )
     case "grantStageTool":
     case "approveSubagentEnvelope":
       return (
-        "No person can grant these tools. Run it at a terminal with --channel console, use a profile with " +
-        "auto_approved: true, or allow everything with --yolo."
+        "No person can grant these tools. Answer with assent sessions answer, or resume at a terminal. " +
+        "A profile with auto_approved: true needs no question. --yolo allows everything."
       )
     case "Auth.DeviceCode":
     case "Auth.Password":
-      return "No person can sign in. Run it at a terminal with --channel console; --yolo does not sign in for you."
+      return "No person can sign in. Resume at a terminal. --yolo does not sign in for you."
     default:
       return (
-        "No person can answer the question. Run it at a terminal with --channel console, take defaults and first " +
-        "choices with --channel auto, or --yolo."
+        "No person can answer the question. Answer with assent sessions answer, or resume at a terminal. " +
+        "--channel auto and --yolo take defaults and first choices."
       )
   }
 }

@@ -117,4 +117,4 @@ export const of = (
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-const broad = "cannot be given as a whole: name the directory in it that is meant."
+const broad = "is too wide. Name the directory in it that you mean."

@@ -6,8 +6,11 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type * as WorkspaceRoot from "../builtin/WorkspaceRoot.js"
 import type * as Redaction from "../core/Redaction.js"
+import type { ServerSettings } from "../tool/ServerSettings.js"
 import * as AllowedDefinitions from "./local/AllowedDefinitions.js"
+import * as ServerTokens from "./local/ServerTokens.js"
 import * as McpServer from "../mcp/McpServer.js"
+import * as ServerPrompts from "../mcp/ServerPrompts.js"
 import type * as CompiledPolicy from "../permission/CompiledPolicy.js"
 import type * as HostSandbox from "../sandbox/HostSandbox.js"
 import * as HttpProxy from "./HttpProxy.js"
@@ -18,9 +21,11 @@ type Files = WorkspaceRoot.Options & { readonly sandbox: Omit<HostSandbox.Option
 /** What a server gets of these settings. */
 export const optionsOf = (
   settings: Settings.Settings,
+  { url }: ServerSettings,
   files: Files,
   redactor: Pick<Redaction.Redactor, "declare"> | undefined
-): McpServer.Options => ({
+) => ({
+  credentials: ServerTokens.of(settings.configDirectory, url ?? ""),
   workspace: settings.workspace,
   added: files.added,
   sandbox: { ...files.sandbox, root: settings.workspace },
@@ -30,7 +35,7 @@ export const optionsOf = (
   declareSecret: redactor?.declare
 })
 
-/** The servers of the settings, started in the background, and the policy that knows what was allowed of their tools. */
+/** The servers of the settings, started in the background, their prompts, and the policy that knows what was allowed of their tools. */
 export const serve = (
   settings: Settings.Settings,
   files: Files,
@@ -38,16 +43,21 @@ export const serve = (
   policy: CompiledPolicy.Policy,
   notify: (sentence: string) => void
 ): Effect.Effect<
-  { readonly servers: ReadonlyArray<McpServer.McpServer>; readonly policy: CompiledPolicy.Policy },
+  {
+    readonly servers: ReadonlyArray<McpServer.McpServer>
+    readonly policy: CompiledPolicy.Policy
+    readonly prompts: ServerPrompts.ServerPrompts
+  },
   never,
   FileSystem.FileSystem | Path.Path | CommandExecutor.CommandExecutor | Scope.Scope
 > =>
   Effect.map(
     Effect.forEach(Object.entries(settings.servers), ([name, server]) =>
-      McpServer.make({ name, ...server }, optionsOf(settings, files, redactor))
+      McpServer.make({ name, ...server }, optionsOf(settings, server, files, redactor))
     ),
     (servers) => ({
       servers,
+      prompts: ServerPrompts.make(servers),
       policy: { ...policy, definitions: AllowedDefinitions.open(settings, notify) }
     })
   )

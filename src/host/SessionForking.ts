@@ -22,19 +22,29 @@ export const fork = (
   settings: Settings.Settings,
   { at, id }: { readonly id: SessionId; readonly at: number | undefined }
 ): Effect.Effect<SessionFork.Forked, ConfigurationInvalid, FileSystem.FileSystem | Path.Path> =>
+  Effect.flatMap(Person.name, (by) => forkBy(store, settings, { at, by, id })).pipe(
+    Effect.mapError(StoreLocation.refuse)
+  )
+
+/** The same for a person who calls from elsewhere. */
+export const forkBy = (
+  store: SessionStore.Service,
+  settings: Settings.Settings,
+  { at, by, id }: { readonly id: SessionId; readonly at: number | undefined; readonly by: string }
+): Effect.Effect<
+  SessionFork.Forked,
+  SessionFork.ForkFailure | ConfigurationInvalid,
+  FileSystem.FileSystem | Path.Path
+> =>
   Effect.gen(function* () {
     yield* UserLocation.prepare(settings)
     const trail = yield* trailOf(settings)
-    const forked = yield* Effect.provideService(
-      SessionFork.fork(store, id, { at, by: yield* Person.name }),
-      AuditTrail.AuditTrail,
-      trail
-    )
+    const forked = yield* Effect.provideService(SessionFork.fork(store, id, { at, by }), AuditTrail.AuditTrail, trail)
     // It goes on with what its origin has now, whatever that is used with later.
     const last = SessionModel.read(settings, id)
     if (last !== undefined) yield* SessionModel.write(settings, forked.rootSessionId, last)
     return forked
-  }).pipe(Effect.scoped, Effect.mapError(StoreLocation.refuse))
+  }).pipe(Effect.scoped)
 
 /** Where it is kept what files of a workspace were before tools changed them. */
 export const checkpoints = ({ folder }: Pick<Settings.Settings, "folder">) =>

@@ -31,6 +31,8 @@ export interface Kept {
   readonly asBefore: (settings: Settings.Settings) => Settings.Settings
   /** The sessions in the store; none where nothing is kept. */
   readonly sessions: SessionName.Sessions
+  /** The store that has it. */
+  readonly store: SessionStore.Service
   /** The command that resumes this session, `run` or `chat`; none while there is nothing to resume. */
   readonly resumeCommand: (command: "run" | "chat") => Effect.Effect<string | undefined>
   /** What is said where the input ends at a question of it. */
@@ -66,7 +68,7 @@ export const open = (
   Effect.gen(function* () {
     const place = yield* StoreLocation.of(flags, settings)
     if (isResuming(flags) && place === StoreLocation.memory)
-      return yield* ConfigurationInvalid.make("Nothing is kept in memory to go on with.")
+      return yield* ConfigurationInvalid.make("A store in memory has no sessions to resume.")
     if (flags.resume !== undefined && flags.continue === true) {
       return yield* ConfigurationInvalid.make(
         "--resume names a session and --continue takes the last one; leave one of them out."
@@ -138,6 +140,7 @@ export const held = <E>(
           }
     return {
       persistence,
+      store,
       files: filesOf(place),
       settings: asBefore(settings),
       asBefore,
@@ -175,7 +178,9 @@ const afterwards = (
   const sessions = isKept ? store : none
   const again = StoreLocation.command(flags, "chat", "--continue")
   const answer = StoreLocation.command(flags, "sessions", `answer ${rootSessionId}`)
-  const left = isKept ? `It stays open: ${again} asks again, and ${answer} takes an answer.` : "Nothing of it is kept."
+  const left = isKept
+    ? `It stays open: ${again} asks again, and ${answer} takes an answer.`
+    : "Assent does not store this session."
   return {
     sessions,
     left,

@@ -8,7 +8,7 @@ import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
 import type { SessionId } from "../core/Id.js"
-import * as ForeignJson from "../core/ForeignJson.js"
+import * as UntrustedJson from "../core/UntrustedJson.js"
 import * as AuditArchive from "../audit/AuditArchive.js"
 import { visible } from "../audit/AuditReport.js"
 import * as SessionArchive from "../journal/SessionArchive.js"
@@ -154,10 +154,10 @@ export const adopt = (flags: Overrides, settings: Settings.Settings, word: strin
       if (chosen === undefined) {
         const gone = others.filter(({ isEmpty, workspace }) => !isEmpty && !fs.existsSync(workspace))
         return yield* ConfigurationInvalid.make(
-          `${word === undefined ? "assent sessions adopt needs the workspace as it was called before, or a session." : `No session is kept of ${visible(word)}.`} ${
+          `${word === undefined ? "assent sessions adopt needs the former path of the workspace, or a session." : `The store has no session of ${visible(word)}.`} ${
             gone.length === 0
-              ? "All workspaces that sessions are kept of are still there."
-              : `Sessions are kept of these, which are gone: ${visible(gone.map(({ workspace }) => workspace).join(", "))}.`
+              ? "Every workspace with stored sessions still exists."
+              : `These workspaces are gone, and their sessions are stored: ${visible(gone.map(({ workspace }) => workspace).join(", "))}.`
           }`
         )
       }
@@ -289,7 +289,7 @@ const storeOf = (copy: string, name: string) =>
     const content = OwnFile.readGiven(copy, largestDocument)
     if (content._tag !== "Text") return yield* ConfigurationInvalid.make(`${visible(name)} is too large to be read.`)
     const document = yield* Either.mapLeft(
-      ForeignJson.parse(content.text, { size: Infinity, depth: deepestDocument }),
+      UntrustedJson.parse(content.text, { size: Infinity, depth: deepestDocument }),
       ({ reason }) =>
         ConfigurationInvalid.make(
           reason === "depth"
@@ -309,7 +309,7 @@ const storeOf = (copy: string, name: string) =>
 const largestDocument = 500_000_000
 
 /** Levels of the arguments of a call, and those around them. */
-const deepestDocument = 2 * ForeignJson.maxDepth
+const deepestDocument = 2 * UntrustedJson.maxDepth
 
 /** Bytes. */
 const largest = 4_000_000_000

@@ -22,10 +22,11 @@ import { modes, type Mode } from "../permission/PermissionState.js"
 import * as PolicyFile from "../permission/PolicyFile.js"
 import * as PolicySource from "../permission/PolicySource.js"
 import * as RealPath from "../permission/RealPath.js"
+import * as WebAddress from "../core/WebAddress.js"
 import type { Overrides } from "./Overrides.js"
 import * as Arrangement from "./Arrangement.js"
 import * as AuditLocation from "./local/AuditLocation.js"
-import * as Brought from "./local/Brought.js"
+import * as WorkspaceSettings from "./local/WorkspaceSettings.js"
 import * as ConfigFile from "./local/ConfigFile.js"
 import * as DecidingFile from "./local/DecidingFile.js"
 import { make as invalid, type ConfigurationInvalid } from "./local/ConfigurationInvalid.js"
@@ -34,6 +35,7 @@ import * as OwnFile from "./local/OwnFile.js"
 import * as ProjectFile from "./local/ProjectFile.js"
 import * as HttpProxy from "./HttpProxy.js"
 import * as SandboxSettings from "./SandboxSettings.js"
+import * as TimeText from "./TimeText.js"
 import * as SessionModel from "./local/SessionModel.js"
 import * as StoreAddress from "./local/StoreAddress.js"
 import * as Trust from "./local/Trust.js"
@@ -65,7 +67,7 @@ export interface Settings extends UserLocation.Folder {
   /** The person's state of all workspaces; it contains this workspace's folder. */
   readonly stateDirectory: string
   /** The workspace's own files, as they were read. */
-  readonly brought: Brought.Brought
+  readonly brought: WorkspaceSettings.WorkspaceSettings
   /** The files that decide, as they were when these settings were read. */
   readonly deciding: ReadonlyArray<DecidingFile.DecidingFile>
   readonly home: string | undefined
@@ -75,6 +77,10 @@ export interface Settings extends UserLocation.Folder {
   readonly configDirectory: string
   readonly model: string
   readonly keys: { readonly [Name in ProviderName.ProviderName]?: Redacted.Redacted }
+  /** The directory with the keys of tenants. No tool may reach it. */
+  readonly modelKeys: string | undefined
+  /** The tenant's part of it, if the session has no other keys. */
+  readonly ownKeys: string | undefined
   /** From variables and files. The one of a flag is for one model, and added by {@link addressed}. */
   readonly baseUrls: SessionModel.BaseUrls
   readonly policy: CompiledPolicy.Policy
@@ -138,7 +144,7 @@ export const load = (
     const stateDirectory = yield* stateDirectoryFor(workspace)
     const folder = UserLocation.folderOf(stateDirectory, workspace)
     const place: Trust.Place = { workspace, folder, configDirectory, auditKey: yield* AuditLocation.readKey(flags.key) }
-    const brought = yield* Brought.load(workspace)
+    const brought = yield* WorkspaceSettings.load(workspace)
     const isGiven = flags.trust === true
     if (isGiven && !looks) yield* Trust.decide(place, brought, Trust.byFlag)
     const trusted = (isGiven && looks && Trust.isTrustable(brought)) || (yield* Trust.isTrusted(place, brought))
@@ -146,7 +152,7 @@ export const load = (
     const home = yield* variable("HOME")
     const instructions = yield* Instructions.load({ home, configDirectory, brought })
     const userConfig = yield* readConfig(ofUser(configDirectory, "config.json"))
-    const workspaceConfig = yield* readConfig(ofWorkspace(brought, Brought.config))
+    const workspaceConfig = yield* readConfig(ofWorkspace(brought, WorkspaceSettings.config))
     const configs = trusted ? [userConfig, workspaceConfig] : [userConfig]
     const directories = [configDirectory, path.join(workspace, ".assent")]
     const config = ConfigFile.merge(configs.map((file, at) => Arrangement.placed(file, directories[at] ?? workspace)))
@@ -155,7 +161,7 @@ export const load = (
       flags.policy === undefined
         ? yield* mergedPolicy(
             ofUser(configDirectory, "permissions.json"),
-            ofWorkspace(brought, Brought.permissions),
+            ofWorkspace(brought, WorkspaceSettings.permissions),
             trusted
           )
         : { policy: yield* requirePolicy(path.resolve(flags.policy)), widens: false }
@@ -175,7 +181,9 @@ export const load = (
       home,
       temporary: temporaryBeside(home, yield* variable("TMPDIR")),
       model: ref,
-      keys: yield* keys,
+      keys: yield* keysFor(flags),
+      modelKeys: flags["model-keys"],
+      ownKeys: flags["own-model-keys"] === true ? tenantKeysOf(flags) : undefined,
       baseUrls: yield* baseUrls(config),
       policy: project === undefined ? policy : { ...policy, project },
       project,
@@ -199,7 +207,7 @@ export const load = (
       compaction: compactionOf(config),
       statusLine: (yield* switched("ASSENT_STATUS_LINE")) ?? config.status_line ?? true,
       inline: { allowed: config.allow_inline ?? false, plugins: config.inline_allowed_plugins ?? [] },
-      servers: config.mcp_servers ?? {},
+      servers: { ...config.mcp_servers, ...flags.servers },
       proxy: yield* HttpProxy.load,
       commandVariables: config.command_environment ?? [],
       sandbox: yield* SandboxSettings.of(flags, ConfigFile.sandboxOf(config), home, folder, [
@@ -213,9 +221,11 @@ export const load = (
         ...instructions.remarks,
         ...policy.warnings,
         ...(flags.policy === undefined && !trusted ? yield* lostDenials(place, brought) : []),
-        ...(workspaceConfig.store === undefined
-          ? []
-          : [`"store" in the config.json of a workspace does not count; name it in your own: ${configDirectory}.`])
+        ...(["store", "notify"] as const).flatMap((name) =>
+          workspaceConfig[name] === undefined
+            ? []
+            : [`"${name}" in the config.json of a workspace does not count; name it in your own: ${configDirectory}.`]
+        )
       ]
     }
   })
@@ -230,6 +240,39 @@ export const storage = (
     return { stateDirectory: yield* realStateDirectory, store: yield* storeOf(flags, config, configDirectory) }
   })
 
+/** What is called when a question waits. */
+export interface Notify {
+  readonly webhook: URL
+  /** Milliseconds. */
+  readonly after: number
+}
+
+/** From the person's own file alone: a workspace must not choose where its questions go. */
+export const notify: Effect.Effect<Notify | undefined, ConfigurationInvalid> = Effect.gen(function* () {
+  const config = yield* readConfig(ofUser(yield* UserLocation.configDirectory, "config.json"))
+  if (config.notify === undefined) return undefined
+  const { after = "30s", webhook } = config.notify
+  const limit = TimeText.parse(after)
+  if (limit === undefined || limit < 1_000)
+    return yield* invalid(`notify.after: ${JSON.stringify(after)} is no time. Give one such as 30s, 5m or 1.5h.`)
+  const address = WebAddress.parse(webhook)
+  if (Either.isLeft(address)) return yield* invalid(`The address of notify.webhook ${address.left.message}`)
+  return { webhook: address.right, after: limit }
+})
+
+/** Where a cluster keeps its sessions: the flag, else `ASSENT_DATABASE_URL`, else the store of the person's settings. */
+export const databaseOf = (flags: Pick<Overrides, "store">) =>
+  Effect.flatMap(secret("ASSENT_DATABASE_URL"), (named) =>
+    flags.store === undefined && named !== undefined
+      ? Effect.succeed(named)
+      : Effect.map(storage(flags), ({ store }) => store)
+  )
+
+/** Where a node of a cluster is: the address of its API, and the one for the other nodes. */
+export const nodeAddresses = Effect.suspend(() =>
+  Effect.all({ listen: variable("ASSENT_LISTEN"), advertise: variable("ASSENT_NODE_ADDRESS") })
+)
+
 /** With the address of `--base-url`, which is of the model's provider. */
 export const addressed = (settings: Settings, flags: Overrides): Settings => ({
   ...settings,
@@ -240,7 +283,8 @@ export const addressed = (settings: Settings, flags: Overrides): Settings => ({
 export const secretNames = (): ReadonlyArray<string> => [
   ...Object.values(keyNames).flat(),
   "ASSENT_WEBHOOK_TOKEN",
-  "ASSENT_STORE"
+  "ASSENT_STORE",
+  "ASSENT_DATABASE_URL"
 ]
 
 /** What is masked in all that is told; no word in the place of a key, as local servers want one: it stands in any text. */
@@ -289,6 +333,45 @@ const keyNames = {
   openrouter: ["OPENROUTER_API_KEY"],
   "openai-compatible": ["OPENAI_COMPATIBLE_API_KEY"]
 } as const
+
+type Keys = { readonly [Name in ProviderName.ProviderName]?: Redacted.Redacted }
+
+/** Where the tenant's own keys are. */
+const tenantKeysOf = ({ "model-keys": directory, tenant }: Overrides): string | undefined =>
+  directory === undefined || tenant === undefined ? undefined : resolve(directory, tenant)
+
+/** The keys of the server, and before them those of the tenant, as they are now. */
+const keysFor = (flags: Overrides) =>
+  Effect.gen(function* () {
+    const directory = tenantKeysOf(flags)
+    if (directory === undefined) return yield* keys
+    const shared: Keys = flags["own-model-keys"] === true ? {} : yield* keys
+    return { ...shared, ...(yield* keysIn(directory)) }
+  })
+
+/** A file that is there and cannot be used is an error: else another key would pay. */
+const keysIn = (directory: string): Either.Either<Keys, ConfigurationInvalid> =>
+  Either.gen(function* () {
+    const found: { [Name in ProviderName.ProviderName]?: Redacted.Redacted } = {}
+    for (const provider of Struct.keys(keyNames)) {
+      for (const name of keyNames[provider]) {
+        const file = `${directory}/${name}`
+        const key = (yield* textOf({ file, content: OwnFile.read(file, longestKey) })).pipe(Option.map(trimmed))
+        if (Option.isNone(key)) continue
+        if (!/^\S+$/.test(key.value))
+          return yield* Either.left(
+            invalid(`${file} has to hold one model key, and nothing else. Write the key there.`)
+          )
+        found[provider] ??= Redacted.make(key.value)
+      }
+    }
+    return found
+  })
+
+const trimmed = (text: string): string => text.trim()
+
+/** Bytes. */
+const longestKey = 10_000
 
 const keys = Effect.gen(function* () {
   const found: { [Name in ProviderName.ProviderName]?: Redacted.Redacted } = {}
@@ -345,7 +428,9 @@ const stateDirectoryFor = (workspace: string) =>
   Effect.gen(function* () {
     const real = yield* realStateDirectory
     if (OwnFile.isWithin(real, workspace)) {
-      return yield* invalid(`The workspace ${workspace} lies in ${real}, where state is kept and no agent may work.`)
+      return yield* invalid(
+        `The workspace ${workspace} is in ${real}, which holds Assent's state; no agent may work there.`
+      )
     }
     return real
   })
@@ -361,7 +446,7 @@ const ofUser = (directory: string, name: string): Found => {
   return { file, content: OwnFile.read(file, OwnFile.maxSettings) }
 }
 
-const ofWorkspace = ({ files, workspace }: Brought.Brought, name: string): Found => ({
+const ofWorkspace = ({ files, workspace }: WorkspaceSettings.WorkspaceSettings, name: string): Found => ({
   file: `${workspace}/${name}`,
   content: files.get(name) ?? OwnFile.absent
 })
@@ -460,15 +545,15 @@ const mergedPolicy = (userFile: Found, workspaceFile: Found, trusted: boolean) =
  * Denials count without trust, so nobody is asked about files that allow nothing: where fewer denials are left than in
  * the files that were trusted, this says so.
  */
-const lostDenials = (place: Trust.Place, brought: Brought.Brought) =>
+const lostDenials = (place: Trust.Place, brought: WorkspaceSettings.WorkspaceSettings) =>
   Effect.map(Trust.remembered(place), (before): ReadonlyArray<string> => {
-    const denied = denialsIn(before?.files[Brought.permissions])
-    const kept = new Set(denialsIn(Brought.textOf(brought, Brought.permissions)))
+    const denied = denialsIn(before?.files[WorkspaceSettings.permissions])
+    const kept = new Set(denialsIn(WorkspaceSettings.textOf(brought, WorkspaceSettings.permissions)))
     const lost = denied.filter((line) => !kept.has(line))
     if (lost.length === 0) return []
     const shown = [...lost.slice(0, maxLost), ...(lost.length > maxLost ? [`${lost.length - maxLost} more`] : [])]
     return [
-      `${place.workspace}/${Brought.permissions} no longer denies what it denied when you trusted the directory: ${shown.join(", ")}. If that is meant, start with --trust.`
+      `${place.workspace}/${WorkspaceSettings.permissions} no longer denies what it denied when you trusted the directory: ${shown.join(", ")}. If you meant that, start with --trust.`
     ]
   })
 

@@ -7,6 +7,7 @@ import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import * as path from "node:path"
+import type * as AuditArchive from "../audit/AuditArchive.js"
 import { visible } from "../audit/AuditReport.js"
 import * as RealPath from "../permission/RealPath.js"
 import * as SessionStore from "../journal/SessionStore.js"
@@ -62,8 +63,8 @@ export const of = (
     if (isHere && settings.trusted) return place
     if (!isHere && path.basename(path.dirname(real)) !== ".assent") return place
     return yield* ConfigurationInvalid.make(
-      `The session store ${file} lies in a workspace, which may have brought it, and is not opened. ` +
-        `To take its sessions over, without anything that they were allowed: ${importing(flags, file)}` +
+      `The session store ${file} is in a workspace, which may have brought it. Assent did not open it. ` +
+        `To take its sessions over, without their permissions: ${importing(flags, file)}` +
         (isHere ? ". To open it all the same, trust the workspace: --trust." : ".")
     )
   })
@@ -85,7 +86,7 @@ export const oldNotice = (
     if (!OwnFile.isThere(old) || OwnFile.isThere(marker)) return undefined
     yield* UserLocation.prepare(settings)
     yield* Effect.ignore(Effect.try(() => UserLocation.replace(marker, "")))
-    return `${visible(old)} holds sessions of an older version, or of whoever made this directory, and is not opened. To take them over: ${importing(flags, old)}`
+    return `${visible(old)} holds sessions of an older version, or of the author of this directory. Assent did not open it. To take the sessions over: ${importing(flags, old)}`
   })
 
 const importing = (flags: Pick<Overrides, "workspace">, file: string): string =>
@@ -130,7 +131,7 @@ export const open = (
   )
 
 /**
- * As {@link open}, for an existing store. Yields nothing and creates nothing when there is none. A database is always
+ * Like {@link open}, for an existing store. Yields nothing and creates nothing when there is none. A database is always
  * there, and gets its tables.
  */
 export const openExisting = (
@@ -149,6 +150,15 @@ export const openExisting = (
     )
     return found === "absent" ? undefined : yield* open(store)
   })
+
+/** The audit that the nodes of a cluster keep in this database; undefined if it has none. */
+export const auditIn = ({
+  url
+}: StoreAddress.Database): Effect.Effect<
+  AuditArchive.Source | undefined,
+  ConfigurationInvalid.ConfigurationInvalid,
+  Scope.Scope
+> => Effect.flatMap(loadPostgres, (PostgresStore) => Effect.mapError(PostgresStore.audit(url), refuse))
 
 /** How much a store takes, in words; nothing when there is none. Fails when it could not be opened. Opens and writes none. */
 export const look = (store: Place) =>
@@ -208,7 +218,7 @@ const load = Effect.tryPromise({
   try: () => import("../store/LibsqlStore.js"),
   catch: (error) =>
     ConfigurationInvalid.make(
-      `Sessions cannot be kept: ${error instanceof Error ? error.message : String(error)}. Run npm install @effect/sql @libsql/client, or start with --store ${memory}.`
+      `Assent cannot store sessions: ${error instanceof Error ? error.message : String(error)}. Run npm install @effect/sql @libsql/client, or start with --store ${memory}.`
     )
 })
 
@@ -216,6 +226,6 @@ const loadPostgres = Effect.tryPromise({
   try: () => import("../store/PostgresStore.js"),
   catch: (error) =>
     ConfigurationInvalid.make(
-      `Sessions cannot be kept in PostgreSQL: ${error instanceof Error ? error.message : String(error)}. Run npm install @effect/sql @effect/sql-pg, or keep them in a file: --store FILE.`
+      `Assent cannot store sessions in PostgreSQL: ${error instanceof Error ? error.message : String(error)}. Run npm install @effect/sql @effect/sql-pg, or store them in a file: --store FILE.`
     )
 })

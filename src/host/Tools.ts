@@ -16,14 +16,20 @@ import * as NodeWeb from "./NodeWeb.js"
 import * as HttpProxy from "./HttpProxy.js"
 import type { Settings } from "./Settings.js"
 
-export const toolkit = Toolkit.merge(
-  Workspace.toolkit,
+/** Those that touch no file and run no command. */
+const withoutWorkspace = Toolkit.merge(
   FetchUrl.toolkit,
   Clarification.toolkit,
   Delegate.toolkit,
   Planning.toolkit,
   SubagentControl.toolkit
 )
+
+export const toolkit = Toolkit.merge(Workspace.toolkit, withoutWorkspace)
+
+/** All of them, or those for sessions without a workspace. The handlers are the same. */
+export const toolkitFor = (hasWorkspace: boolean): typeof toolkit =>
+  hasWorkspace ? toolkit : (withoutWorkspace as unknown as typeof toolkit)
 
 /**
  * Their handlers. What files were before is kept in `checkpoints`, where that is given. `nobody` says why nobody can be asked

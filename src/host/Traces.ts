@@ -49,6 +49,6 @@ const isWanted = Effect.map(
 )
 
 const read = Effect.gen(function* () {
-  const telemetry = yield* Effect.promise(() => import("../runtime/Telemetry.js"))
+  const telemetry = yield* Effect.promise(() => import("./Telemetry.js"))
   return Option.map(yield* telemetry.settings, (settings) => ({ settings, telemetry }))
 })

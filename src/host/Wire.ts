@@ -18,7 +18,7 @@ import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as QueueChannel from "../channel/QueueChannel.js"
 import * as RemoteInteractor from "../channel/RemoteInteractor.js"
-import * as ForeignJson from "../core/ForeignJson.js"
+import * as UntrustedJson from "../core/UntrustedJson.js"
 import type * as Redaction from "../core/Redaction.js"
 import * as Input from "../inbox/Input.js"
 import { type Message, Words } from "../inbox/Message.js"
@@ -136,7 +136,7 @@ export const parse = (line: string): Either.Either<Command, string> => {
   // until a full garbage collection.
   const isObject = begins.test(line) && (line.length > maxLine || line.trimEnd().endsWith("}"))
   if (!isObject) return Either.left("it is not a JSON object.")
-  const json = ForeignJson.parse(line, { size: maxLine })
+  const json = UntrustedJson.parse(line, { size: maxLine })
   if (Either.isLeft(json)) return Either.left(`it ${json.left.message}.`)
   const tag = Predicate.isRecord(json.right) ? json.right._tag : undefined
   if (typeof tag !== "string" || !isTag(tag)) return Either.left(`"_tag" must be ${tags}.`)
@@ -220,7 +220,7 @@ export const answer = (
 ): Effect.Effect<void, Rejected> => {
   const rejected = (reason: string, problems?: ReadonlyArray<Field.Problem>): Rejected => ({
     _tag: "AnswerRejected",
-    requestId: ForeignJson.echo(requestId),
+    requestId: UntrustedJson.echo(requestId),
     reason,
     problems
   })
@@ -250,7 +250,7 @@ const tags = Object.keys(decoders)
 
 const sentenceOf = (tag: string, { _tag, message, path }: ParseResult.ArrayFormatterIssue): string => {
   if (path.length === 0) return `${tag} ${message}`
-  const field = `"${ForeignJson.echo(path.map(String).join("."))}"`
+  const field = `"${UntrustedJson.echo(path.map(String).join("."))}"`
   if (_tag === "Unexpected") return `${tag} has no field ${field}`
   // A list that must not be empty misses its first element.
   if (_tag === "Missing" && path.at(-1) === 0) return `"${path.slice(0, -1).join(".")}" of ${tag} is empty`

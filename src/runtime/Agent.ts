@@ -62,7 +62,7 @@ import type * as Interjection from "../session/Interjection.js"
 import type * as Session from "../session/Session.js"
 import type { AgentTree, Node } from "../subagent/AgentTree.js"
 import type { SubagentProfile } from "../subagent/SubagentProfile.js"
-import * as LateChildren from "../subagent/LateChildren.js"
+import * as LazyChildren from "../subagent/LazyChildren.js"
 import * as TreeSession from "../subagent/TreeSession.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import type { Permissions } from "./AgentPermissions.js"
@@ -191,7 +191,8 @@ export interface Agent {
     (input: Input): Effect.Effect<TurnEnd, NotTaken>
   }
   /**
-   * As {@link run}, with options. An `authority` decides about its calls before the rules: see `Stage`. Not durable first.
+   * Like {@link run}, with options. An `authority` decides about its calls before the rules: see `Stage`. Not durable
+   * first.
    */
   readonly turn: {
     (text: string, options?: Session.TurnOptions): Effect.Effect<TurnEnd, AgentStopped | MessageBlank>
@@ -200,11 +201,11 @@ export interface Agent {
   /** Cancels the running turn and waits for its end; none when idle. The agent stays usable. */
   readonly cancel: (reason?: CancelReason) => Effect.Effect<Option.Option<TurnEnd>>
   /**
-   * Waits until the tools that run now have ended, here and in subagents; not for tools that ask somebody or wait for a
-   * subagent. Run it before a halt, so that allowed calls complete.
+   * Waits until running tools have ended, here and in subagents. It does not wait for tools that ask a person or wait for
+   * a subagent. Run it before a halt, so that allowed calls complete.
    */
   readonly awaitTools: Effect.Effect<void>
-  /** Ends the running turn as halted, because nobody can answer. A stored agent then takes no more words. */
+  /** Ends the running turn as `Halted`, because nobody can answer. A stored agent then accepts no more words. */
   readonly halt: (detail: string) => Effect.Effect<void>
   /** Makes the history as short as the configuration allows: at once when idle, else before the next model call. */
   readonly compact: Effect.Effect<Compacted, CompactionFailed>
@@ -223,7 +224,7 @@ export interface Agent {
   readonly subscribe: (policy?: EventBus.Policy) => Effect.Effect<EventBus.Subscription, never, Scope.Scope>
   /** The broker: attach further interactors, answer or withdraw open requests. */
   readonly broker: InteractionBroker.Service
-  /** What it may do unasked: asked about, and changed while it runs. */
+  /** The permissions of the agent, which you can read and change while it runs. */
   readonly permissions: Permissions
   /** Publishes that something went wrong around the agent. It waits for a slow executor as the agent does. */
   readonly report: (message: string) => Effect.Effect<void>
@@ -232,7 +233,13 @@ export interface Agent {
   readonly ledger: TokenLedger.Service
   /** The root and its living subagents, parents before their children. */
   readonly agents: Effect.Effect<ReadonlyArray<Node>>
-  /** What the model of the main agent, or of another one, has to do: see `Planning`. `TodosChanged` tells when it changes. */
+  /**
+   * How long its subagents wait for an answer.
+   *
+   * @internal
+   */
+  readonly subagentTimeouts: Interactor.Timeouts | undefined
+  /** The todo list of the main agent or of another one; see `Planning`. `TodosChanged` announces a change. */
   readonly todos: (target?: string) => Effect.Effect<ReadonlyArray<Todo>, Interjection.AgentUnknown>
   readonly tools: ToolRegistry.Service
   readonly model: Effect.Effect<Model.Service>
@@ -247,7 +254,8 @@ export interface Agent {
   /**
    * Ends the agent gently, for a deployment: it takes no more words, begins no more tools, waits for those that run, at most
    * for this long, and ends. With persistence the results are stored, and open questions, allowed calls and the turn
-   * wait for the process that resumes the session. Without persistence the turn is cancelled.
+   * wait for the process that resumes the session. Without persistence the turn is cancelled. If it is interrupted, it
+   * waits no longer, and ends the agent.
    */
   readonly drain: (within: Duration.DurationInput) => Effect.Effect<void>
   /** Waits until the agent is shut down; yields the last turn's end. */
@@ -521,7 +529,15 @@ const join = (
       publish(server.state())
       return [
         server.watch(publish),
-        server.join({ rootSessionId: origin.rootSessionId, interactor: broker.interactor })
+        server.join({
+          rootSessionId: origin.rootSessionId,
+          interactor: broker.interactor,
+          attach: (...given) =>
+            Effect.flatMap(
+              Effect.promise(() => import("../subagent/ResultFiles.js")),
+              ({ attach }) => attach(tree, ...given)
+            )
+        })
       ]
     })
     return Scope.addFinalizer(
@@ -584,8 +600,8 @@ const made = (
     limits: undefined,
     compaction: options.compaction,
     restored: persistence?.restored && persistence.ways.stateOf(persistence.restored, id),
-    interactor: () => broker.interactor,
-    wiring: ({ interactor, session }) => LateChildren.make({ tree, session, interactor, scope, settings }),
+    interactor: broker.interactor,
+    wiring: ({ interactor, session }) => LazyChildren.make({ tree, session, interactor, scope, settings }),
     opening: persistence?.ways.opening(persistence, { origin, model, profile }),
     unread: undefined
   }

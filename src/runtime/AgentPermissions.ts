@@ -2,7 +2,8 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import * as LateModule from "../core/LateModule.js"
+import * as LazyModule from "../core/LazyModule.js"
+import type { AuditEntry } from "../audit/AuditRecord.js"
 import type * as AuditTrail from "../audit/AuditTrail.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
 import type { JournalFailure } from "../journal/JournalWriter.js"
@@ -98,30 +99,29 @@ export const make = (
       change()
       return toldFrom(before)
     })
-  const recorded = (mode: Mode, { by = "program" }: By) =>
-    audit === undefined
-      ? Effect.void
-      : Effect.flatMap(Clock.currentTimeMillis, (answeredAt) =>
-          audit.record({
-            class: "session",
-            kind: "mode",
-            outcome: "done",
-            rootSessionId: sessionId,
-            sessionId,
-            agent: path,
-            reason: `${mode}, ${state.mode(policy)} before`,
-            by,
-            answeredAt
-          })
-        )
-  const setMode = (mode: Mode, by: By = {}) =>
+  const setMode = (mode: Mode, { by = "program" }: By = {}) =>
     Effect.suspend(() => {
       const stopped = ended()
       if (stopped !== undefined) return stopped
-      return Effect.zipRight(
-        recorded(mode, by),
-        changed(() => state.setMode(mode))
-      )
+      return Effect.flatMap(Clock.currentTimeMillis, (answeredAt) => {
+        const entry: AuditEntry = {
+          class: "session",
+          kind: "mode",
+          outcome: "done",
+          rootSessionId: sessionId,
+          sessionId,
+          agent: path,
+          reason: `${mode}, ${state.mode(policy)} before`,
+          by,
+          answeredAt
+        }
+        const change = changed(() => {
+          // With the journal's entry about the change. Without arguments there is always a record.
+          audit?.note?.([entry])
+          state.setMode(mode)
+        })
+        return audit === undefined || audit.note ? change : Effect.zipRight(audit.record(entry), change)
+      })
     })
   const remembered = (verb: "allow" | "deny") => (pattern: string) =>
     Effect.suspend(
@@ -153,7 +153,8 @@ export const make = (
       })
       if (Either.isLeft(outcome) || !outcome.right.changed) return Effect.succeed(outcome)
       return Effect.match(toldFrom(before), {
-        onFailure: ({ message }) => Either.left(`It counts until this process ends, but is not kept: ${message}`),
+        onFailure: ({ message }) =>
+          Either.left(`It counts until this process ends. Assent could not store it: ${message}`),
         onSuccess: () => outcome
       })
     })
@@ -199,6 +200,6 @@ export const make = (
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-const rules = LateModule.make(() => import("../permission/SessionRule.js"))
-const commands = LateModule.make(() => import("../permission/PermissionCommand.js"))
-const foresight = LateModule.make(() => import("../permission/Foresight.js"))
+const rules = LazyModule.make(() => import("../permission/SessionRule.js"))
+const commands = LazyModule.make(() => import("../permission/PermissionCommand.js"))
+const foresight = LazyModule.make(() => import("../permission/Foresight.js"))

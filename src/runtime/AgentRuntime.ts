@@ -16,7 +16,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Redacted from "effect/Redacted"
 import * as AuditTrail from "../audit/AuditTrail.js"
-import * as LateModule from "../core/LateModule.js"
+import * as LazyModule from "../core/LazyModule.js"
 import * as Redaction from "../core/Redaction.js"
 import * as Spans from "../core/Spans.js"
 import type * as Interactors from "../interaction/Interactor.js"
@@ -36,7 +36,7 @@ import type { Limits } from "../turn/Limits.js"
 import type * as AgentTree from "../subagent/AgentTree.js"
 import * as InteractionBroker from "../broker/InteractionBroker.js"
 import * as PermissionGate from "../permission/PermissionGate.js"
-import * as LateChildren from "../subagent/LateChildren.js"
+import * as LazyChildren from "../subagent/LazyChildren.js"
 import type { SubagentProfile } from "../subagent/SubagentProfile.js"
 import type { Subagents } from "../subagent/Subagents.js"
 import type { Agenda } from "../tool/Agenda.js"
@@ -155,7 +155,7 @@ export interface Options<Tools extends Record<string, Tool.Any>> {
   readonly compaction?: CompactionConfig | undefined
   /** Prices and limits; counted for each root session and its tree. */
   readonly tokens?: TokenLedger.Options | undefined
-  /** The receiver of spans; see `Telemetry`. Default: the program's own tracer, if it has one: see `Spans`. */
+  /** The receiver of spans; see `Spans.make`. Default: the program's own tracer, if it has one: see `Spans`. */
   readonly spans?: Spans.Service | undefined
   readonly subagents?: SubagentOptions | undefined
 }
@@ -236,7 +236,7 @@ export function make<Tools extends Record<string, Tool.Any>>(
     const surroundings = { workspace, protectedPaths, home, temporary, platform }
     const sanitizer = BuiltInGuards.sanitizer(surroundings)
     yield* BuiltInGuards.load(tools.entries)
-    yield* LateChildren.load(tools.entries)
+    yield* LazyChildren.load(tools.entries)
     if (policy.approvals !== undefined) yield* Effect.zipRight(PermissionGate.load, InteractionBroker.load)
     yield* Compaction.load(options.compaction)
     const { subagents } = options
@@ -280,7 +280,7 @@ export function make<Tools extends Record<string, Tool.Any>>(
 }
 
 /**
- * As {@link make}.
+ * Like {@link make}.
  *
  * @since 0.1.0
  * @category layers
@@ -357,13 +357,13 @@ export const checked = (
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-const unmet = LateModule.make(() => import("./UnmetRules.js"))
+const unmet = LazyModule.make(() => import("./UnmetRules.js"))
 
 const noOtherModels = (ref: string) =>
   Effect.fail(`The model ${ref} is not to be had here. Leave model out to use your own.`)
 
 /** Their instructions are long, and a program with profiles of its own has no use for them. */
-const shippedProfiles = LateModule.make(() => import("../subagent/DefaultProfiles.js"))
+const shippedProfiles = LazyModule.make(() => import("../subagent/DefaultProfiles.js"))
 
 const subagentSettings = (
   options: SubagentOptions & { readonly profiles: Iterable<SubagentProfile> },

@@ -270,7 +270,7 @@ const tagged = (metric: object, ...tags: ReadonlyArray<string>): Tagged => {
     labels.push(MetricLabel.make(tags[index] ?? "", tags[index + 1] ?? ""))
   }
   const key = keys.get(metric)
-  if (key === undefined) throw new Error("A metric without a key is none of this module.")
+  if (key === undefined) throw new Error("A metric without a key is not a metric of this module.")
   return key._tag === "counter"
     ? Metric.fromMetricKey(MetricKey.taggedWithLabels(key.key, labels))
     : Metric.fromMetricKey(MetricKey.taggedWithLabels(key.key, labels))

@@ -31,10 +31,11 @@ import * as EventPublisher from "../event/EventPublisher.js"
 import type { InteractionJournal, Kept } from "../broker/InteractionJournal.js"
 import type * as Model from "../model/Model.js"
 import type * as TokenLedger from "../model/TokenLedger.js"
-import { RecentSettlements } from "../interaction/PendingRequests.js"
+import { RecentSettlements } from "../interaction/RecentSettlements.js"
 import type { PermissionState } from "../permission/PermissionState.js"
 import { attachmentsOf } from "../inbox/Message.js"
 import { EventFeed } from "../journal/EventFeed.js"
+import * as JournalAudit from "../journal/JournalAudit.js"
 import * as JournalWriter from "../journal/JournalWriter.js"
 import * as JournalEntry from "../journal/JournalEntry.js"
 import * as SessionFork from "../journal/SessionFork.js"
@@ -214,7 +215,7 @@ export const resume = (
   })
 
 /**
- * What is known of a session before its agent starts.
+ * Settings of a session before its agent starts.
  *
  * @since 0.1.0
  * @category models
@@ -455,6 +456,7 @@ const ways = {
   lastSubagent,
   opening,
   retell,
+  audit: JournalAudit.of,
   stateOf: SessionSnapshot.get,
   interactions: SessionRecorder.interactions,
   recorder: (

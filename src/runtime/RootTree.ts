@@ -61,7 +61,8 @@ export const make = (runtime: Runtime, options: Options, { bus, spans, trail }: 
     permissions,
     guards: OwnRules.guardsOf(runtime, options),
     // Without an audit trail no records are made.
-    audit: trail === AuditTrail.noop ? undefined : trail,
+    audit:
+      persistence?.ways.audit(persistence.journal, runtime.redactor) ?? (trail === AuditTrail.noop ? undefined : trail),
     bus,
     redactor: runtime.redactor,
     limits: limits === undefined ? runtime.limits : { ...runtime.limits, ...limits },

@@ -7,13 +7,10 @@
  * ```
  */
 import * as Clock from "effect/Clock"
-import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
-import * as Fiber from "effect/Fiber"
-import * as FiberId from "effect/FiberId"
 import * as Option from "effect/Option"
 import * as Queue from "effect/Queue"
 import type * as Schema from "effect/Schema"
@@ -24,12 +21,14 @@ import * as Defect from "../core/Defect.js"
 import type { Todo } from "../core/Todo.js"
 import * as Region from "../core/Region.js"
 import * as GracePeriod from "../internal/GracePeriod.js"
+import { OneShot } from "../internal/OneShot.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
 import * as AuditTrail from "../audit/AuditTrail.js"
 import type * as EventBus from "../event/EventBus.js"
 import type * as Input from "../inbox/Input.js"
 import type { Message, MessageBlank } from "../inbox/Message.js"
 import * as InteractionRequest from "../interaction/InteractionRequest.js"
+import type * as Interactor from "../interaction/Interactor.js"
 import type * as InteractionBroker from "../broker/InteractionBroker.js"
 import type * as Model from "../model/Model.js"
 import type * as Interjection from "../session/Interjection.js"
@@ -95,7 +94,7 @@ export class RunningAgent {
   /** How the last turn ended, once the agent has ended; see `Agent.done`. */
   private last: Option.Option<TurnEnd> | undefined
   /** Made by the first fiber that waits for the end: thousands of agents may wait for an answer. */
-  private finished: Deferred.Deferred<Option.Option<TurnEnd>> | undefined
+  private finished: OneShot<Option.Option<TurnEnd>> | undefined
   private isEnding = false
   private permissionsMemo: AgentPermissions.Permissions | undefined
 
@@ -228,6 +227,10 @@ export class RunningAgent {
   // its agents and their turns
   // ---------------------------------------------------------------------------------------------------------------
 
+  get subagentTimeouts(): Interactor.Timeouts | undefined {
+    return this.tree.settings.timeouts
+  }
+
   get agents(): Effect.Effect<ReadonlyArray<Node>> {
     return Effect.sync(() => this.tree.nodes)
   }
@@ -330,9 +333,7 @@ export class RunningAgent {
 
   get done(): Effect.Effect<Option.Option<TurnEnd>> {
     return Effect.suspend(() =>
-      this.last === undefined
-        ? Deferred.await((this.finished ??= Deferred.unsafeMake(FiberId.none)))
-        : Effect.succeed(this.last)
+      this.last === undefined ? (this.finished ??= new OneShot()) : Effect.succeed(this.last)
     )
   }
 
@@ -356,14 +357,8 @@ export class RunningAgent {
     return Effect.suspend(() => {
       if (this.router.isClosed) return Effect.asVoid(this.done)
       this.router.close()
-      return Effect.uninterruptible(
-        Effect.gen(this, function* () {
-          const tools = yield* Effect.forkDaemon(Effect.zipRight(this.tree.journal.hold, this.awaitTools))
-          yield* GracePeriod.wait((done) => tools.addObserver(done), within)
-          yield* Fiber.interruptFork(tools)
-          yield* this.end
-        })
-      )
+      const tools = Effect.zipRight(this.tree.journal.hold, this.awaitTools)
+      return Effect.ensuring(Effect.asVoid(Effect.timeoutOption(tools, within)), this.end)
     })
   }
 
@@ -417,7 +412,7 @@ export class RunningAgent {
       yield* this.releaseAudit(within)
       this.parts.halting.parts = undefined
       this.last = last
-      if (this.finished !== undefined) Deferred.unsafeDone(this.finished, Effect.succeed(last))
+      this.finished?.complete(last)
     })
   }
 

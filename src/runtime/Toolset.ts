@@ -34,7 +34,7 @@ import * as Agent from "./Agent.js"
 import type { AgentRuntime } from "./AgentRuntime.js"
 
 /**
- * As `Agent.Options`, with names of known tools.
+ * Like `Agent.Options`, with names of known tools.
  *
  * @since 0.1.0
  * @category models
@@ -45,7 +45,7 @@ export type Options<Names extends string, Groups extends string> = Omit<Agent.Op
 }
 
 /**
- * As `Stage.Stage`, with names of known tools.
+ * Like `Stage.Stage`, with names of known tools.
  *
  * @since 0.1.0
  * @category models
@@ -72,8 +72,8 @@ export type ProfileOptions<Names extends string> = Omit<Parameters<typeof Subage
  */
 export interface Toolset<Names extends string, Groups extends string = never> {
   /**
-   * As `Agent.start`. The runtime must be one of this toolkit, or of one that it was merged into: starting dies where it is
-   * not.
+   * Like `Agent.start`. The runtime must be one of this toolkit, or of one that it was merged into: starting dies where
+   * it is not.
    */
   readonly start: {
     (
@@ -83,13 +83,13 @@ export interface Toolset<Names extends string, Groups extends string = never> {
       options: Options<Names, Groups> | undefined
     ): Effect.Effect<Agent.Agent, Exclude<Agent.NotStarted, ToolsUnknown>, AgentRuntime | Interactor | Scope.Scope>
   }
-  /** As `Policy.make`. */
+  /** Like `Policy.make`. */
   readonly policy: <const Patterns extends string = never>(
     source: CompiledPolicy.Source<Names | `mcp__${string}`, Patterns>
   ) => CompiledPolicy.Of<Names | CompiledPolicy.NamedIn<Patterns>>
-  /** As `Stage.make`. */
+  /** Like `Stage.make`. */
   readonly stage: <A, E = never, R = never>(stage: StageOptions<Names, A, E, R>) => Stage.Stage<A, E, R>
-  /** As `SubagentProfile.make`. */
+  /** Like `SubagentProfile.make`. */
   readonly profile: (profile: ProfileOptions<Names | Groups>) => SubagentProfile.SubagentProfile
 }
 

@@ -98,7 +98,7 @@ export class ChildTasks {
     })
   }
 
-  /** As {@link work}, for a call that gave the task in another process: waits for the end of that task. */
+  /** Like {@link work}, for a call that gave the task in another process: waits for the end of that task. */
   workOn(task: string): Effect.Effect<Done> {
     return Effect.flatMap(Origin.current, ({ toolCallId }) => {
       const given = this.left.find((task) => task.toolCallId === toolCallId)
@@ -136,7 +136,7 @@ export class ChildTasks {
     })
   }
 
-  /** As {@link begin}, unless it was given a task before a restart. */
+  /** Like {@link begin}, unless it was given a task before a restart. */
   beginOnce(task: string): Effect.Effect<void> {
     return this.left.length > 0 ? Effect.void : this.begin(task)
   }
@@ -149,7 +149,7 @@ export class ChildTasks {
   }
 
   /**
-   * As {@link begin}, synchronously, from any source, in the world of a caller if there is one; none when the child has
+   * Like {@link begin}, synchronously, from any source, in the world of a caller if there is one; none when the child has
    * ended.
    */
   give(draft: Draft, world?: FiberRefs.FiberRefs): Option.Option<Message> {
@@ -258,7 +258,7 @@ export class ChildTasks {
       onLeft: (): ReturnType<typeof this.typed> => ({
         end: {
           _tag: "Failed",
-          error: "Its answer fits the schema that was asked for, and has no JSON form.",
+          error: "Its answer fits the schema, but has no JSON form.",
           steps: end.steps
         },
         unread: typed.text

@@ -1,9 +1,9 @@
-/** The children of one session. It is loaded with the first of them: see `LateChildren`. */
+/** The children of one session. It is loaded with the first of them: see `LazyChildren`. */
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import * as LateModule from "../core/LateModule.js"
+import * as LazyModule from "../core/LazyModule.js"
 import type { ToolCallId } from "../core/Id.js"
 import * as Origin from "../core/Origin.js"
 import type * as Model from "../model/Model.js"
@@ -390,7 +390,7 @@ const strategyOf = (
   )
 }
 
-const loadMediatorAgent = LateModule.make(() => import("../bridge/MediatorAgent.js"))
+const loadMediatorAgent = LazyModule.make(() => import("../bridge/MediatorAgent.js"))
 
 /** The words of a conversation with their speakers. */
 const spokenIn = ({ messages }: History.History): ReadonlyArray<MediatorAgent.Spoken> =>
@@ -406,7 +406,7 @@ const speakerOf = (message: Parameters<typeof History.metadata>[0]): MediatorAge
   return source === "child" ? "subagent" : (source ?? "user")
 }
 
-const givenUp = "This call was given up. It starts no subagent any more."
+const givenUp = "This call was cancelled. It starts no more subagents."
 
 const heard = {
   now: "has begun. Its end comes as a message.",

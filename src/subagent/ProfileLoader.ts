@@ -29,8 +29,8 @@ import type { PlatformError } from "@effect/platform/Error"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as FileFailure from "../core/FileFailure.js"
-import * as ForeignJson from "../core/ForeignJson.js"
-import * as ForeignYaml from "../core/ForeignYaml.js"
+import * as UntrustedJson from "../core/UntrustedJson.js"
+import * as UntrustedYaml from "../core/UntrustedYaml.js"
 import * as RegularFile from "../core/RegularFile.js"
 import * as Option from "effect/Option"
 import * as ToolRegistry from "../tool/ToolRegistry.js"
@@ -56,13 +56,13 @@ export interface Directory {
   /** A person said that its files may allow things. */
   readonly trusted: boolean
   /**
-   * Its files, if they were read already; else they are read here. A left says what is wrong with the whole directory.
+   * The files of the directory, if the caller has read them. A left says why the whole directory is unusable.
    */
   readonly files?: Either.Either<ReadonlyMap<string, Text>, string> | undefined
 }
 
 /**
- * The text of a file, or the end of a sentence that says what is wrong with it.
+ * The text of a file, or the end of a sentence about its problem.
  *
  * @since 0.1.0
  * @category models
@@ -70,7 +70,7 @@ export interface Directory {
 export type Text = Either.Either<string, string>
 
 /**
- * What profiles are checked against.
+ * The tools, models and profiles against which the loader checks profiles.
  *
  * @since 0.1.0
  * @category models
@@ -120,7 +120,7 @@ export interface Read {
 }
 
 /**
- * The profiles that count, and what is wrong with the others.
+ * The valid profiles, and the problems of the others.
  *
  * @since 0.1.0
  * @category models
@@ -231,8 +231,8 @@ const maxFiles = 1_000
 /** The first problems, each of bounded length, and how many there are more. */
 const few = (problems: ReadonlyArray<SubagentProfile.Problem>): ReadonlyArray<SubagentProfile.Problem> => [
   ...problems.slice(0, maxProblems).map(({ message, path }) => ({
-    path: ForeignJson.echo(path),
-    message: ForeignJson.echo(message, 2_000)
+    path: UntrustedJson.echo(path),
+    message: UntrustedJson.echo(message, 2_000)
   })),
   ...(problems.length > maxProblems ? [{ path: "$", message: `${problems.length - maxProblems} more problems` }] : [])
 ]
@@ -314,7 +314,7 @@ const unreadable = (error: PlatformError): string =>
   reasonOf(error) === "NotFound" ? "there is no such file" : `it cannot be read (${FileFailure.reason(error)})`
 
 const parseJson = (text: string): Either.Either<unknown, string> =>
-  Either.mapLeft(ForeignJson.parse(text), ({ detail, message }) =>
+  Either.mapLeft(UntrustedJson.parse(text), ({ detail, message }) =>
     detail === undefined ? `it ${message}` : `not JSON: ${sentence(detail)}`
   )
 
@@ -324,12 +324,12 @@ const parseJson = (text: string): Either.Either<unknown, string> =>
  */
 const parseYaml = (text: string): Effect.Effect<unknown, string> =>
   Effect.gen(function* () {
-    const tooMuch = ForeignYaml.textRefusal(text)
+    const tooMuch = UntrustedYaml.textRefusal(text)
     if (tooMuch !== undefined) return yield* Effect.fail(`it ${tooMuch.message}`)
     const yaml = yield* Effect.promise(() => import("yaml"))
     return yield* Either.try({
       try: (): unknown => {
-        const document = ForeignYaml.parse(yaml, text)
+        const document = UntrustedYaml.parse(yaml, text)
         const [error] = document.errors
         if (error !== undefined) throw error
         return document.toJS({ maxAliasCount: 100 })

@@ -20,7 +20,7 @@ import type * as AgentEvent from "../event/AgentEvent.js"
 import type * as EventBus from "../event/EventBus.js"
 import * as EventPublisher from "../event/EventPublisher.js"
 import * as DetachedFiber from "../internal/DetachedFiber.js"
-import type * as PendingReplies from "../inbox/PendingReplies.js"
+import type * as ChildRequestQueue from "../inbox/ChildRequestQueue.js"
 import type * as Model from "../model/Model.js"
 import * as JournalEntry from "../journal/JournalEntry.js"
 import type * as SessionSnapshot from "../journal/SessionSnapshot.js"
@@ -126,16 +126,14 @@ const making = (options: Options, surroundings: Surroundings): { child: Child; w
     limits: family.limitsOf(recipe),
     compaction: recipe.compaction,
     restored,
-    interactor: ({ replies }) =>
-      ParentBridgedChannel.make({
-        parent: parent.origin.agent,
-        replies,
-        port: parent.inbox.childPort,
-        timeouts: tree.settings.timeouts
-      }),
+    interactor: ParentBridgedChannel.make({
+      parent: parent.origin.agent,
+      port: parent.inbox.childPort,
+      timeouts: tree.settings.timeouts,
+      late: lateTo(tell)
+    }),
     wiring: (wired) => family.wire(recipe, wired, envelope),
     opening: (instructions) => openedAs(options, origin, instructions),
-    late: lateTo(tell),
     unread: (message) => parent.send(message, "steer", { parentId: "root" })
   }
   const { journal, session, wiring } = TreeSession.make(tree, own, surroundings)
@@ -228,8 +226,8 @@ const telling =
 
 const lateTo =
   (tell: Tell) =>
-  ({ by, requestId, winner }: PendingReplies.Late): void =>
-    tell({ _tag: "LateAnswer", requestId, by, ...(winner === undefined ? {} : { winner }) })
+  ({ by, requestId, winner }: ChildRequestQueue.Late): void =>
+    tell({ _tag: "LateAnswer", requestId, by, winner })
 
 const createdAs = (
   { id, model, parent, recipe: { profile }, toolCallId }: Options,

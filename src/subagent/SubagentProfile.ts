@@ -17,10 +17,11 @@
  * @since 0.1.0
  */
 import * as Either from "effect/Either"
-import * as ParseResult from "effect/ParseResult"
+import type * as ParseResult from "effect/ParseResult"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as Lazy from "../core/Lazy.js"
+import * as SchemaProblem from "../core/SchemaProblem.js"
 import * as CompactionConfig from "../conversation/CompactionConfig.js"
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -61,6 +62,8 @@ export interface SubagentProfile {
   /** Absent: the parent's. */
   readonly gc: CompactionConfig.CompactionConfig | undefined
   readonly iconName: string | undefined
+  /** Confines the command of an agent of others. Default: nothing confines it. */
+  readonly sandbox?: { readonly network: boolean; readonly writable: ReadonlyArray<string> } | undefined
   /**
    * The form of its answers, for profiles made in code. An answer that does not fit goes back to the subagent
    * `Limits.outputRetries` times; then its task has failed, and the agent that gave it is told why.
@@ -111,6 +114,9 @@ export const ProfileFile = Schema.Struct({
     Schema.NonEmptyTrimmedString.pipe(Schema.filter((name) => !name.includes("/") || "a provider has no slash"))
   ),
   command: optional(Schema.NonEmptyTrimmedString),
+  sandbox: optional(
+    Schema.Struct({ network: optional(Schema.Boolean), writable: optional(Schema.Array(Schema.NonEmptyString)) })
+  ),
   max_turns: optional(Schema.Int.pipe(Schema.positive())),
   auto_approved: optional(Schema.Boolean),
   system_instructions: optional(Schema.String),
@@ -123,7 +129,9 @@ export const ProfileFile = Schema.Struct({
   icon_name: optional(Schema.String)
 }).pipe(
   Schema.annotations({ identifier: "a profile such as {description: Looks things up, plugins: [files]}" }),
-  Schema.filter(({ command, model, provider }) => {
+  Schema.filter(({ command, model, provider, sandbox }) => {
+    if (sandbox !== undefined && command === undefined)
+      return [{ path: ["sandbox"], message: "it confines an agent of others; name its command" }]
     if (command !== undefined && model !== undefined)
       return [{ path: ["command"], message: "an agent of others brings its model; leave one of them out" }]
     if (provider === undefined) return undefined
@@ -260,6 +268,9 @@ const fromFile = (file: ProfileFile, name: string, source: string): SubagentProf
   pluginConfigs: file.plugin_configs ?? defaults.pluginConfigs,
   gc: file.gc === undefined ? defaults.gc : CompactionConfig.fromFile(file.gc),
   iconName: file.icon_name,
+  ...(file.sandbox === undefined
+    ? {}
+    : { sandbox: { network: file.sandbox.network ?? true, writable: file.sandbox.writable ?? [] } }),
   source
 })
 
@@ -267,23 +278,23 @@ const fromFile = (file: ProfileFile, name: string, source: string): SubagentProf
 const unfitFor = (root: unknown): Problem | undefined => {
   let left = maxValues
   const above = new Set<unknown>()
-  const visit = (value: unknown, path: string): Problem | undefined => {
+  const visit = (value: unknown, at: ReadonlyArray<PropertyKey>): Problem | undefined => {
     if (--left < 0) return { path: "$", message: `more than ${maxValues} values; make it smaller` }
     if (value === null || ["string", "number", "boolean"].includes(typeof value)) return undefined
     if (typeof value !== "object" || !(Array.isArray(value) || isPlain(value))) {
-      return { path, message: "text, a number, true, false, null, a list or fields are expected" }
+      return { path: place(at), message: "text, a number, true, false, null, a list or fields are expected" }
     }
-    if (above.has(value)) return { path, message: "it contains itself" }
+    if (above.has(value)) return { path: place(at), message: "it contains itself" }
     if (above.size >= maxDepth) return { path: "$", message: `nested more than ${maxDepth} levels deep` }
     above.add(value)
     for (const [key, inner] of Object.entries(value)) {
-      const problem = visit(inner, path + step(Array.isArray(value) ? Number(key) : key))
+      const problem = visit(inner, [...at, Array.isArray(value) ? Number(key) : key])
       if (problem !== undefined) return problem
     }
     above.delete(value)
     return undefined
   }
-  return visit(root, "$")
+  return visit(root, [])
 }
 
 const isPlain = (value: object): boolean => {
@@ -296,18 +307,10 @@ const withoutNulls = (value: unknown): unknown =>
     ? value
     : Object.fromEntries(Object.entries(value).filter(([, field]) => field !== null))
 
-const problemsOf = (error: ParseResult.ParseError): ReadonlyArray<Problem> => {
-  const issues = ParseResult.ArrayFormatter.formatErrorSync(error).map(({ path, message }) => ({
-    path: path.reduce<string>((at, key) => at + step(key), "$"),
-    message: message.startsWith("is unexpected") ? "there is no such field here" : short(message)
+const problemsOf = (error: ParseResult.ParseError): ReadonlyArray<Problem> =>
+  SchemaProblem.of(error).map(({ message, path }) => ({
+    path: place(path),
+    message: message.length > maxMessage ? `${message.slice(0, maxMessage)}…` : message
   }))
-  return [...new Map(issues.map((issue) => [`${issue.path} ${issue.message}`, issue])).values()]
-}
 
-const short = (message: string): string => (message.length > maxMessage ? `${message.slice(0, maxMessage)}…` : message)
-
-const step = (key: PropertyKey): string => {
-  const name = String(key)
-  if (typeof key === "number") return `[${name}]`
-  return /^[A-Za-z_$][\w$]*$/.test(name) ? `.${name}` : `[${short(JSON.stringify(name))}]`
-}
+const place = (path: ReadonlyArray<PropertyKey>): string => SchemaProblem.place(path, maxMessage)

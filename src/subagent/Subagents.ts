@@ -53,7 +53,10 @@ export interface Service {
   ) => Effect.Effect<{ readonly subagent_id: string }, string>
   /** Asks a living child something and waits for the answer. */
   readonly ask: (id: string, question: string) => Effect.Effect<SubagentResult.SubagentResult, string>
-  /** Words for a living child: read at its next step, or begun as a task whose end comes as a message. */
+  /**
+   * Sends words to a living child. It reads them at its next step, or starts a task with them and reports the end as a
+   * message.
+   */
   readonly send: (id: string, message: string) => Effect.Effect<string, string>
   readonly cancel: (id: string) => Effect.Effect<string, string>
   readonly close: (id: string) => Effect.Effect<string, string>

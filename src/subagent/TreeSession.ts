@@ -9,7 +9,6 @@
 import type * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import type * as PendingReplies from "../inbox/PendingReplies.js"
 import * as Inbox from "../inbox/Inbox.js"
 import type * as Interactor from "../interaction/Interactor.js"
 import type * as JournalEntry from "../journal/JournalEntry.js"
@@ -49,12 +48,10 @@ export interface Own extends Pick<
   /** What it is told, piece by piece; blank ones do not count. */
   readonly instructions: ReadonlyArray<string>
   /** Whom it asks. */
-  readonly interactor: (inbox: Inbox.Service) => Interactor.Service
+  readonly interactor: Interactor.Service
   readonly wiring: (wired: Wired) => Wiring
   /** How its journal begins, if it has one. */
   readonly opening: ((instructions: string) => JournalEntry.SessionOpened) | undefined
-  /** Told of answers that come when its question is settled. */
-  readonly late?: ((late: PendingReplies.Late) => void) | undefined
 }
 
 export interface TreeSession {
@@ -69,17 +66,15 @@ export interface TreeSession {
  * took 30 µs of the 104 that a start and a shutdown took.
  */
 export const make = (tree: AgentTree, own: Own, surroundings: Session.Surroundings): TreeSession => {
-  const { compaction, limits, model, origin, restored, tools, unread } = own
+  const { compaction, interactor, limits, model, origin, restored, tools, unread } = own
   const instructions = own.instructions.filter((text) => text !== "").join("\n\n")
   const journal = recorder(tree, own, instructions)
   const filing = {
     filed: journal?.received,
     withdrawn: journal?.withdrawn,
-    messages: restored?.waiting,
-    late: own.late
+    messages: restored?.waiting
   }
   const inbox = Inbox.unsafeMake(surroundings.ids, surroundings.clock, filing)
-  const interactor = own.interactor(inbox)
   const made = cell()
   const wiring = own.wiring({ session: made.get, interactor, scope: surroundings.scope })
   const { ambient, authority, insteadOfAsking } = wiring

@@ -135,7 +135,7 @@ export const make = (options: Options): ReadonlyArray<Check> => {
       Effect.catchAllCause((cause) => Effect.fail(brokenBy(cause))),
       Effect.timeoutFail({
         duration: within,
-        onTimeout: () => new ChannelBroken({ sentence: `It hangs: in time it has not done what it ${name}.` })
+        onTimeout: () => new ChannelBroken({ sentence: `It hangs: the check "${name}" did not end in time.` })
       })
     )
   })
@@ -154,7 +154,7 @@ export const make = (options: Options): ReadonlyArray<Check> => {
       .filter((kind) => kind !== "Ask" && kind !== "Auth.Password")
       .map((kind) =>
         checked(
-          `takes nonsense for no answer to ${kind}`,
+          `does not accept nonsense as an answer to ${kind}`,
           attended((given) => nonsense(given, kind))
         )
       ),
@@ -346,7 +346,7 @@ const scopeCloses = (options: Options) =>
     for (const asker of [first.asking, second]) {
       const exit = yield* Effect.timeoutFail(Fiber.await(asker), {
         duration: aWhile(options),
-        onTimeout: () => new ChannelBroken({ sentence: "Its scope was closed, and whoever asked waits for ever." })
+        onTimeout: () => new ChannelBroken({ sentence: "Its scope was closed, and the asker waits for ever." })
       })
       yield* expect(Exit.isFailure(exit), "Its scope was closed, and a request that nobody answered has an answer.")
     }

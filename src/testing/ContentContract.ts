@@ -37,8 +37,8 @@ export const checks: { readonly [name: string]: Body } = {
         )
       }
       const again = yield* open(there)
-      yield* hasContent(again, one, "Content that was put and referred to is not given back as it was.")
-      yield* hasContent(again, two, "Content that a second append referred to is not given back as it was.")
+      yield* hasContent(again, one, "The store does not return referenced content unchanged.")
+      yield* hasContent(again, two, "The store does not return content of a second append unchanged.")
       yield* store.delete(root)
       yield* hasContent(store, one, "The deletion of a session took content away that another one refers to.")
       yield* again.delete(other)
@@ -49,7 +49,7 @@ export const checks: { readonly [name: string]: Body } = {
   "writes no entry that refers to content which is not there": (_, store) =>
     Effect.gen(function* () {
       const missing = content(1)
-      yield* hasNoContent(store, missing, "Content was given back that nobody put")
+      yield* hasNoContent(store, missing, "The store returned content that nobody put")
       const lease = yield* store.lock(root)
       yield* lease.append([opened()])
       const dangling = "An entry was written that refers to content which is not there"

@@ -39,19 +39,19 @@ import type * as AgentRuntime from "../runtime/AgentRuntime.js"
 import * as Persistence from "../runtime/Persistence.js"
 
 /**
- * What came of one run.
+ * The result of one run.
  *
  * @since 0.1.0
  * @category models
  */
 export interface Life {
-  /** The write at which the first process died, from 1; absent: it lived to the end. */
+  /** The number of the write at which the first process died, from 1. Absent if the process lived to the end. */
   readonly diedAt: number | undefined
-  /** Whether that write reached the store. */
+  /** True if that write reached the store. */
   readonly written: boolean
-  /** How the turn ended in the end. */
+  /** The final end of the turn. */
   readonly end: TurnEnd
-  /** The whole session as it was left. */
+  /** The whole session in the store. */
   readonly loaded: SessionStore.Loaded
 }
 
@@ -60,8 +60,9 @@ export interface Life {
 // -----------------------------------------------------------------------------------------------------------------
 
 /**
- * Gives an agent these words, and lets its process die before and after each of its writes. Yields the runs in order; the
- * last of them died nowhere. A session in memory is used for each.
+ * Sends these words to an agent whose process dies before or after one of its writes, once for each write. Yields the
+ * runs in order. The last run dies nowhere. Each run has its own session in memory. It never fails; a broken store or
+ * agent is a defect.
  *
  * @since 0.1.0
  * @category operations
@@ -106,15 +107,15 @@ const run = (words: string, options: Omit<Agent.Plain, "persistence">, death: De
   })
 
 /** A store, and what is completed when its process dies. */
-interface World {
+interface CallerContext {
   readonly store: SessionStore.Service
   readonly died: Effect.Effect<void>
 }
 
-const immortal = (store: SessionStore.Service): World => ({ store, died: Effect.never })
+const immortal = (store: SessionStore.Service): CallerContext => ({ store, died: Effect.never })
 
 /** From the fatal write on nothing returns. */
-const mortal = (store: SessionStore.Service, { at, written }: Death): World => {
+const mortal = (store: SessionStore.Service, { at, written }: Death): CallerContext => {
   const over = Deferred.unsafeMake<void>(FiberId.none)
   let writes = 0
   const dying = (append: Effect.Effect<void, unknown>) =>
@@ -139,7 +140,7 @@ const mortal = (store: SessionStore.Service, { at, written }: Death): World => {
 
 /** Until the agent is idle, or its process is dead; then its scope stays open, as nobody is left to close it. */
 const live = (
-  { died, store }: World,
+  { died, store }: CallerContext,
   words: string,
   options: Omit<Agent.Plain, "persistence">,
   id: SessionId | undefined

@@ -101,7 +101,7 @@ export const make = (options: Options): ReadonlyArray<Check> =>
       Effect.catchAllCause((cause) => Effect.fail(brokenBy(cause))),
       Effect.timeoutFail({
         duration: options.within ?? "20 seconds",
-        onTimeout: () => new ModelBroken({ sentence: `It hangs: in time it has not done what it ${name}.` })
+        onTimeout: () => new ModelBroken({ sentence: `It hangs: the check "${name}" did not end in time.` })
       })
     )
   }))
@@ -286,7 +286,7 @@ const contract: { readonly [name: string]: (options: Options) => Effect.Effect<v
         yield* expect(wrong === undefined, `Answers that were given at once are mixed up: ${wrong}; ${shown(parts)}.`)
       }
     }),
-  "changes nothing of what it is given": (options) =>
+  "does not change its request": (options) =>
     Effect.gen(function* () {
       const model = yield* options.fresh
       const request = hello(options)
@@ -297,7 +297,7 @@ const contract: { readonly [name: string]: (options: Options) => Effect.Effect<v
         "It changed the prompt, which is the history of a session and is given to the next call too."
       )
     }),
-  "stops when nobody wants the rest": (options) =>
+  "stops when the reader stops": (options) =>
     Effect.gen(function* () {
       const model = yield* options.fresh
       const first = yield* Stream.runHead(model.stream(hello(options)))

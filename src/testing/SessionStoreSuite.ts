@@ -101,7 +101,7 @@ export const make = ({ fresh }: Options): ReadonlyArray<Check> =>
       Effect.catchAllCause((cause) => Effect.fail(brokenBy(cause))),
       Effect.timeoutFail({
         duration: "20 seconds",
-        onTimeout: () => new StoreBroken({ sentence: `It hangs: after 20 seconds it had not done what it ${name}.` })
+        onTimeout: () => new StoreBroken({ sentence: `It hangs: the check "${name}" did not end in 20 seconds.` })
       })
     )
   }))
@@ -118,7 +118,7 @@ const brokenBy = (cause: Cause.Cause<unknown>): StoreBroken => {
 }
 
 const contract: { readonly [name: string]: Body } = {
-  "gives back what was written, in its order and with its times": (_, store) =>
+  "returns the written entries, in their order and with their times": (_, store) =>
     Effect.gen(function* () {
       const lease = yield* store.lock(root)
       yield* lease.append([opened(), { ...said("a"), at: 7 }])
@@ -235,7 +235,7 @@ const contract: { readonly [name: string]: Body } = {
       const left = (yield* store.load(root)).answers.length
       yield* expect(left === 0, "An answer stays in the store although its request is settled: it may hold a secret.")
     }),
-  "takes no secret for an answer": (_, store) =>
+  "refuses a secret as an answer": (_, store) =>
     Effect.gen(function* () {
       yield* write(store, opened(), raised(new Interaction.AuthPassword({ prompt: "Password?" })))
       yield* expectFailure(store.answer(requestId, "hunter22", "ann"), "AnswerRefused", "A password was kept")
@@ -305,7 +305,7 @@ const contract: { readonly [name: string]: Body } = {
       const answers = (yield* store.load(root)).answers.length
       yield* expect(answers === 0, "The answers of a deleted session came back with a new one of its name.")
     }),
-  "lists sessions and what they wait for": (_, store) =>
+  "lists sessions and their open requests": (_, store) =>
     Effect.gen(function* () {
       yield* write(store, opened(other), said("a", other))
       yield* TestClock.adjust("1 second")
@@ -359,7 +359,7 @@ const contract: { readonly [name: string]: Body } = {
         `Behind ses_5, which is deleted, come ses_2, ses_3 and ses_1, as ses_0 was used since. Here it is ${rest}.`
       )
     }),
-  "finds in its list what is asked for": (_, store) =>
+  "filters its list": (_, store) =>
     Effect.gen(function* () {
       const [own, free, odd] = [SessionId.make("ses_own"), SessionId.make("ses_free"), SessionId.make("%_")]
       const place = '/home/ann/a "quoted" \\ place/ä'
@@ -402,7 +402,7 @@ const contract: { readonly [name: string]: Body } = {
         )
       }
     }),
-  "gives what is behind an entry of a session": (_, store) =>
+  "returns the entries behind an entry of a session": (_, store) =>
     Effect.gen(function* () {
       yield* expectFailure(store.read(root), "SessionUnknown", "Entries of a session were read that there is not")
       yield* write(store, opened(), said("a"))
@@ -452,12 +452,12 @@ const contract: { readonly [name: string]: Body } = {
         yield* expect(found === what, `Behind ${one?.cursor} must be ${what}, also after a restart. Here is ${found}.`)
       }
       const last = yield* again.end
-      yield* expect((yield* again.readAll({ after: last })).length === 0, "Something is behind the end.")
+      yield* expect((yield* again.readAll({ after: last })).length === 0, "The store returned entries behind the end.")
       for (const unknown of ["", "7", "a.b.c", last.replace(/\.\d+/, ".99999999999999")])
         yield* expectFailure(
           store.readAll({ after: SessionStore.Cursor.make(unknown) }),
           "CursorUnknown",
-          `A place was read on from that is none, ${JSON.stringify(unknown)}`
+          `The store read on from an invalid place, ${JSON.stringify(unknown)}`
         )
     }),
   "gives no place of a deleted entry to another": (_, store) =>

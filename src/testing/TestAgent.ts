@@ -56,7 +56,7 @@ import * as TestInteractor from "./TestInteractor.js"
 // -----------------------------------------------------------------------------------------------------------------
 
 /**
- * What its runtime has.
+ * Options of a runtime for tests.
  *
  * @since 0.1.0
  * @category models
@@ -69,7 +69,7 @@ export interface RuntimeOptions<Tools extends Record<string, Tool.Any>> extends 
 }
 
 /**
- * What the agent has, and what its model says.
+ * Options of an agent for tests: the runtime's, and the person.
  *
  * @since 0.1.0
  * @category models
@@ -80,7 +80,7 @@ export interface Options<Tools extends Record<string, Tool.Any>> extends Runtime
 }
 
 /**
- * What the program still provides: the toolkit's handlers and their requirements.
+ * The services that the test provides: the toolkit's handlers and their requirements.
  *
  * @since 0.1.0
  * @category models

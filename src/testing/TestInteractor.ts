@@ -84,7 +84,7 @@ export type Step = Reaction | string
 export type Script = ReadonlyArray<Step> | ((request: InteractionRequest, index: number) => Step)
 
 /**
- * How it is called, and how it behaves.
+ * The name and the behaviour of the person.
  *
  * @since 0.1.0
  * @category models
@@ -92,7 +92,7 @@ export type Script = ReadonlyArray<Step> | ((request: InteractionRequest, index:
 export interface Options {
   /** Default: `person`. */
   readonly id?: string | undefined
-  /** What the person is, where rules name roles. */
+  /** The person's roles, for rules that name roles. */
   readonly roles?: ReadonlyArray<string> | undefined
   /** Default: never answers. */
   readonly script?: Script | undefined
@@ -103,7 +103,7 @@ export interface Options {
 }
 
 /**
- * The interactor, and what it was asked.
+ * The interactor, and the requests that it received.
  *
  * @since 0.1.0
  * @category services
@@ -136,7 +136,7 @@ export class TestInteractor extends Context.Tag("assent/testing/TestInteractor")
 // -----------------------------------------------------------------------------------------------------------------
 
 /**
- * Types a line. One that is not understood makes the person unavailable, with the reason why.
+ * Types a line. A line without meaning makes the person unavailable, with the reason.
  *
  * @since 0.1.0
  * @category constructors
@@ -146,13 +146,13 @@ export const type = (line: string): Reaction => ({
     TypedAnswer.isCancel(request.interaction, line)
       ? Effect.fail(new InteractionCancelled({ requestId: request.requestId, by }))
       : Either.match(TypedAnswer.parse(request.interaction, line), {
-          onLeft: (reason) => unavailable({ by, request }, `the script types what is no answer: ${reason}`),
+          onLeft: (reason) => unavailable({ by, request }, `the script types a line that is not an answer: ${reason}`),
           onRight: Effect.succeed
         })
 })
 
 /**
- * Gives an answer. One that does not fit the request makes the person unavailable, with the reason why.
+ * Returns an answer. An answer that does not fit the request makes the person unavailable, with the reason.
  *
  * @since 0.1.0
  * @category constructors
@@ -160,7 +160,9 @@ export const type = (line: string): Reaction => ({
 export const answer = (value: AnyAnswer): Reaction => ({
   react: (dialog) => {
     const misfit = Interaction.misfit(dialog.request.interaction, value)
-    return misfit === undefined ? Effect.succeed(value) : unavailable(dialog, `the script's answer is none: ${misfit}`)
+    return misfit === undefined
+      ? Effect.succeed(value)
+      : unavailable(dialog, `the script's answer does not fit: ${misfit}`)
   }
 })
 
@@ -253,7 +255,7 @@ export const contradict = (then: Step): Reaction => ({
 })
 
 /**
- * A person who behaves as told.
+ * A person who follows the script.
  *
  * @since 0.1.0
  * @category constructors
@@ -302,7 +304,7 @@ export const make = (options: Options = {}): Effect.Effect<Service> =>
             )
           })
       }
-      const timed = options.timeouts === undefined ? person : Interactor.withTimeout(person, options.timeouts)
+      const timed = options.timeouts === undefined ? person : Interactor.timed(person, options.timeouts)
 
       return {
         interactor: options.dialogs === "unbounded" ? timed : Interactor.serialized(timed),

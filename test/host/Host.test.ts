@@ -1,10 +1,12 @@
 import * as NodeContext from "@effect/platform-node/NodeContext"
 import { assert, describe, it } from "@effect/vitest"
 import * as Chunk from "effect/Chunk"
+import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as fs from "node:fs"
@@ -15,10 +17,11 @@ import * as QueueChannel from "../../src/channel/QueueChannel.js"
 import * as Environment from "../../src/host/Environment.js"
 import * as Host from "../../src/host/Host.js"
 import * as NodeProcess from "../../src/host/NodeProcess.js"
+import * as SessionStore from "../../src/journal/SessionStore.js"
 import * as LibsqlStore from "../../src/store/LibsqlStore.js"
 import { SessionId } from "../../src/core/Id.js"
 import * as ModelServer from "../kit/ModelServer.js"
-import { chat } from "../kit/Wire.js"
+import { anthropic, chat } from "../kit/Wire.js"
 
 const key = "canary.9a1c+opaque/key=="
 
@@ -90,6 +93,69 @@ describe("a host", () => {
         assert.strictEqual(textOf(yield* session.agent.run("hello")), answer)
         assert.strictEqual((yield* server.received).headers.authorization, `Bearer ${key}`)
       }
+    }).pipe(Effect.provide(NodeContext.layer))
+  )
+
+  it.scopedLive("gives each tenant its own model key, as it is when a session is opened, and masks it", () =>
+    Effect.gen(function* () {
+      const at = yield* place
+      const server = yield* ModelServer.make
+      const variables = {
+        ...at.variables,
+        ANTHROPIC_API_KEY: "sk-of-the-server",
+        ANTHROPIC_BASE_URL: server.url,
+        ASSENT_STORE: ":memory:"
+      }
+      const workspace = at.at("one")
+      const file = at.write("keys/..data/key", "sk-of-acme-1\n")
+      fs.mkdirSync(at.at("keys", "acme"))
+      // As Kubernetes mounts a secret.
+      fs.symlinkSync("../..data/key", at.at("keys", "acme", "ANTHROPIC_API_KEY"))
+      const overrides = { model: "anthropic/claude-haiku-4-5", "model-keys": at.at("keys") }
+      const hosted = (more: object) => hostOf({ ...at, variables }, { overrides: { ...overrides, ...more } })
+      const host = yield* hosted({})
+      const keyOf = (session: Host.LiveSession) =>
+        Effect.gen(function* () {
+          yield* server.play(
+            ModelServer.eventStream(anthropic.events({ text: ["my key is sk-of-acme-1, sk-of-acme-2"] }))
+          )
+          yield* session.agent.run("hello")
+          const { headers } = yield* server.received
+          const answer = (yield* session.agent.feed?.entries ?? Effect.succeed([])).findLast(
+            ({ entry }) => entry._tag === "AssistantAppended"
+          )
+          return { key: headers["x-api-key"], journal: JSON.stringify(answer) }
+        })
+      const live = yield* host.create({ workspace, id: "acme.s" })
+      assert.include(live.files.protectedPaths ?? [], at.at("keys"))
+      const first = yield* keyOf(live)
+      assert.deepInclude(first, { key: "sk-of-acme-1" })
+      assert.include(first.journal, "sk-of-acme-2")
+      assert.notInclude(first.journal, "sk-of-acme-1")
+      for (const id of ["beta.s", "acme", "s"])
+        assert.strictEqual((yield* keyOf(yield* host.create({ workspace, id }))).key, "sk-of-the-server", id)
+      fs.writeFileSync(file, "sk-of-acme-2")
+      assert.strictEqual((yield* keyOf(live)).key, "sk-of-acme-1")
+      assert.strictEqual((yield* keyOf(yield* host.create({ workspace, id: "acme.t" }))).key, "sk-of-acme-2")
+      yield* host.close("acme.s")
+      const again = yield* keyOf(yield* host.open("acme.s"))
+      assert.strictEqual(again.key, "sk-of-acme-2")
+      assert.notInclude(again.journal, "sk-of-acme-2")
+      // No other key pays, whatever is wrong with the file.
+      for (const content of ["", " \n", "two words", "sk-a\nsk-b", "k".repeat(10_001)]) {
+        fs.writeFileSync(file, content)
+        const failure = yield* failureOf(host.create({ workspace, id: "acme.u" }))
+        assert.strictEqual(failure._tag, "ConfigurationInvalid")
+        assert.include(failure.message, at.at("keys", "acme", "ANTHROPIC_API_KEY"))
+        if (content.trim() !== "") assert.notInclude(failure.message, content)
+      }
+      fs.rmSync(file)
+      assert.strictEqual((yield* failureOf(host.create({ workspace, id: "acme.u" })))._tag, "ConfigurationInvalid")
+      const alone = yield* hosted({ "own-model-keys": true })
+      const { _tag, message } = yield* failureOf(alone.create({ workspace, id: "beta.s" }))
+      assert.strictEqual(_tag, "ModelRefused")
+      assert.include(message, at.at("keys", "beta", "ANTHROPIC_API_KEY"))
+      assert.strictEqual((yield* keyOf(yield* alone.create({ workspace, id: "s" }))).key, "sk-of-the-server")
     }).pipe(Effect.provide(NodeContext.layer))
   )
 
@@ -287,7 +353,7 @@ describe("a host", () => {
       assert.include((yield* refusal(at.at("config"))).message, "keeps settings or state")
       fs.symlinkSync(at.at("two"), at.at("one", "link"))
       assert.include((yield* refusal(at.at("one", "link"))).message, "does not permit")
-      for (const id of ["", "../x", "a b", "x".repeat(129), "a.b"])
+      for (const id of ["", "../x", "a b", "x".repeat(129), "a.b.c", ".b", "a.", "A.b"])
         assert.strictEqual((yield* failureOf(host.create({ workspace: at.at("one"), id })))._tag, "SessionIdInvalid")
       for (const directory of [at.at("two"), "one", "/"])
         assert.strictEqual(
@@ -399,6 +465,26 @@ describe("a host", () => {
       yield* session.closed
       assert.strictEqual((yield* failureOf(session.agent.send("hello")))._tag, "AgentStopped")
       assert.strictEqual((yield* failureOf(host.create({ workspace: at.at("one") })))._tag, "HostClosed")
+    }).pipe(Effect.provide(NodeContext.layer))
+  )
+
+  it.scopedLive("closes what its sessions share after the last of them has ended", () =>
+    Effect.gen(function* () {
+      const at = yield* place
+      const scope = yield* Scope.make()
+      const kept = Context.get(yield* Layer.build(SessionStore.layerMemory), SessionStore.SessionStore)
+      const sessions: Array<Host.LiveSession> = []
+      const outcomes: Array<string> = []
+      const openStore = () =>
+        Effect.acquireRelease(Effect.succeed(kept), () =>
+          Effect.forEach(sessions, ({ agent }) =>
+            Effect.map(Effect.either(agent.send("more")), (sent) => outcomes.push(sent._tag))
+          )
+        )
+      const host = yield* Scope.extend(hostOf(at, { openStore }), scope)
+      for (const id of ["one", "two"]) sessions.push(yield* host.create({ workspace: at.at("one"), id }))
+      yield* Scope.close(scope, Exit.void)
+      assert.deepStrictEqual(outcomes, ["Left", "Left"], "no words are taken any more")
     }).pipe(Effect.provide(NodeContext.layer))
   )
 

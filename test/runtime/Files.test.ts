@@ -247,7 +247,7 @@ describe("a resumed session", () => {
       yield* kit.agent.run("Again")
       assert.deepStrictEqual(seen(heard[0]?.messages)[0], [
         "Look",
-        `[Attached: shot.png (image/png, ${described.size} bytes); its content is not in the store any more]`
+        `[Attached: shot.png (image/png, ${described.size} bytes); the store no longer has its content]`
       ])
     })
   )

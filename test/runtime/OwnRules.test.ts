@@ -139,7 +139,7 @@ describe("the policy of an agent", () => {
     () =>
       Effect.gen(function* () {
         const open = { defaultPolicy: "allow", guards: { sanitize: { pathScope: false } } } as const
-        const calls = [shell("cat ../x"), shell("curl x"), shell("git push")]
+        const calls = [shell(`cat ${"../".repeat(20)}x`), shell("curl x"), shell("git push")]
         const own = (guards: PolicySource["guards"]) => Policy.make({ defaultPolicy: "allow", guards })
         assert.deepStrictEqual(yield* resultsOf(open, { policy: own({}) }, ...calls), ["ran", "ran", "ran"])
         assert.deepStrictEqual(
@@ -155,7 +155,7 @@ describe("the policy of an agent", () => {
           ]
         )
         const [outside] = yield* resultsOf(open, { policy: own({ sanitize: { pathScope: true } }) }, ...calls)
-        assert.match(String(outside), /^Permission denied: The path \.\.\/x leads outside/)
+        assert.match(String(outside), /^Permission denied: The path \.\.\/.* leads outside/)
       })
   )
 

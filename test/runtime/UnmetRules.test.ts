@@ -68,7 +68,7 @@ describe("a rule about a tool that there is not", () => {
       guards: { deny: { tools: ["read_*"], patterns: ["delete_*"] } }
     }
     assert.deepStrictEqual(told(source), [
-      'policy.guards.deny.tools[0]: names of tools are exact; a star is read behind mcp__SERVER__ only, and for others "patterns" is the place',
+      'policy.guards.deny.tools[0]: names of tools are exact; a star counts behind mcp__SERVER__ only. Use "patterns" for other stars',
       'policy.blacklist.tools[0]: there is no tool "bash". Tools: read_file, write_file, order.',
       'policy.approvals[1].patterns[0]: there is no tool "oder". Did you mean order?',
       'policy.whitelist.tools[0]: there is no tool "ordr". Did you mean order?',

@@ -250,7 +250,7 @@ describe("a subagent", () => {
     Effect.gen(function* () {
       const seen = new Map<string, number>()
       const note = (what: string) => seen.set(what, (seen.get(what) ?? 0) + 1)
-      for (const plan of FastCheck.sample(Dynasty.plans, { numRuns: Runs.of(480), seed: 11 })) {
+      for (const plan of FastCheck.sample(Dynasty.plans, { numRuns: Runs.of(960), seed: 11 })) {
         const apart = { ...plan, stage: undefined }
         assert.deepStrictEqual(yield* Dynasty.play(apart, note), [], JSON.stringify(apart, null, 1))
         if (plan.stage === undefined) continue

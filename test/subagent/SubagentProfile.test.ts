@@ -5,6 +5,7 @@ import * as CompactionConfig from "../../src/conversation/CompactionConfig.js"
 import * as DefaultProfiles from "../../src/subagent/DefaultProfiles.js"
 import * as ProfileVariables from "../../src/subagent/ProfileVariables.js"
 import * as SubagentProfile from "../../src/subagent/SubagentProfile.js"
+import * as Runs from "../kit/Runs.js"
 
 const decode = (value: unknown, name = "stem") => SubagentProfile.decode(value, { name, source: "a.json" })
 
@@ -127,7 +128,9 @@ describe("SubagentProfile.decode", () => {
   it("says what would be right", () => {
     const [type] = problemsOf({ description: "d", gc: { type: "magic" } })
     assert.strictEqual(type, "$.gc.type: one of truncate, summarize, hybrid, budget is expected, not magic")
-    assert.deepStrictEqual(problemsOf({ description: "d", max_turn: 3 }), ["$.max_turn: there is no such field here"])
+    assert.deepStrictEqual(problemsOf({ description: "d", max_turn: 3 }), [
+      "$.max_turn: there is no such field here. Did you mean max_turns?"
+    ])
     assert.include(problemsOf(["files"])[0], "a profile such as {description:")
     assert.include(problemsOf({ description: "d", plugins: "files" })[0], "names such as [files, grep]")
     assert.deepStrictEqual(problemsOf({ description: "  " }), ["$.description: a description is expected"])
@@ -137,6 +140,19 @@ describe("SubagentProfile.decode", () => {
     assert.deepStrictEqual(places({ description: "d", provider: "google" }), ["$.provider"])
     assert.deepStrictEqual(places({ description: "d", provider: "google", model: "offline" }), ["$.provider"])
     assert.deepStrictEqual(places({ description: "d", provider: "google/x", model: "y" }), ["$.provider"])
+  })
+
+  it("takes a sandbox with a command alone, with the network unless that is false", () => {
+    const of = (sandbox: object) => profileOf({ description: "x", command: "agent", sandbox }).sandbox
+    assert.deepStrictEqual(of({}), { network: true, writable: [] })
+    assert.deepStrictEqual(of({ network: false, writable: ["/a"] }), { network: false, writable: ["/a"] })
+    assert.deepStrictEqual(problemsOf({ description: "x", sandbox: {} }), [
+      "$.sandbox: it confines an agent of others; name its command"
+    ])
+    assert.deepStrictEqual(places({ description: "x", command: "agent", sandbox: { writable: "/a", more: 1 } }), [
+      "$.sandbox.more",
+      "$.sandbox.writable"
+    ])
   })
 
   it("refuses a target above the threshold, unless compaction is continuous", () => {
@@ -214,7 +230,7 @@ describe("SubagentProfile.decode", () => {
           assert.notStrictEqual(decoded.right.description, "")
         }
       }),
-      { numRuns: 500 }
+      { numRuns: Runs.of(500) }
     )
   })
 })

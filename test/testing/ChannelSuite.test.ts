@@ -107,9 +107,9 @@ describe("a broken channel", () => {
   const channels: { readonly [says: string]: Faults } = {
     "Nonsense ended Approve: the request must stay open": { misfit: yes },
     "After the asker was interrupted these dialogs must be visible: none": { keepsWhenInterrupted: true },
-    "Its scope was closed, and whoever asked waits for ever": { keepsWhenClosed: true },
-    "It hangs: in time it has not done what it gives each of two requests its own answer": { anybody: true },
-    "It hangs: in time it has not done what it answers Approve": { silent: true },
+    "Its scope was closed, and the asker waits for ever": { keepsWhenClosed: true },
+    'It hangs: the check "gives each of two requests its own answer" did not end in time': { anybody: true },
+    'It hangs: the check "answers Approve" did not end in time': { silent: true },
     "It ended Confirm before anybody outside did anything: it failed": { crashes: true },
     "Clarify is not among its claims, and it must fail with InteractorUnavailable": { claims: [...claims, "Clarify"] }
   }

@@ -11,7 +11,7 @@ import * as Interactor from "../../src/interaction/Interactor.js"
 import * as TestInteractor from "../../src/testing/TestInteractor.js"
 import * as InteractionSample from "../kit/InteractionSample.js"
 import * as Recorder from "../kit/Recorder.js"
-import * as Asking from "../../src/interaction/Asking.js"
+import * as InteractorCall from "../../src/interaction/InteractorCall.js"
 import { interactorSuite } from "../suite/interactorSuite.js"
 
 const { samples } = InteractionSample
@@ -20,7 +20,7 @@ const approve = samples.Approve.interaction
 
 const ask = (person: TestInteractor.Service, interaction: Interaction.Interaction = confirm) =>
   Effect.flatMap(InteractionSample.request(interaction), (request) =>
-    Effect.map(Effect.exit(Asking.ask(person.interactor, request)), (exit) => ({ request, exit }))
+    Effect.map(Effect.exit(InteractorCall.ask(person.interactor, request)), (exit) => ({ request, exit }))
   )
 
 describe("a scripted person", () => {
@@ -93,11 +93,11 @@ describe("a scripted person", () => {
 
   const failing: ReadonlyArray<readonly [string, TestInteractor.Step, string]> = [
     ["fails", TestInteractor.fail("no paper"), "no paper"],
-    ["types what is no answer", "perhaps", "the script types what is no answer: Please type yes or no."],
+    ["types what is no answer", "perhaps", "the script types a line that is not an answer: Please type yes or no."],
     [
       "gives an answer of another kind",
       TestInteractor.answer({ outcome: "approve" }),
-      "the script's answer is none: that is not an answer to Confirm"
+      "the script's answer does not fit: that is not an answer to Confirm"
     ]
   ]
   it.effect.each(failing)("%s, and is unavailable for a reason that can be read", ([, step, reason]) =>

@@ -10,21 +10,22 @@
  *   "mediator": "forward",
  *   "reviewer": { "model": "anthropic/claude-haiku-4-5", "budget": { "calls": 50 } },
  *   "escalate": { "after": "10m", "to": ["console", "webhook:https://ops.example.com/ask"] },
+ *   "notify": { "webhook": "https://ops.example.com/waiting", "after": "30s" },
  *   "allow_inline": true,
  *   "inline_allowed_plugins": ["files", "grep"] }
  * ```
  */
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
-import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
 import * as CompactionConfig from "../../conversation/CompactionConfig.js"
 import * as Lazy from "../../core/Lazy.js"
+import * as SchemaProblem from "../../core/SchemaProblem.js"
 import { modes } from "../../permission/PermissionState.js"
 import * as Sandbox from "../../sandbox/Sandbox.js"
 import * as ServerSettings from "../../tool/ServerSettings.js"
-import * as ForeignJson from "../../core/ForeignJson.js"
+import * as UntrustedJson from "../../core/UntrustedJson.js"
 import { make as invalid, type ConfigurationInvalid } from "./ConfigurationInvalid.js"
 
 /** Who is asked first when a subagent asks: the person, or the parent's model. */
@@ -68,7 +69,7 @@ const SandboxSettings = Schema.Struct({
   /** Further files and directories that commands see, and directories in which they may write; absolute or `~/…`. */
   readable: optional(Paths),
   writable: optional(Paths)
-}).annotations({ identifier: "auto, require, off, or { mode?, network?, readable?, writable? }" })
+}).annotations({ identifier: "{ mode?, network?, readable?, writable? }" })
 
 /** A model that decides about what the policy delegates; alone, or with what it may use, and the seconds that it has for a call. */
 const Reviewer = Schema.Struct({
@@ -76,13 +77,13 @@ const Reviewer = Schema.Struct({
   budget: optional(Schema.Struct({ calls: optional(Count), tokens: optional(Count) })),
   timeout: optional(Schema.Number.pipe(Schema.finite(), Schema.positive())),
   instructions: optional(Schema.NonEmptyString)
-}).annotations({ identifier: "a model, or { model, budget?: { calls?, tokens? }, timeout?, instructions? }" })
+}).annotations({ identifier: "{ model, budget?: { calls?, tokens? }, timeout?, instructions? }" })
 
 /** After how long the next channel is asked too, and which channels there are. */
 const Escalation = Schema.Struct({
   after: Schema.NonEmptyTrimmedString,
   to: optional(Schema.Array(Schema.NonEmptyTrimmedString))
-}).annotations({ identifier: "a time such as 10m, or { after, to?: [channels] }" })
+}).annotations({ identifier: "{ after, to?: [channels] }" })
 
 const oneOf = <const L extends readonly [string, ...ReadonlyArray<string>]>(...literals: L) =>
   Schema.Literal(...literals).annotations({
@@ -109,7 +110,7 @@ export const ConfigFile = Schema.Struct({
       parallel_tools: field("calls that run at once; 8", Count),
       calls_per_step: field("calls of one step that are read; 128", Count),
       identical_errors: field("errors of the same call in a row that end the turn; 5", Count),
-      model_silence: field("seconds without a word after which a model call is retried; 300, 0 is for ever", Amount),
+      model_silence: field("seconds of silence before Assent retries a model call; 300; 0 waits for ever", Amount),
       retry_within: field("seconds that a provider may make a call wait; 120", Amount),
       max_depth: field("how deep subagents nest", Count),
       max_children: field("how many subagents one tree has", Count),
@@ -148,6 +149,15 @@ export const ConfigFile = Schema.Struct({
     "the time after which the next channel is asked, or { after, to: [channels] }",
     Schema.Union(Schema.NonEmptyTrimmedString, Escalation)
   ),
+  notify: field(
+    "a webhook for questions that wait: { webhook, after }; 30s; only in your own config.json",
+    Schema.Struct({
+      /** An http or https address. */
+      webhook: Schema.NonEmptyTrimmedString,
+      /** How long a question waits before the webhook is called. */
+      after: optional(Schema.NonEmptyTrimmedString)
+    }).annotations({ identifier: "{ webhook, after? }" })
+  ),
   allow_inline: field("true: a model may describe a subagent without a profile", Schema.Boolean),
   inline_allowed_plugins: field("the tools that such a subagent may get", Schema.Array(Schema.NonEmptyString)),
   command_environment: field(
@@ -168,14 +178,14 @@ export type ConfigFile = typeof ConfigFile.Type
 
 /** Reads a file's text; `file` names it. The message of a left lists every problem with its path. */
 export const decode = (text: string, file: string): Either.Either<ConfigFile, ConfigurationInvalid> =>
-  Either.mapLeft(Either.flatMap(ForeignJson.parse(text), decodeValue), (error) => {
+  Either.mapLeft(Either.flatMap(UntrustedJson.parse(text), decodeValue), (error) => {
     const problems =
       error._tag === "ForeignJsonRefused"
         ? [`  (file): it ${error.message}${error.detail === undefined ? "" : ` (${error.detail})`}`]
-        : ParseResult.ArrayFormatter.formatErrorSync(error).map(
-            ({ path, message }) => `  ${path.join(".") || "(file)"}: ${message}`
-          )
-    return invalid([`${file} cannot be used:`, ...problems].join("\n"))
+        : SchemaProblem.of(error).map(({ path, message }) => `  ${path.map(String).join(".") || "(file)"}: ${message}`)
+    return invalid(
+      [`${file} is not valid. Correct it; \`assent help settings\` lists the settings:`, ...problems].join("\n")
+    )
   })
 
 // -----------------------------------------------------------------------------------------------------------------

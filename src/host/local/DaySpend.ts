@@ -43,7 +43,9 @@ export const make = ({ clock, currency, failed, folder }: Options): Day => {
       try {
         known = readOn(file, known, currency)
       } catch (error) {
-        failed(`The spend of today cannot be read from ${file}: ${UserLocation.reasonOf(error)}. What is known counts.`)
+        failed(
+          `The spend of today cannot be read from ${file}: ${UserLocation.reasonOf(error)}. Assent counts the spend that it knows.`
+        )
       }
       return known.total + known.unwritten
     },

@@ -13,7 +13,7 @@ import * as path from "node:path"
 import * as Digest from "../../core/Digest.js"
 import type { AgentEvent } from "../../event/AgentEvent.js"
 import type * as EventBus from "../../event/EventBus.js"
-import * as Brought from "./Brought.js"
+import * as WorkspaceSettings from "./WorkspaceSettings.js"
 import { make as invalid, type ConfigurationInvalid } from "./ConfigurationInvalid.js"
 import * as OwnFile from "./OwnFile.js"
 
@@ -47,10 +47,10 @@ export const of = (name: string, isSecret = false): ReadonlyArray<DecidingFile> 
  */
 export const atStart = (
   { configDirectory, key, named }: Given,
-  { files, workspace }: Brought.Brought
+  { files, workspace }: WorkspaceSettings.WorkspaceSettings
 ): ReadonlyArray<DecidingFile> => {
-  const brought = new Set([...files.keys(), Brought.permissions, Brought.config])
-  brought.delete(Brought.instructions)
+  const brought = new Set([...files.keys(), WorkspaceSettings.permissions, WorkspaceSettings.config])
+  brought.delete(WorkspaceSettings.instructions)
   return [
     ...["permissions.json", "config.json", "profiles"].flatMap((name) => of(path.join(configDirectory, name))),
     ...[...brought].flatMap((name) => of(path.join(workspace, name))),
@@ -104,7 +104,7 @@ export const follow = (
         if (!isChanged(one)) continue
         stamps.delete(one)
         tell(
-          `${one.file} changed since the start. This session goes on with what it was. Look at the file before the next start.`
+          `${one.file} changed since the start. This session continues with the former text. Check the file before the next start.`
         )
       }
     })
@@ -177,7 +177,7 @@ const digestOf = (file: string): string => {
 const namesIn = (directory: string): ReadonlyArray<string> =>
   OwnFile.entriesOf(directory, mostNames)
     .map(({ name }) => name)
-    .filter(Brought.isProfile)
+    .filter(WorkspaceSettings.isProfile)
     .sort()
 
 /** As many profiles as are read. */

@@ -1,6 +1,6 @@
 /**
- * The branch of the repository that a directory lies in, as its files say: no program is run. What is found there is
- * shown and nothing else, so a repository that is not what it says can do no more than show a wrong word.
+ * The branch of the repository around a directory, read from its files without running git. Assent only shows the
+ * name, so a forged repository can at most show a wrong word.
  */
 import * as path from "node:path"
 import * as OwnFile from "./OwnFile.js"

@@ -10,13 +10,13 @@ import * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
 import * as path from "node:path"
 import * as Repository from "../../sandbox/Repository.js"
-import * as Brought from "./Brought.js"
+import * as WorkspaceSettings from "./WorkspaceSettings.js"
 import * as OwnFile from "./OwnFile.js"
 
 export interface Place {
   readonly home: string | undefined
   readonly configDirectory: string
-  readonly brought: Brought.Brought
+  readonly brought: WorkspaceSettings.WorkspaceSettings
 }
 
 export interface Instructions {
@@ -67,8 +67,15 @@ export const load = ({
       const file = path.join(workspace, below)
       take({ file, rank, heading }, OwnFile.readIn(workspace, below, OwnFile.maxSettings))
     }
-    const last = brought.files.get(Brought.instructions) ?? OwnFile.absent
-    take({ file: path.join(workspace, Brought.instructions), rank: 2, heading: `From ${Brought.instructions}:` }, last)
+    const last = brought.files.get(WorkspaceSettings.instructions) ?? OwnFile.absent
+    take(
+      {
+        file: path.join(workspace, WorkspaceSettings.instructions),
+        rank: 2,
+        heading: `From ${WorkspaceSettings.instructions}:`
+      },
+      last
+    )
     const text = fit(sources, remarks)
     if (foreign.length > 0) remarks.push(`${foreign.join(", ")}: read, because there is no ${name} beside it.`)
     return { text, remarks }
@@ -142,13 +149,13 @@ const folders = (workspace: string): ReadonlyArray<Held> => {
 
 /** Joins the sources into one text, with headings when there are several. Adds a remark for each cut. */
 const fit = (sources: ReadonlyArray<Source>, remarks: Array<string>): string => {
-  let room = Brought.maxInstructions
+  let room = WorkspaceSettings.maxInstructions
   const kept = new Map<Source, string>()
   for (const source of [...sources].sort((left, right) => left.rank - right.rank)) {
     const whole = sources.length === 1 ? source.text : `${source.heading}\n\n${source.text}\n\n`
     const bytes = Buffer.from(whole)
     if (bytes.length > room) {
-      const limit = `${Brought.maxInstructions / 1_000} kB together`
+      const limit = `${WorkspaceSettings.maxInstructions / 1_000} kB together`
       remarks.push(`${source.file} is cut by ${bytes.length - room} bytes: instructions may have ${limit}.`)
     }
     kept.set(source, bytes.length <= room ? whole : bytes.toString("utf8", 0, room).replace(/\ufffd$/, ""))

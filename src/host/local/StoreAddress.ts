@@ -24,7 +24,9 @@ export const isOne = (text: string): boolean => /^postgres(ql)?:/i.test(text)
 export const parse = (text: string): Either.Either<Database | undefined, string> => {
   if (!isOne(text)) {
     return isOther(text)
-      ? Either.left("Sessions are kept in a file or in PostgreSQL: give a path, or postgres://user@host:5432/database.")
+      ? Either.left(
+          "Assent stores sessions in a file or in PostgreSQL. Use a path, or postgres://user@host:5432/database."
+        )
       : Either.right(undefined)
   }
   const address = read(text)

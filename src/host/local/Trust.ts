@@ -15,7 +15,7 @@ import * as Origin from "../../core/Origin.js"
 import type * as AuditChain from "../../audit/AuditChain.js"
 import type { AuditEntry } from "../../audit/AuditRecord.js"
 import * as AuditLocation from "./AuditLocation.js"
-import * as Brought from "./Brought.js"
+import * as WorkspaceSettings from "./WorkspaceSettings.js"
 import { make as invalid, type ConfigurationInvalid } from "./ConfigurationInvalid.js"
 import * as OwnFile from "./OwnFile.js"
 import * as UserLocation from "./UserLocation.js"
@@ -61,13 +61,13 @@ export const remembered = (place: UserLocation.Folder): Effect.Effect<Remembered
 /** Whether exactly these files are trusted. Files behind a link never are. */
 export const isTrusted = (
   place: UserLocation.Folder,
-  brought: Brought.Brought
+  brought: WorkspaceSettings.WorkspaceSettings
 ): Effect.Effect<boolean, ConfigurationInvalid> =>
   isTrustable(brought)
     ? Effect.map(remembered(place), (known) => known?.digest === brought.digest)
     : Effect.succeed(false)
 
-export const isTrustable = ({ links }: Brought.Brought): boolean => !links.includes(".assent")
+export const isTrustable = ({ links }: WorkspaceSettings.WorkspaceSettings): boolean => !links.includes(".assent")
 
 /**
  * Writes the decision to the audit and, when it is a yes, remembers it with its files. Does nothing when they are
@@ -75,7 +75,7 @@ export const isTrustable = ({ links }: Brought.Brought): boolean => !links.inclu
  */
 export const decide = (
   place: Place,
-  brought: Brought.Brought,
+  brought: WorkspaceSettings.WorkspaceSettings,
   decision: Decision
 ): Effect.Effect<void, ConfigurationInvalid, FileSystem.FileSystem | Path.Path> =>
   Effect.gen(function* () {
@@ -114,7 +114,11 @@ const decode = Lazy.make(() =>
 )
 
 /** The decision has an audit trail of its own, because it belongs to no session. */
-const record = (place: Place, { digest }: Brought.Brought, { reason, trusted, ...decision }: Decision) =>
+const record = (
+  place: Place,
+  { digest }: WorkspaceSettings.WorkspaceSettings,
+  { reason, trusted, ...decision }: Decision
+) =>
   Effect.gen(function* () {
     // Loaded on demand: hardly any start decides about trust.
     const AuditFile = yield* Effect.promise(() => import("../../audit/AuditFile.js"))
@@ -134,7 +138,7 @@ const record = (place: Place, { digest }: Brought.Brought, { reason, trusted, ..
     })
   })
 
-const remember = (place: Place, { digest, files }: Brought.Brought) =>
+const remember = (place: Place, { digest, files }: WorkspaceSettings.WorkspaceSettings) =>
   Effect.try({
     try: () => {
       const texts = Object.fromEntries(

@@ -81,7 +81,7 @@ export const prepare = ({ folder, workspace }: Folder): Effect.Effect<void, Conf
     },
     catch: (error) =>
       invalid(
-        `State cannot be kept in ${folder}: ${reasonOf(error)}. Make that directory yours and writable, or set ASSENT_STATE_DIR to another one.`
+        `Assent cannot store its state in ${folder}: ${reasonOf(error)}. Make that directory yours and writable, or set ASSENT_STATE_DIR to another one.`
       )
   })
 
@@ -144,7 +144,7 @@ const home = (what: string, instead: string): Effect.Effect<string, Configuratio
     if (set !== undefined) return set
     const known = yield* Effect.option(Effect.try(() => os.userInfo().homedir))
     if (Option.isSome(known) && path.isAbsolute(known.value)) return known.value
-    return yield* invalid(`There is no home directory to keep ${what} in. Set HOME, or ${instead}.`)
+    return yield* invalid(`There is no home directory for ${what} in. Set HOME, or ${instead}.`)
   })
 
 const makePrivate = (directory: string): void => {

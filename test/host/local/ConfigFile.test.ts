@@ -193,7 +193,11 @@ describe("config.json", () => {
   it("refuses a tool server that cannot be meant, with its place", () => {
     const messageOf = (servers: unknown) =>
       Either.match(ConfigFile.decode(JSON.stringify({ mcp_servers: servers }), "config.json"), {
-        onLeft: (error) => error.message.replace("config.json cannot be used:\n", ""),
+        onLeft: (error) =>
+          error.message.replace(
+            "config.json is not valid. Correct it; `assent help settings` lists the settings:\n",
+            ""
+          ),
         onRight: () => ""
       })
     const command = "node"
@@ -205,7 +209,7 @@ describe("config.json", () => {
       [{ a: {} }, 'mcp_servers.a: it has neither "command" nor "url"'],
       [{ a: { url, args: [] } }, 'mcp_servers.a: "args" means nothing for a server with "url"'],
       [{ a: { command, headers: {} } }, 'mcp_servers.a: "headers" means nothing for a server with "command"'],
-      [{ a: { url: "ftp://x" } }, 'mcp_servers.a: "url" is no http or https address'],
+      [{ a: { url: "ftp://x" } }, 'mcp_servers.a: "url" is not an http or https address'],
       [{ a: { command, colour: "red" } }, "mcp_servers.a.colour"],
       [{ a: { command, timeout: 0 } }, "mcp_servers.a.timeout"],
       [{ "": { command } }, "mcp_servers."],
@@ -213,6 +217,25 @@ describe("config.json", () => {
       [{ "a/b": { command } }, "mcp_servers.a/b"]
     ] as const
     for (const [servers, expected] of wrong) assert.include(messageOf(servers), expected, JSON.stringify(servers))
+  })
+
+  it("says in one line what is wrong with a value of another kind, and which setting was meant", () => {
+    const linesOf = (text: string) =>
+      Either.match(ConfigFile.decode(text, "config.json"), {
+        onLeft: (error) => error.message.split("\n").slice(1),
+        onRight: () => []
+      })
+    assert.deepStrictEqual(linesOf("[]"), ["  (file): Expected an object, actual []"])
+    assert.deepStrictEqual(linesOf('"hi"'), ['  (file): Expected an object, actual "hi"'])
+    assert.deepStrictEqual(linesOf('{ "modle": "x" }'), ["  modle: there is no such field here. Did you mean model?"])
+    assert.deepStrictEqual(linesOf('{ "sandbox": "maybe" }'), [
+      '  sandbox: Expected "auto", "require", "off" or { mode?, network?, readable?, writable? }, actual "maybe"'
+    ])
+    assert.deepStrictEqual(linesOf('{ "limits": [] }'), ["  limits: Expected an object, actual []"])
+    assert.deepStrictEqual(linesOf('{ "escalate": 5, "sandbox": 5 }'), [
+      "  escalate: Expected string or { after, to?: [channels] }, actual 5",
+      '  sandbox: Expected "auto", "require", "off" or { mode?, network?, readable?, writable? }, actual 5'
+    ])
   })
 
   it("tells every problem with its place", () => {
@@ -229,7 +252,7 @@ describe("config.json", () => {
       onRight: () => ""
     })
     const [head, ...lines] = message.split("\n")
-    assert.strictEqual(head, "config.json cannot be used:")
+    assert.strictEqual(head, "config.json is not valid. Correct it; `assent help settings` lists the settings:")
     assert.deepStrictEqual(lines.map((line) => line.trim().split(":")[0]).toSorted(), [
       "allow_inline",
       "colour",

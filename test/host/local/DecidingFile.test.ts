@@ -7,7 +7,7 @@ import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
 import { execFileSync } from "node:child_process"
-import * as Brought from "../../../src/host/local/Brought.js"
+import * as WorkspaceSettings from "../../../src/host/local/WorkspaceSettings.js"
 import * as DecidingFile from "../../../src/host/local/DecidingFile.js"
 
 const directory = Effect.acquireRelease(
@@ -99,7 +99,7 @@ describe("the files of a start", () => {
       put("k")
       const found = DecidingFile.atStart(
         { configDirectory: path.join(at, "config"), key: path.join(at, "k"), named: [path.join(at, "p"), undefined] },
-        yield* Brought.load(path.join(at, "w"))
+        yield* WorkspaceSettings.load(path.join(at, "w"))
       )
       assert.deepStrictEqual(
         found.map(({ file, isSecret }) => `${path.relative(at, file)}${isSecret ? " secret" : ""}`),

@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import * as AuditLocation from "../../../src/host/local/AuditLocation.js"
-import * as Brought from "../../../src/host/local/Brought.js"
+import * as WorkspaceSettings from "../../../src/host/local/WorkspaceSettings.js"
 import * as Trust from "../../../src/host/local/Trust.js"
 import * as UserLocation from "../../../src/host/local/UserLocation.js"
 import type { RequestId } from "../../../src/core/Id.js"
@@ -30,9 +30,9 @@ const place = Effect.gen(function* () {
 
 /** As the program asks: of the files as they are now. */
 const isTrusted = (at: Trust.Place) =>
-  Effect.flatMap(Brought.load(at.workspace), (brought) => Trust.isTrusted(at, brought))
+  Effect.flatMap(WorkspaceSettings.load(at.workspace), (brought) => Trust.isTrusted(at, brought))
 const decide = (at: Trust.Place, decision: Trust.Decision) =>
-  Effect.flatMap(Brought.load(at.workspace), (brought) => Trust.decide(at, brought, decision))
+  Effect.flatMap(WorkspaceSettings.load(at.workspace), (brought) => Trust.decide(at, brought, decision))
 
 /** All that the audit of a directory says was decided; each trail is whole. */
 const decisions = (at: Trust.Place) =>

@@ -103,7 +103,10 @@ describe("the person's directories", () => {
       fs.writeFileSync(path.join(root, "file"), "")
       const folder = UserLocation.folderOf(path.join(root, "file", "state"), "/w")
       const { message } = yield* Effect.flip(UserLocation.prepare({ folder, workspace: "/w" }))
-      assert.match(message, /^State cannot be kept in .*: not a directory.* set ASSENT_STATE_DIR to another one\.$/)
+      assert.match(
+        message,
+        /^Assent cannot store its state in .*: not a directory.* set ASSENT_STATE_DIR to another one\.$/
+      )
     })
   )
 })

@@ -35,9 +35,11 @@ import * as Kit from "../kit/session.js"
 
 const Ref = FiberRef.unsafeMake("root")
 
-class Reference extends Context.Reference<Reference>()("test/World/Reference", { defaultValue: () => "default" }) {}
+class Reference extends Context.Reference<Reference>()("test/CallerContext/Reference", {
+  defaultValue: () => "default"
+}) {}
 
-class Service extends Context.Tag("test/World/Service")<Service, string>() {}
+class Service extends Context.Tag("test/CallerContext/Service")<Service, string>() {}
 
 type Around = <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 type Names = string

@@ -5,7 +5,7 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as SessionSnapshot from "../journal/SessionSnapshot.js"
-import * as LateModule from "../core/LateModule.js"
+import * as LazyModule from "../core/LazyModule.js"
 import type { Authority } from "../permission/PermissionGate.js"
 import type { ToolDisplay } from "../tool/ToolCall.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
@@ -19,7 +19,7 @@ import { Subagents, type Listed, type Service } from "./Subagents.js"
 import type * as TreeSession from "./TreeSession.js"
 
 /** A root has no envelope. */
-export const make = (options: Omit<Options, "envelope">): TreeSession.Wiring => new LateChildren(options)
+export const make = (options: Omit<Options, "envelope">): TreeSession.Wiring => new LazyChildren(options)
 
 /** Loads what makes children, where one of the tools deals with them: later no call waits for that. */
 export const load = (entries: Iterable<ToolRegistry.Entry>): Effect.Effect<unknown> => {
@@ -31,9 +31,9 @@ export const load = (entries: Iterable<ToolRegistry.Entry>): Effect.Effect<unkno
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-const loaded = LateModule.make(() => import("./Children.js"))
+const loaded = LazyModule.make(() => import("./Children.js"))
 
-class LateChildren implements Service, TreeSession.Wiring {
+class LazyChildren implements Service, TreeSession.Wiring {
   private made: Children | undefined
   readonly authority = undefined
 

@@ -4,31 +4,15 @@
  * Only our own spans are sent: no spans of libraries, no logs and no metrics. Exporting runs in the background and
  * never fails the work. A collector that does not respond delays the end by two seconds at most, and is then not tried
  * for a minute. The package `@effect/opentelemetry` is loaded on demand.
- *
- * @example
- * ```ts
- * import { AgentRuntime, ScriptedModel } from "assent"
- * import * as Telemetry from "assent/runtime/Telemetry"
- * import { Effect } from "effect"
- *
- * const program = Effect.gen(function* () {
- *   const spans = yield* Telemetry.make({ url: "http://localhost:4318/v1/traces", serviceName: "my-agents" })
- *   return spans
- * })
- * ```
- *
- * @since 0.1.0
  */
 import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
 import * as HttpClient from "@effect/platform/HttpClient"
 import * as HttpClientError from "@effect/platform/HttpClientError"
 import * as Config from "effect/Config"
-import type * as ConfigError from "effect/ConfigError"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
-import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
@@ -43,9 +27,6 @@ import * as WebAddress from "../core/WebAddress.js"
 
 /**
  * The collector.
- *
- * @since 0.1.0
- * @category models
  */
 export interface Settings {
   /** The full URL for traces: `http://localhost:4318/v1/traces`. */
@@ -64,9 +45,6 @@ export interface Settings {
 
 /**
  * Settings with a redactor.
- *
- * @since 0.1.0
- * @category models
  */
 export interface Options extends Settings {
   /** Masks contents; required when `content` is true. */
@@ -79,13 +57,11 @@ export interface Options extends Settings {
 
 /**
  * Traces were requested and cannot be sent; the message says what to install, set or unset.
- *
- * @since 0.1.0
- * @category errors
  */
-export class TelemetryUnavailable extends Schema.TaggedError<TelemetryUnavailable>(
-  "assent/runtime/TelemetryUnavailable"
-)("TelemetryUnavailable", { message: Schema.String }) {}
+export class TelemetryUnavailable extends Schema.TaggedError<TelemetryUnavailable>("assent/host/TelemetryUnavailable")(
+  "TelemetryUnavailable",
+  { message: Schema.String }
+) {}
 
 // -----------------------------------------------------------------------------------------------------------------
 // constructors
@@ -93,9 +69,6 @@ export class TelemetryUnavailable extends Schema.TaggedError<TelemetryUnavailabl
 
 /**
  * Exports spans to a collector until the scope closes, which sends the rest.
- *
- * @since 0.1.0
- * @category constructors
  */
 export const make = (
   options: Options
@@ -123,26 +96,6 @@ export const make = (
   })
 
 /**
- * Spans for a runtime that is built on this layer.
- *
- * @since 0.1.0
- * @category layers
- */
-export const layer = (options: Options): Layer.Layer<Spans.Spans, TelemetryUnavailable, HttpClient.HttpClient> =>
-  Layer.scoped(Spans.Spans, make(options))
-
-/**
- * As {@link layer}, with settings from `Config`.
- *
- * @since 0.1.0
- * @category layers
- */
-export const layerConfig = (
-  options: Config.Config.Wrap<Options>
-): Layer.Layer<Spans.Spans, TelemetryUnavailable | ConfigError.ConfigError, HttpClient.HttpClient> =>
-  Layer.unwrapEffect(Effect.map(Config.unwrap(options), layer))
-
-/**
  * Settings from OpenTelemetry's variables: none unless an endpoint is set and nothing turns it off.
  *
  * | variable | meaning |
@@ -153,9 +106,6 @@ export const layerConfig = (
  * | `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES` | who we are |
  * | `OTEL_SDK_DISABLED`, `OTEL_TRACES_EXPORTER=none` | send nothing |
  * | `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` | `true` sends what was said |
- *
- * @since 0.1.0
- * @category operations
  */
 export const settings: Effect.Effect<Option.Option<Settings>, TelemetryUnavailable> = Effect.gen(function* () {
   const endpoint = yield* endpointOf

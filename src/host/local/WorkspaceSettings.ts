@@ -11,7 +11,7 @@ import * as path from "node:path"
 import * as Digest from "../../core/Digest.js"
 import * as OwnFile from "./OwnFile.js"
 
-export interface Brought {
+export interface WorkspaceSettings {
   /** The workspace's real path. */
   readonly workspace: string
   /**
@@ -45,7 +45,7 @@ export const linkable: ReadonlyArray<string> = [permissions, config, ...profileD
 export const maxInstructions = 64_000
 
 /** Reads all of it; `workspace` is its real path. */
-export const load = (workspace: string): Effect.Effect<Brought> =>
+export const load = (workspace: string): Effect.Effect<WorkspaceSettings> =>
   Effect.sync(() => {
     const files = new Map<string, OwnFile.Content>()
     const remarks: Array<string> = []
@@ -56,7 +56,7 @@ export const load = (workspace: string): Effect.Effect<Brought> =>
     }
     for (const name of links) {
       remarks.push(
-        `${path.join(workspace, name)} is a symbolic link: of what it leads to only what denies counts. Put the directory itself there.`
+        `${path.join(workspace, name)} is a symbolic link, so only its denying rules count. Put the directory itself there.`
       )
     }
     if (links.includes(".assent")) {
@@ -83,7 +83,7 @@ export const load = (workspace: string): Effect.Effect<Brought> =>
 export const isProfile = (name: string): boolean => /^[^.].*\.(json|ya?ml)$/i.test(name)
 
 /** A file's text; undefined for an absent or refused file. */
-export const textOf = ({ files }: Brought, name: string): string | undefined => {
+export const textOf = ({ files }: WorkspaceSettings, name: string): string | undefined => {
   const content = files.get(name)
   return content?._tag === "Text" ? content.text : undefined
 }
@@ -111,7 +111,7 @@ const readDenials = (workspace: string): OwnFile.Content => {
   }
 }
 
-const digestOf = (files: Brought["files"], links: ReadonlyArray<string>): string =>
+const digestOf = (files: WorkspaceSettings["files"], links: ReadonlyArray<string>): string =>
   Digest.digest({
     links,
     files: [...files].map(([name, content]) => [name, content._tag === "Text" ? { text: content.text } : content._tag])

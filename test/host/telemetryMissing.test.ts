@@ -2,7 +2,7 @@ import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
 import { assert, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { vi } from "vitest"
-import * as Telemetry from "../../src/runtime/Telemetry.js"
+import * as Telemetry from "../../src/host/Telemetry.js"
 
 vi.mock("@effect/opentelemetry/OtlpTracer", () => {
   throw Object.assign(new Error("Cannot find package"), { code: "ERR_MODULE_NOT_FOUND" })

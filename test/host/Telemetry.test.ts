@@ -13,8 +13,8 @@ import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import * as Redaction from "../../src/core/Redaction.js"
 import * as Spans from "../../src/core/Spans.js"
+import * as Telemetry from "../../src/host/Telemetry.js"
 import * as PermissionFile from "../../src/permission/PermissionFile.js"
-import * as Telemetry from "../../src/runtime/Telemetry.js"
 import * as Collector from "../kit/Collector.js"
 import * as Family from "../kit/Family.js"
 import * as Kit from "../kit/session.js"
@@ -291,7 +291,8 @@ describe("Telemetry", () => {
   it.scopedLive("provides a runtime with its spans as a layer", () =>
     Effect.gen(function* () {
       const collector = yield* Collector.make()
-      const layer = Telemetry.layer({ url: `${collector.url}/v1/traces`, protocol: "json" })
+      const spans = Telemetry.make({ url: `${collector.url}/v1/traces`, protocol: "json" })
+      const layer = Layer.scoped(Spans.Spans, spans)
       const program = Effect.scoped(
         Effect.gen(function* () {
           const kit = yield* Kit.start({ model: [{ text: "Done." }] })

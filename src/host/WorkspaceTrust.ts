@@ -1,0 +1,140 @@
+/**
+ * What trust in a workspace would enable: each rule, setting, command line and profile of its files. The module is loaded only
+ * to show that.
+ */
+import { diffLines } from "diff"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Digest from "../core/Digest.js"
+import * as Visible from "../core/Visible.js"
+import * as PolicyFile from "../permission/PolicyFile.js"
+import * as PolicySource from "../permission/PolicySource.js"
+import * as ServerSettings from "../tool/ServerSettings.js"
+import type { Platform } from "./Launch.js"
+import * as WorkspaceSettings from "./local/WorkspaceSettings.js"
+import * as ConfigFile from "./local/ConfigFile.js"
+import type { ConfigurationInvalid } from "./local/ConfigurationInvalid.js"
+import * as Trust from "./local/Trust.js"
+import * as ProfileLocation from "./ProfileLocation.js"
+import type * as Settings from "./Settings.js"
+import * as Tools from "./Tools.js"
+
+/** What trust in a workspace would enable. Lines are never cut. */
+export interface Wanted {
+  /** What would be allowed, one thing a line. */
+  readonly allowances: ReadonlyArray<string>
+  /** A diff against the files that were trusted before; undefined when none were. */
+  readonly changes: ReadonlyArray<string> | undefined
+}
+
+/** A workspace, and its files as a person decides about them. What cannot be seen in a line is spelled out. */
+export interface WorkspaceTrust extends Wanted {
+  readonly workspace: string
+  readonly isTrusted: boolean
+  /** Its files would allow something, and nobody trusts them as they are. */
+  readonly wantsTrust: boolean
+  /** Changes with every byte of any of the files. */
+  readonly digest: string
+  /** By path below the workspace; SHA-256 of the text. A file that cannot be read has none. */
+  readonly files: ReadonlyArray<{ readonly path: string; readonly sha256: string | undefined }>
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// getters
+// -----------------------------------------------------------------------------------------------------------------
+
+export const wanted = (settings: Settings.Settings): Effect.Effect<Wanted, ConfigurationInvalid, Platform> =>
+  Effect.gen(function* () {
+    const before = yield* Trust.remembered(settings)
+    return {
+      allowances: [...ofPolicy(settings), ...ofConfig(settings), ...(yield* ofProfiles(settings))],
+      changes: before === undefined ? undefined : changesSince(before, settings.brought)
+    }
+  })
+
+export const of = (settings: Settings.Settings): Effect.Effect<WorkspaceTrust, ConfigurationInvalid, Platform> =>
+  Effect.gen(function* () {
+    const { brought, trusted, workspace } = settings
+    const { allowances, changes } = yield* wanted(settings)
+    const { warnings } = yield* ProfileLocation.load(settings, Tools.registry(settings))
+    return {
+      workspace,
+      isTrusted: trusted,
+      wantsTrust: !trusted && (settings.wantsTrust || (warnings.length > 0 && Trust.isTrustable(brought))),
+      digest: brought.digest,
+      files: [...brought.files].map(([path, content]) => ({
+        path,
+        sha256: content._tag === "Text" ? Digest.sha256(content.text) : undefined
+      })),
+      allowances: allowances.map(Visible.visible),
+      changes: trusted ? undefined : changes?.map(Visible.visible)
+    }
+  })
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const ofPolicy = ({ brought }: Settings.Settings): ReadonlyArray<string> => {
+  const text = WorkspaceSettings.textOf(brought, WorkspaceSettings.permissions)
+  const policy = text === undefined ? undefined : Either.getOrUndefined(PolicyFile.decode(text, ""))
+  return policy === undefined ? [] : PolicySource.allowances(policy.source)
+}
+
+const ofConfig = ({ brought }: Settings.Settings): ReadonlyArray<string> => {
+  const text = WorkspaceSettings.textOf(brought, WorkspaceSettings.config)
+  const config = text === undefined ? undefined : Either.getOrUndefined(ConfigFile.decode(text, ""))
+  const { mcp_servers: servers = {}, ...others } = config ?? {}
+  return [
+    ...Object.entries(others).map(([name, value]) => `the setting ${name} = ${JSON.stringify(value)}`),
+    ...Object.entries(servers).map(([name, server]) => `the tool server ${name}: ${ServerSettings.describe(server)}`)
+  ]
+}
+
+/** The profiles as they would be with trust. */
+const ofProfiles = (settings: Settings.Settings) =>
+  Effect.map(
+    ProfileLocation.load({ ...settings, trusted: true }, Tools.registry(settings)),
+    ({ profiles }): ReadonlyArray<string> =>
+      [...profiles.values()]
+        .filter(({ source }) => source.startsWith(`${settings.workspace}/.`))
+        .map(({ autoApproved, model, name, plugins, provider }) =>
+          [
+            `the profile ${name}`,
+            ...(model === undefined ? [] : [`with the model ${[provider, model].filter(Boolean).join("/")}`]),
+            ...(autoApproved ? [`which asks nobody for ${plugins === null ? "any tool" : plugins.join(", ")}`] : [])
+          ].join(", ")
+        )
+  )
+
+/** Characters that are compared line by line; longer texts are only said to differ. */
+const maxCompared = 100_000
+/** Milliseconds. */
+const patience = 200
+
+const changesSince = (
+  { files }: Trust.Remembered,
+  brought: WorkspaceSettings.WorkspaceSettings
+): ReadonlyArray<string> =>
+  [...new Set([...Object.keys(files), ...brought.files.keys()])].sort().flatMap((name) => {
+    const before = Object.hasOwn(files, name) ? files[name] : undefined
+    const after = WorkspaceSettings.textOf(brought, name)
+    if (before === after) return []
+    if (after === undefined) return [`${name} is gone, or cannot be read.`]
+    if (before !== undefined && before.length + after.length > maxCompared) {
+      return [`${name} is another text of ${after.length} characters.`]
+    }
+    const parts = diffLines(before ?? "", after, { timeout: patience })
+    if (parts === undefined) return [`${name} is another text of ${after.length} characters.`]
+    return [
+      before === undefined ? `${name} is new:` : `${name}:`,
+      ...parts.flatMap(({ added, removed, value }) =>
+        added || removed
+          ? value
+              .replace(/\n$/, "")
+              .split("\n")
+              .map((line) => `  ${added ? "+" : "-"} ${line}`)
+          : []
+      )
+    ]
+  })
