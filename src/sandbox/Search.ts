@@ -12,7 +12,6 @@ import type * as Path from "@effect/platform/Path"
 import * as Arr from "effect/Array"
 import * as Chunk from "effect/Chunk"
 import * as Effect from "effect/Effect"
-import * as ExecutionStrategy from "effect/ExecutionStrategy"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Queue from "effect/Queue"
@@ -93,7 +92,6 @@ export const make = (
 ): Effect.Effect<Search, string, Scope.Scope> =>
   Effect.gen(function* () {
     const { executor, fileSystem } = platform
-    const scope = yield* Effect.scope
     const program = yield* Effect.findFirst(programs, (file) =>
       Effect.orElseSucceed(fileSystem.exists(file), () => false)
     )
@@ -106,11 +104,18 @@ export const make = (
     const command = [program.value, ...roots, ...(isDated ? dated : undated)]
     const turn = yield* Effect.makeSemaphore(1)
     let worker: Worker | undefined
+    let isOver = false
+    yield* Effect.addFinalizer(() =>
+      Effect.suspend(() => {
+        isOver = true
+        return worker?.dismiss ?? Effect.void
+      })
+    )
 
     const look = Effect.gen(function* () {
       // The waiting shell may have been killed; then a new one is started.
-      for (let attempt = 0; attempt < 2; attempt++) {
-        worker ??= yield* Effect.orElseSucceed(hire(executor, scope, command), () => undefined)
+      for (let attempt = 0; attempt < 2 && !isOver; attempt++) {
+        worker ??= yield* Effect.orElseSucceed(hire(executor, command), () => undefined)
         const told = worker === undefined ? undefined : yield* worker.ask
         if (told !== undefined) return told
         if (worker !== undefined) yield* worker.dismiss
@@ -258,10 +263,11 @@ interface Worker {
 const loop = 'while read -r word; do "$@" </dev/null 2>/dev/null; printf "end %s\\0" "$?"; done'
 const line = new TextEncoder().encode("find\n")
 
-const hire = (executor: CommandExecutor.CommandExecutor, around: Scope.Scope, command: ReadonlyArray<string>) =>
+const hire = (executor: CommandExecutor.CommandExecutor, command: ReadonlyArray<string>) =>
   Effect.gen(function* () {
-    const scope = yield* Scope.fork(around, ExecutionStrategy.sequential)
-    const dismiss = Scope.close(scope, Exit.void)
+    const scope = yield* Scope.make()
+    // The stream of a killed process may end as interrupted. That must not interrupt the end of a session.
+    const dismiss = Effect.asVoid(Effect.exit(Scope.close(scope, Exit.void)))
     const begin = Effect.gen(function* () {
       const child = yield* executor.start(
         Command.make("/bin/sh", "-c", loop, "sh", ...command).pipe(
