@@ -23,7 +23,7 @@ import * as Auth from "../interaction/Auth.js"
 import { Ask, Confirm } from "../interaction/Interaction.js"
 import type { InteractionError } from "../interaction/InteractionError.js"
 import * as Interactor from "../interaction/Interactor.js"
-import * as Hold from "../session/Hold.js"
+import * as HandlerSession from "../session/HandlerSession.js"
 import type { Environment } from "./CommandEnvironment.js"
 import { isWithin } from "../sandbox/View.js"
 
@@ -239,7 +239,7 @@ esac
 /** A line for the helper: `+` and the answer, or `-` and why there is none. */
 const replyTo = (question: Question, command: string): Effect.Effect<string, never, Interactor.Interactor> =>
   Effect.gen(function* () {
-    const hold = Option.getOrUndefined(yield* Effect.serviceOption(Hold.Hold))
+    const hold = Option.getOrUndefined(yield* Effect.serviceOption(HandlerSession.HandlerSession))
     const answer = yield* Effect.catchAll(ask(question, command, hold), (error) =>
       Effect.succeed({ refused: refusal(error) })
     )
@@ -249,7 +249,7 @@ const replyTo = (question: Question, command: string): Effect.Effect<string, nev
       : `+${answer}`
   })
 
-const ask = (question: Question, command: string, hold: Hold.Service | undefined) => {
+const ask = (question: Question, command: string, hold: HandlerSession.Service | undefined) => {
   const prompt = shown(question, command)
   switch (question.kind) {
     case "Password":
@@ -281,7 +281,7 @@ const refusal = (error: InteractionError): string =>
   error._tag === "InteractionCancelled"
     ? "The person gave no answer. Ask them before you run it again."
     : error._tag === "InteractionTimedOut"
-      ? "No answer came in time. Ask the person before you run it again."
+      ? "Nobody answered in time. Ask the person before you run it again."
       : nobodyThere
 
 const nobodyThere = "No person can answer here. Use a key or a token that needs no question, or let the person run it."

@@ -1,6 +1,6 @@
 /** What a person is shown about a call that changes a file or runs a command. */
 import * as Option from "effect/Option"
-import * as Shortened from "../core/Shortened.js"
+import * as Truncated from "../core/Truncated.js"
 import { visible } from "../core/Visible.js"
 import type { ToolDisplay } from "../tool/ToolCall.js"
 import { clip } from "./LineReader.js"
@@ -73,12 +73,12 @@ const display = (
   warnings: ReadonlyArray<string>,
   how: { readonly format: "diff" | "text" } | { readonly format: "code"; readonly language: string }
 ): ToolDisplay => {
-  const shortened = details === undefined ? undefined : Shortened.make(details, shownWhole)
+  const shortened = details === undefined ? undefined : Truncated.make(details, shownWhole)
   return {
     summary: visible(summary),
     ...(details === undefined
       ? {}
-      : { details: visible((shortened === undefined ? details : Shortened.text(shortened)).replaceAll("\r\n", "\n")) }),
+      : { details: visible((shortened === undefined ? details : Truncated.text(shortened)).replaceAll("\r\n", "\n")) }),
     ...how,
     ...(shortened === undefined ? {} : { truncated: true }),
     ...(warnings.length > 0 ? { warnings } : {})

@@ -23,7 +23,7 @@ import { ClarifyAnswers, Question } from "../interaction/Question.js"
 import * as ToolTrait from "../tool/ToolTrait.js"
 
 /**
- * What the model gets when the person cancelled.
+ * The result of a tool whose question the person cancelled.
  *
  * @since 0.1.0
  * @category schemas

@@ -52,7 +52,7 @@ export const Delegate = Tool.make("delegate", {
   .annotate(ToolTrait.Resumable, true)
 
 /**
- * Gives a task to a subagent and goes on; its result begins a turn later.
+ * Gives a task to a subagent and continues; the result begins a turn later.
  *
  * @since 0.1.0
  * @category tools

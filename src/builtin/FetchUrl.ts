@@ -22,14 +22,14 @@ import * as HtmlText from "./HtmlText.js"
 import * as LineReader from "./LineReader.js"
 
 /**
- * What a server sent.
+ * A server's response.
  *
  * @since 0.1.0
  * @category models
  */
 export interface Response {
   readonly status: number
-  /** Where a redirect leads, as the server wrote it. */
+  /** The address of a redirect, as the server wrote it. */
   readonly location?: string | undefined
   /** The `content-type`, as the server wrote it; empty when it did not. */
   readonly type: string

@@ -1,11 +1,14 @@
 /**
  * What git leaves out of a directory: by the `.gitignore` files from its repository down, and by the exclude file of this
  * clone. Git's exclude file of all repositories does not count. No program is run for it.
+ *
+ * A repository may hold files that are made to be slow. No file and no path holds the event loop for longer than 50 ms.
  */
 import type * as FileSystem from "@effect/platform/FileSystem"
 import type * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
 import * as RegularFile from "../core/RegularFile.js"
+import * as EventLoop from "../internal/EventLoop.js"
 import * as PathPattern from "./PathPattern.js"
 
 /** The rules of one file, and how the paths begin that they are about. */
@@ -21,7 +24,7 @@ export interface IgnoreFiles {
   readonly above: (root: string) => Effect.Effect<ReadonlyArray<Ignoring>>
   /** The rules of the clone's own, where a repository begins in this directory: no others count in it. */
   readonly begun: (directory: string) => Effect.Effect<ReadonlyArray<Ignoring> | undefined>
-  /** Whether the last rule that matches leaves a path out. */
+  /** Whether the last rule that matches leaves a path out. Rules count from the last on, as many as take 100,000. */
   readonly leaveOut: (all: ReadonlyArray<Ignoring>, absolute: string, isDirectory: boolean) => boolean
 }
 
@@ -41,14 +44,25 @@ export const make = ({
   const textOf = (file: string) =>
     Effect.orElseSucceed(RegularFile.read(fileSystem, file, longest), (): string | undefined => undefined)
   const rulesOf = (file: string, directory: string): Effect.Effect<ReadonlyArray<Ignoring>> =>
-    Effect.map(textOf(file), (text) =>
-      text === undefined ? [] : [{ prefix: prefixOf(directory), rules: PathPattern.ignoreRules(text) }]
+    Effect.flatMap(textOf(file), (text) =>
+      Effect.gen(function* () {
+        const prefix = prefixOf(directory)
+        const found: Array<Ignoring> = []
+        for (const part of partsOf(text ?? "")) {
+          if (found.length > 0) yield* EventLoop.yieldToEventLoop
+          found.push({ prefix, rules: PathPattern.ignoreRules(part) })
+        }
+        return found
+      })
     )
   const rulesIn = (directory: string) => rulesOf(path.join(directory, name), directory)
 
   const leaveOut: IgnoreFiles["leaveOut"] = (all, absolute, isDirectory) => {
+    let cost = 0
     for (let i = all.length - 1; i >= 0; i--) {
       const one = all[i]
+      cost += one?.rules.cost ?? 0
+      if (cost > mostCost) return false
       const verdict = one?.rules.verdict(toSlashes(absolute.slice(one.prefix.length)), isDirectory)
       if (verdict !== undefined) return verdict
     }
@@ -98,3 +112,19 @@ export const make = ({
 
 /** Bytes of a file with rules. Nothing counts of a longer one. */
 const longest = 262_144
+/** Rules that are tried for a path, as `IgnoreRules.cost` counts them: what takes 20 ms for the longest path. */
+const mostCost = 100_000
+/** Characters of rules that are read at once. */
+const helping = 8_192
+
+/** A text of rules in parts of whole lines. */
+const partsOf = (text: string): ReadonlyArray<string> => {
+  const parts: Array<string> = []
+  for (let from = 0; from < text.length;) {
+    const end = text.indexOf("\n", from + helping)
+    const to = end < 0 ? text.length : end + 1
+    parts.push(text.slice(from, to))
+    from = to
+  }
+  return parts
+}

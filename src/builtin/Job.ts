@@ -22,7 +22,7 @@ import type { JobEndReason } from "../event/AgentEvent.js"
 import * as DetachedFiber from "../internal/DetachedFiber.js"
 import { OneShot } from "../internal/OneShot.js"
 import * as Sandbox from "../sandbox/Sandbox.js"
-import type { Service as Hold } from "../session/Hold.js"
+import type { Service as HandlerSession } from "../session/HandlerSession.js"
 import * as PrintedOutput from "./PrintedOutput.js"
 import { PrintedTail } from "./PrintedTail.js"
 import * as ShellProcess from "./ShellProcess.js"
@@ -52,7 +52,7 @@ export interface Stopping {
 
 export interface Options {
   readonly id: string
-  readonly hold: Hold
+  readonly hold: HandlerSession
   readonly toolCallId: ToolCallId | undefined
   readonly command: string
   /** Absolute. */

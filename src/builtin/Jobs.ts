@@ -17,9 +17,9 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import type { SessionId } from "../core/Id.js"
-import * as LateModule from "../core/LateModule.js"
+import * as LazyModule from "../core/LazyModule.js"
 import * as Origin from "../core/Origin.js"
-import * as Hold from "../session/Hold.js"
+import * as HandlerSession from "../session/HandlerSession.js"
 import * as ToolOutput from "../tool/ToolOutput.js"
 import type { Job } from "./Job.js"
 import type * as ShellProcess from "./ShellProcess.js"
@@ -65,7 +65,7 @@ export interface Listed {
   /** The path of the agent that started it. */
   readonly agent: string
   readonly command: string
-  /** Where it runs, absolute. */
+  /** The directory in which it runs; an absolute path. */
   readonly directory: string
   /** Milliseconds since the epoch. */
   readonly startedAt: number
@@ -76,7 +76,7 @@ export interface Listed {
 }
 
 /**
- * What a job printed last.
+ * A job with the end of its output.
  *
  * @since 0.1.0
  * @category models
@@ -115,7 +115,7 @@ export class JobUnknown extends Schema.TaggedError<JobUnknown>("assent/builtin/J
   id: Schema.String,
   /** The jobs that there are. */
   known: Schema.Array(Schema.String),
-  /** Whether the session goes on from another process, whose jobs are gone. */
+  /** True if another process began the session; its jobs ended with it. */
   isResumed: Schema.Boolean
 }) {
   override get message(): string {
@@ -144,7 +144,7 @@ export class JobOfAnother extends Schema.TaggedError<JobOfAnother>("assent/built
 }
 
 /**
- * As many jobs run as may.
+ * The limit of running jobs is reached.
  *
  * @since 0.1.0
  * @category errors
@@ -189,9 +189,12 @@ export class NoJobsHere extends Schema.TaggedError<NoJobsHere>("assent/builtin/N
 export interface Service {
   /** The jobs of a tree, by its root session: those that run, and the last that have ended. */
   readonly list: (root: SessionId) => ReadonlyArray<Listed>
-  /** What a job printed last: at most so many characters of it, by default all that are kept. */
+  /** A job with the end of its output: at most `limit` characters. Default: all characters in memory. */
   readonly tail: (root: SessionId, id: string, limit?: number) => Effect.Effect<Tail, JobUnknown>
-  /** Ends a job, and waits until nothing of it is left. `by` says who does. Its agent is told with its next input. */
+  /**
+   * Ends a job, and waits until all its processes have ended. `by` names the person or agent. The job's agent reads
+   * about it with its next input.
+   */
   readonly stop: (root: SessionId, id: string, by: string) => Effect.Effect<Listed, JobUnknown>
   /**
    * Whether an agent may begin one now.
@@ -250,7 +253,7 @@ export const layer: Layer.Layer<Jobs> = Layer.effect(
 // -----------------------------------------------------------------------------------------------------------------
 
 /** What runs a job: most programs have none. */
-const loaded = LateModule.make(() =>
+const loaded = LazyModule.make(() =>
   Promise.all([import("./Job.js"), import("./ShellRun.js")]).then(([{ Job }, { check }]) => ({ Job, check }))
 )
 
@@ -374,7 +377,7 @@ class AllJobs implements Service {
     )
   }
 
-  private fullFor(hold: Hold.Service): TooManyJobs | undefined {
+  private fullFor(hold: HandlerSession.Service): TooManyJobs | undefined {
     const jobs = [...(this.trees.get(hold.origin.rootSessionId)?.jobs.values() ?? [])]
     const running = jobs.filter(({ ended }) => ended === undefined)
     if (running.length < most) return undefined
@@ -387,7 +390,7 @@ class AllJobs implements Service {
     })
   }
 
-  private treeOf({ history, isRestored, origin: { rootSessionId } }: Hold.Service): Tree {
+  private treeOf({ history, isRestored, origin: { rootSessionId } }: HandlerSession.Service): Tree {
     const known = this.trees.get(rootSessionId)
     if (known !== undefined) {
       forgetOldest(known)
@@ -401,14 +404,14 @@ class AllJobs implements Service {
   }
 
   /** With the first job of a session: all of its jobs end with it. */
-  private join(hold: Hold.Service, tree: Tree): Effect.Effect<void> {
+  private join(hold: HandlerSession.Service, tree: Tree): Effect.Effect<void> {
     const { sessionId } = hold.origin
     if (tree.sessions.has(sessionId)) return Effect.void
     tree.sessions.add(sessionId)
     return hold.atEnd(Effect.suspend(() => this.leave(hold, tree)))
   }
 
-  private leave({ origin: { rootSessionId, sessionId } }: Hold.Service, tree: Tree): Effect.Effect<void> {
+  private leave({ origin: { rootSessionId, sessionId } }: HandlerSession.Service, tree: Tree): Effect.Effect<void> {
     tree.sessions.delete(sessionId)
     const own = [...tree.jobs.values()].filter(({ options }) => options.hold.origin.sessionId === sessionId)
     const stopped = Effect.forEach(own, (job) => job.stop({ reason: "session_ended", silent: true }), {
@@ -421,7 +424,7 @@ class AllJobs implements Service {
     })
   }
 
-  private own(hold: Hold.Service, id: string): Effect.Effect<Job, JobUnknown | JobOfAnother> {
+  private own(hold: HandlerSession.Service, id: string): Effect.Effect<Job, JobUnknown | JobOfAnother> {
     const { rootSessionId, sessionId } = hold.origin
     const found = this.trees.get(rootSessionId)?.jobs.get(id)
     const owner = found?.options.hold.origin
@@ -444,8 +447,8 @@ class AllJobs implements Service {
 }
 
 /** The session that calls the tool. */
-const held: Effect.Effect<Hold.Service, NoJobsHere> = Effect.flatMap(
-  Effect.serviceOption(Hold.Hold),
+const held: Effect.Effect<HandlerSession.Service, NoJobsHere> = Effect.flatMap(
+  Effect.serviceOption(HandlerSession.HandlerSession),
   Option.match({
     onNone: () => Effect.fail(new NoJobsHere({ reason: "Only an agent can run background commands." })),
     onSome: (hold) => Effect.succeed(hold)

@@ -4,7 +4,7 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Redaction from "../core/Redaction.js"
-import { Hold } from "../session/Hold.js"
+import { HandlerSession } from "../session/HandlerSession.js"
 
 /** Fails with a sentence where a text would put the mask in the place of a secret of the one before it. */
 export const refuse = (shown: string, before: string, after: string): Effect.Effect<void, string> =>
@@ -19,9 +19,7 @@ export const refuse = (shown: string, before: string, after: string): Effect.Eff
 
 /** A sentence for a text that was not found, where it holds the mask. */
 export const hint = (part: string): string | undefined =>
-  part.includes(Redaction.mask)
-    ? `${Redaction.mask} stands there for a secret that you are not shown: give old_text without it.`
-    : undefined
+  part.includes(Redaction.mask) ? `${Redaction.mask} masks a secret there: use an old_text without it.` : undefined
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
@@ -31,7 +29,7 @@ export const hint = (part: string): string | undefined =>
 const added = (before: string, after: string): Effect.Effect<boolean> => {
   const old = masksIn(before)
   if (masksIn(after) <= old) return Effect.succeed(false)
-  return Effect.map(Effect.serviceOption(Hold), (hold) => {
+  return Effect.map(Effect.serviceOption(HandlerSession), (hold) => {
     const { redactor } = Option.getOrElse(hold, () => ({ redactor: Redaction.shapesOnly }))
     return masksIn(redactor.text(before)) > old
   })

@@ -47,7 +47,7 @@ export const bytes = (
 ): Effect.Effect<Uint8Array, PlatformError> =>
   Effect.scoped(Effect.flatMap(open(fileSystem, path, decided), ({ handle }) => fileSystem.readFile(handle)))
 
-/** What is in such a directory, with a name of it for further looks while the scope is open. */
+/** The entries of such a directory, and a name for further looks while the scope is open. */
 export const entries = (
   fileSystem: FileSystem.FileSystem,
   directory: string,

@@ -37,12 +37,18 @@ export interface IgnoreRules {
    * is relative to the directory of the ignore file.
    */
   readonly verdict: (path: string, directory: boolean) => boolean | undefined
+  /** What a verdict takes: 1 for a rule that is only compared, 16 for another. */
+  readonly cost: number
 }
+
+/** What a rule with wildcards takes, beside one that is only compared. */
+const wildCost = 16
 
 /** Reads a `.gitignore`: comments, `!`, directory-only and anchored rules, and globs. Invalid rules are skipped. */
 export const ignoreRules = (text: string): IgnoreRules => {
   const rules = text.split("\n").flatMap((line) => ruleOf(trimmed(line)))
   return {
+    cost: rules.reduce((sum, { cost }) => sum + cost, 0),
     verdict: (whole, directory) => {
       const path = bytesOf(whole)
       const name = nameOf(path)
@@ -66,6 +72,7 @@ interface Rule {
   /** Whether it is about the path; otherwise about a name anywhere below. */
   readonly anchored: boolean
   readonly matches: PathPattern
+  readonly cost: number
 }
 
 const ruleOf = (line: string): ReadonlyArray<Rule> => {
@@ -76,8 +83,10 @@ const ruleOf = (line: string): ReadonlyArray<Rule> => {
   const path = directoryOnly ? body.slice(0, -1) : body
   const anchored = path.includes("/")
   const wanted = path.replace(/^\//, "")
-  const matches = quick(wanted) ?? slow(wanted)
-  return matches === undefined ? [] : [{ ignored, directoryOnly, anchored, matches }]
+  const compared = quick(wanted)
+  const matches = compared ?? slow(wanted)
+  const cost = compared === undefined ? wildCost : 1
+  return matches === undefined ? [] : [{ ignored, directoryOnly, anchored, matches, cost }]
 }
 
 const slow = (wanted: string): PathPattern | undefined => {

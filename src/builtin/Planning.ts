@@ -29,7 +29,7 @@ const dependencies: [typeof Agenda] = [Agenda]
 const sentence = { success: Schema.String, failure: Schema.String, failureMode: "return" as const, dependencies }
 
 /**
- * Writes the whole list of what is to be done.
+ * Writes the whole todo list.
  *
  * @since 0.1.0
  * @category tools
@@ -126,7 +126,7 @@ export const layer: Layer.Layer<Tool.HandlersFor<typeof toolkit.tools>> = toolki
     Effect.flatMap(Agenda, (agenda) =>
       Effect.map(
         agenda.endPlan,
-        (mode) => `The user approved the plan. Plan mode is over, the mode is ${mode}. Begin with the plan now.`
+        (mode) => `The user approved the plan. Plan mode has ended. The mode is ${mode}. Begin with the plan now.`
       )
     ),
   todo_write: ({ items }) =>
@@ -139,13 +139,13 @@ export const layer: Layer.Layer<Tool.HandlersFor<typeof toolkit.tools>> = toolki
 
 const problem = (items: ReadonlyArray<Todo>): string | undefined => {
   if (items.length > todoLimits.items)
-    return `The list has ${items.length} entries, and at most ${todoLimits.items} are kept. Join small steps, or leave out those that are done.`
+    return `The list has ${items.length} entries; the limit is ${todoLimits.items}. Join small steps, or leave out completed ones.`
   const blank = items.findIndex(({ content }) => content.trim() === "")
   if (blank >= 0) return `Entry ${blank + 1} says nothing. Give its content, or leave it out.`
   const long = items.findIndex(({ content }) => content.length > todoLimits.content)
   return long < 0
     ? undefined
-    : `Entry ${long + 1} has ${items[long]?.content.length} characters, and at most ${todoLimits.content} are kept. Say it in few words.`
+    : `Entry ${long + 1} has ${items[long]?.content.length} characters; the limit is ${todoLimits.content}. Use fewer words.`
 }
 
 const said = (items: ReadonlyArray<Todo>): string => {

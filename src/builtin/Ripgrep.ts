@@ -17,7 +17,7 @@ import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type * as Sandbox from "../sandbox/Sandbox.js"
-import type * as DirectFiles from "./DirectFiles.js"
+import type * as SyncFiles from "./SyncFiles.js"
 
 export interface Query {
   /** In the syntax of ripgrep. */
@@ -62,7 +62,7 @@ export interface Service {
 export interface Options {
   /** The program, absolute. False: ripgrep is not used. Default: the program of `@vscode/ripgrep`. */
   readonly program: string | false | undefined
-  readonly direct: DirectFiles.Service | undefined
+  readonly direct: SyncFiles.Service | undefined
   readonly executor: CommandExecutor.CommandExecutor
   readonly sandbox: Sandbox.Service
 }

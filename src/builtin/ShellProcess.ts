@@ -24,7 +24,7 @@ import * as Stream from "effect/Stream"
 import { IdGenerator } from "../core/Id.js"
 import type * as Sandbox from "../sandbox/Sandbox.js"
 import * as Origin from "../core/Origin.js"
-import * as Hold from "../session/Hold.js"
+import * as HandlerSession from "../session/HandlerSession.js"
 import * as Askpass from "./Askpass.js"
 import * as CommandEnvironment from "./CommandEnvironment.js"
 import * as StrayProcesses from "./StrayProcesses.js"
@@ -139,7 +139,7 @@ export const starter = (
           ? undefined
           : yield* Askpass.open(port, { command: wanted.command, fileSystem, parent, path, writable })
       if (confined !== undefined) {
-        const aside = yield* Effect.serviceOption(Hold.Aside)
+        const aside = yield* Effect.serviceOption(HandlerSession.Aside)
         const { toolCallId } = yield* Origin.current
         /** What was set aside is said to the person, too, and recorded. */
         const tell = (notices: ReadonlyArray<string>) =>

@@ -33,7 +33,7 @@ export const lineEnds = (text: string, to: number): number => {
   return count
 }
 
-/** As `3 lines`. */
+/** Such as `3 lines`. */
 export const sizeOf = (text: string): string => {
   const lines = countLines(text)
   return `${lines} ${lines === 1 ? "line" : "lines"}`

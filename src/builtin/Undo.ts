@@ -158,7 +158,7 @@ const undone = (
       const beside = [...steps.flatMap(({ beside }) => beside), ...made]
       yield* Effect.mapError(
         checkpoints.save(root, { ...kept, beside }),
-        (why) => `What is kept for an undo cannot be written: ${why}.`
+        (why) => `Assent cannot store the files for an undo: ${why}.`
       )
       yield* exchanged(steps)
       yield* Effect.forEach(made, (directory) => emptied(workspace, directory), { discard: true })
@@ -269,11 +269,11 @@ const look = (workspace: Workspace, path: string, name = path): Effect.Effect<Fo
   Effect.gen(function* () {
     const { fileSystem } = workspace
     const { absolute } = yield* workspace.locate(path)
-    if (absolute !== path) return yield* Effect.fail("a symbolic link leads elsewhere now")
+    if (absolute !== path) return yield* Effect.fail("a symbolic link now leads elsewhere")
     const info = yield* Effect.option(fileSystem.stat(name))
     if (Option.isNone(info)) return { _tag: "Nothing" } as const
     const { mode, size, type } = info.value
-    if (type !== "File") return yield* Effect.fail("it is no regular file any more")
+    if (type !== "File") return yield* Effect.fail("it is no longer a regular file")
     if (Number(size) > Checkpoints.defaults.file * 2)
       return { _tag: "File", digest: "", size: Number(size), mode: mode & 0o7777 } as const
     const bytes = yield* OpenedFile.bytes(fileSystem, path, ResolvedPath.identityOf(info.value))

@@ -27,7 +27,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import * as LateModule from "../core/LateModule.js"
+import * as LazyModule from "../core/LazyModule.js"
 import type * as HostSandbox from "../sandbox/HostSandbox.js"
 import * as Sandbox from "../sandbox/Sandbox.js"
 import * as ToolTrait from "../tool/ToolTrait.js"
@@ -82,7 +82,7 @@ export const Ended = Schema.Struct({
 })
 
 /**
- * A background job, and what it printed since the last look.
+ * A background job, and its output since the last look.
  *
  * @since 0.1.0
  * @category schemas
@@ -449,4 +449,4 @@ export const layer = (
 // -----------------------------------------------------------------------------------------------------------------
 
 /** What the tools do: many programs have none of them. It is at hand from the first {@link layer} on. */
-const work = LateModule.getter(() => import("./WorkspaceWork.js"))
+const work = LazyModule.getter(() => import("./WorkspaceWork.js"))

@@ -11,8 +11,9 @@ import * as Option from "effect/Option"
 import * as Digest from "../core/Digest.js"
 import * as Origin from "../core/Origin.js"
 import * as ResolvedPath from "../core/ResolvedPath.js"
-import * as Shortened from "../core/Shortened.js"
+import * as Truncated from "../core/Truncated.js"
 import * as Checkpoints from "./Checkpoints.js"
+import * as EditorFiles from "./EditorFiles.js"
 import * as FileText from "./FileText.js"
 import * as KnownFiles from "./KnownFiles.js"
 import * as LineReader from "./LineReader.js"
@@ -140,13 +141,13 @@ export const planWrite = (params: WriteParams): Effect.Effect<Change, string, Wo
     }
   })
 
-/** As {@link planWrite}, for somebody who is asked about it: what they see is what is replaced, or nothing is. */
+/** Like {@link planWrite}, for somebody who is asked about it: what they see is what is replaced, or nothing is. */
 export const showWrite = (params: WriteParams): Effect.Effect<Change, string, WorkspaceRoot> =>
   Effect.flatMap(WorkspaceRoot, (workspace) =>
     Effect.tap(planWrite(params), (change) => ShownFiles.show(workspace, change))
   )
 
-/** As {@link planEdit}, for a person who is asked: the call edits the places that were shown, or nothing. */
+/** Like {@link planEdit}, for a person who is asked: the call edits the places that were shown, or nothing. */
 export const showEdit = (params: EditParams): Effect.Effect<Change, string, WorkspaceRoot> =>
   Effect.flatMap(WorkspaceRoot, (workspace) =>
     Effect.tap(planEdit(params), (change) => ShownFiles.show(workspace, change))
@@ -276,10 +277,19 @@ const textOf = (
     return found
   })
 
-const bytesOf = ({ fileSystem }: Service, target: Target): Effect.Effect<Uint8Array, string> =>
+/** The file on the disk. */
+const savedOf = ({ fileSystem }: Service, target: Target): Effect.Effect<Uint8Array, string> =>
   Effect.mapError(OpenedFile.bytes(fileSystem, target.absolute, identityOf(target)), (error) =>
     sentence(error, target.shown)
   )
+
+/** The file as the person's editor has it, or else as it is on the disk. */
+const bytesOf = (workspace: Service, target: Target): Effect.Effect<Uint8Array, string> =>
+  Effect.flatMap(savedOf(workspace, target), (saved) =>
+    Effect.map(EditorFiles.unsaved(workspace, target, saved), Option.match({ onNone: () => saved, onSome: inUtf8 }))
+  )
+
+const inUtf8 = (text: string): Uint8Array => new TextEncoder().encode(text)
 
 /** As the lines of a file are counted: what stands behind the last line end is one too, unless it is empty. */
 const linesIn = (text: string): number => {
@@ -318,10 +328,10 @@ const refuseStale = (
   const { shown } = target
   const patch =
     known.text === undefined || text === undefined ? undefined : patchOf(`a/${shown}`, `b/${shown}`, known.text, text)
-  const shortened = patch === undefined ? undefined : Shortened.make(patch, shownChange)
+  const shortened = patch === undefined ? undefined : Truncated.make(patch, shownChange)
   return Effect.fail(
     `${shown} has changed since you read it. Nothing was written. Read it, and propose the change again.` +
-      (patch === undefined ? "" : `\n${shortened === undefined ? patch : Shortened.text(shortened)}`)
+      (patch === undefined ? "" : `\n${shortened === undefined ? patch : Truncated.text(shortened)}`)
   )
 }
 
@@ -370,7 +380,7 @@ const unlessChanged = (change: Change): Effect.Effect<void, string, WorkspaceRoo
     return yield* Effect.fail(
       `${target.shown} is there already, and you have not read it. Nothing was written. ` +
         (Option.getOrUndefined(before) === undefined
-          ? "It holds something that is no text: write to another file."
+          ? "It is not a text file: write to another file."
           : "Read it, and propose the change again.")
     )
   })
@@ -385,7 +395,7 @@ const changing = (
       Effect.flatMap(plan, (change) =>
         Effect.gen(function* () {
           const { after, before, encoding, parts, target } = change
-          yield* replace(workspace, target, yield* encode(target.shown, { text: after, encoding }))
+          yield* replace(workspace, change, yield* encode(target.shown, { text: after, encoding }))
           ShownFiles.wrote(workspace, change)
           const known = yield* KnownFiles.find(workspace, target)
           // An edit shows nothing of the rest: the agent knows the rest if it knew the file before.
@@ -397,28 +407,55 @@ const changing = (
     )
   )
 
-const replace = (workspace: Service, target: Target, bytes: Uint8Array): Effect.Effect<void, string> => {
-  const written = ReplacedFile.write(workspace, target, bytes)
-  return workspace.checkpoints === undefined
-    ? written
-    : Effect.zipRight(remember(workspace, workspace.checkpoints, target, bytes), written)
-}
+const replace = (
+  workspace: Service,
+  { after, before, target }: Change,
+  bytes: Uint8Array
+): Effect.Effect<void, string> =>
+  Effect.gen(function* () {
+    const held = yield* unsavedOf(workspace, target)
+    const editor = yield* EditorFiles.current
+    const { checkpoints } = workspace
+    if (Option.isNone(held) || editor === undefined) {
+      if (checkpoints !== undefined) yield* remember(workspace, checkpoints, target, bytes, undefined)
+      return yield* ReplacedFile.write(workspace, target, bytes)
+    }
+    if (held.value !== Option.getOrUndefined(before)) {
+      return yield* Effect.fail(
+        `${target.shown} was changed in the editor meanwhile. Nothing was written. Read it, and propose the change again.`
+      )
+    }
+    if (checkpoints !== undefined) yield* remember(workspace, checkpoints, target, bytes, inUtf8(held.value))
+    yield* editor.write(target.absolute, after)
+  })
+
+/** Words of an editor that writing on the disk would bring into conflict. */
+const unsavedOf = (workspace: Service, target: Target): Effect.Effect<Option.Option<string>, string> =>
+  Option.isNone(target.info) || Number(target.info.value.size) > maxText
+    ? Effect.succeedNone
+    : Effect.flatMap(EditorFiles.current, (editor) =>
+        editor === undefined
+          ? Effect.succeedNone
+          : Effect.flatMap(savedOf(workspace, target), (saved) => EditorFiles.unsaved(workspace, target, saved))
+      )
 
 /** Keeps what the file is, for the call that changes it. */
 const remember = (
   { fileSystem, path }: Service,
   checkpoints: Checkpoints.Service,
   { absolute, info, shown }: Target,
-  after: Uint8Array
+  after: Uint8Array,
+  /** What an editor has in the place of the file. */
+  held: Uint8Array | undefined
 ): Effect.Effect<void> =>
   Effect.gen(function* () {
     const { correlationId, depth, rootSessionId, sessionId, toolCallId } = yield* Origin.current
-    const size = Option.match(info, { onNone: () => 0, onSome: ({ size }) => Number(size) })
+    const size = held?.length ?? Option.match(info, { onNone: () => 0, onSome: ({ size }) => Number(size) })
     // A file that is not kept is not read: then its digest is of no use.
     const found =
       Option.isNone(info) || size > Checkpoints.defaults.file
         ? undefined
-        : yield* OpenedFile.bytes(fileSystem, absolute, identityOf({ info }))
+        : (held ?? (yield* OpenedFile.bytes(fileSystem, absolute, identityOf({ info }))))
     const made: Array<string> = []
     for (let at = path.dirname(absolute); !(yield* fileSystem.exists(at)); at = path.dirname(at)) made.unshift(at)
     const before = Option.map(info, ({ mode }) => ({

@@ -18,7 +18,7 @@ import * as Origin from "../core/Origin.js"
 import * as ResolvedPath from "../core/ResolvedPath.js"
 import * as RealPath from "../permission/RealPath.js"
 import * as Checkpoints from "./Checkpoints.js"
-import * as DirectFiles from "./DirectFiles.js"
+import * as SyncFiles from "./SyncFiles.js"
 import type * as Ripgrep from "./Ripgrep.js"
 
 /**
@@ -81,7 +81,7 @@ export interface Service {
    *
    * @internal
    */
-  readonly direct?: DirectFiles.Service | undefined
+  readonly direct?: SyncFiles.Service | undefined
   /**
    * Present if programs can be run.
    *
@@ -96,9 +96,9 @@ export interface Service {
   readonly checkpoints?: Checkpoints.Service | undefined
   /** Checks a path, absolute or relative to the workspace. A failure is a sentence that says why it cannot be used. */
   readonly locate: (path: string) => Effect.Effect<Target, string>
-  /** As {@link locate}, for a regular file that exists. Files that the runtime saved for the model are allowed too. */
+  /** Like {@link locate}, for a regular file that exists. Files that the runtime saved for the model are allowed too. */
   readonly locateFile: (path: string) => Effect.Effect<Target, string>
-  /** As {@link locate}, for a directory that exists. */
+  /** Like {@link locate}, for a directory that exists. */
   readonly locateDirectory: (path: string) => Effect.Effect<Target, string>
   /** Whether an absolute path without links is protected. Run it anew for each walk: links may have changed. */
   readonly protection: Effect.Effect<(absolute: string) => boolean>
@@ -147,7 +147,7 @@ export const make = (options: Options): Effect.Effect<Service, never, FileSystem
   Effect.gen(function* () {
     const fileSystem = yield* FileSystem.FileSystem
     const path = yield* Path.Path
-    const direct = Option.getOrUndefined(yield* Effect.serviceOption(DirectFiles.DirectFiles))
+    const direct = Option.getOrUndefined(yield* Effect.serviceOption(SyncFiles.SyncFiles))
     const checkpoints = Option.getOrUndefined(yield* Effect.serviceOption(Checkpoints.Checkpoints))
     // A workspace that does not exist yet stays as it was given; every use of it then says so.
     const given = path.resolve(options.root)
@@ -365,7 +365,7 @@ export const sentence = (error: PlatformError, shown: string): string => {
  */
 export const gone = (root: string, directory: string): string =>
   `The ${directory === root ? "workspace" : "added directory"} is gone: there is no directory ${directory}. ` +
-  "Nothing is made in its place; it can be used again when it is back."
+  "Assent creates no other one. Restore the directory, and call again."
 
 /**
  * Whether a directory is one that was given, and in no other one: tools never make it.
@@ -400,7 +400,7 @@ const makeWritten = (): Written => {
 }
 
 const moved = (text: string): string =>
-  `${text} leads to another place than when the call was decided. Nothing was done. Propose the call again.`
+  `${text} led to another place when the call was decided, so the call did not run. Propose it again.`
 
 /**
  * What a call says that finds another file than the one that was decided.

@@ -20,7 +20,7 @@ import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as ResolvedPath from "../core/ResolvedPath.js"
 import * as EventLoop from "../internal/EventLoop.js"
-import type * as DirectFiles from "./DirectFiles.js"
+import type * as SyncFiles from "./SyncFiles.js"
 import * as IgnoreFiles from "./IgnoreFiles.js"
 import * as LinePattern from "./LinePattern.js"
 import * as LineReader from "./LineReader.js"
@@ -170,7 +170,7 @@ interface Entry {
   readonly absolute: string
   readonly shown: string
   readonly relative: string
-  readonly kind: DirectFiles.Kind
+  readonly kind: SyncFiles.Kind
 }
 
 type Reason = "ignored" | "unreadable" | "reserved"
@@ -434,7 +434,7 @@ const byLines = (task: Task, { note, pattern }: Lines): Effect.Effect<string, st
         for (const line of some) {
           progress.isLate = pace.isLate()
           if (progress.isLate) return false
-          if (EventLoop.isDue(pace.breath, pace.clock)) yield* EventLoop.give
+          if (EventLoop.isDue(pace.breath, pace.clock)) yield* EventLoop.yieldToEventLoop
           if (line.left > 0) notes.add(`Of long lines the first ${pattern.longest} characters were searched`)
           const at = pattern.find(line.text)
           if (at >= 0 && !show(shown, excerptOf(line, at))) return false
@@ -586,7 +586,7 @@ const walk = (
         const prefix = prefixOf(directory)
         const shownPrefix = shownPrefixOf(directory)
         for (const [name, kind] of inside) {
-          if (EventLoop.isDue(breath, clock)) yield* EventLoop.give
+          if (EventLoop.isDue(breath, clock)) yield* EventLoop.yieldToEventLoop
           const absolute = prefix + name
           const relative = relativePrefix + name
           if (name === ".git" || isProtected(absolute)) {
@@ -618,7 +618,7 @@ const walk = (
     return yield* enter(start, "", inside, 1, yield* above)
   })
 
-type Classified = readonly [name: string, kind: DirectFiles.Kind]
+type Classified = readonly [name: string, kind: SyncFiles.Kind]
 
 const leftOut: ReadonlySet<string> = new Set([".git", "node_modules"])
 

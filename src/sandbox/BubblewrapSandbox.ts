@@ -264,5 +264,5 @@ const explained = (words: string): string => {
       "sysctl kernel.unprivileged_userns_clone=1 and user.max_user_namespaces above 0."
     )
   }
-  return `bubblewrap does not work here: ${line || "it fails without a word"}.`
+  return `bubblewrap does not work here: ${line || "it fails without a message"}.`
 }

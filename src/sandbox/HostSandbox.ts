@@ -265,7 +265,7 @@ const startBubblewrap =
     })
 
 const othersRun =
-  "Other commands run in the sandbox as it was when they began, and it is made anew when they have ended: stop background jobs, and call again."
+  "Other commands still use the former sandbox. Assent makes a new one after they end. Stop background jobs, and call again."
 
 /** Not yet tried on a Mac. Nothing has to be set aside, because the profile forbids making such files. */
 const startSeatbelt =

@@ -17,7 +17,7 @@ import type * as Home from "./Home.js"
 import * as OwnFiles from "./OwnFiles.js"
 import * as Repository from "./Repository.js"
 import * as Search from "./Search.js"
-import * as SetAside from "./SetAside.js"
+import * as Quarantine from "./Quarantine.js"
 import type { Surroundings } from "./Surroundings.js"
 import * as View from "./View.js"
 import * as Unfinished from "./Unfinished.js"
@@ -272,13 +272,13 @@ export const make = (
         const notices: Array<string> = []
         /** What still acts comes first. */
         const urgent: Array<string> = []
-        const run: SetAside.Options["run"] = (script, words, copies) =>
+        const run: Quarantine.Options["run"] = (script, words, copies) =>
           confined({ ...view, homeFrom: copies }, ["/bin/sh", "-c", script, "sh", ...words])
         const put = (file: string, what: string, advice = "") =>
           Effect.gen(function* () {
             const root = rootOf(file)
             const moving = { file, root, directory: aside, stamp, run, within: view.home }
-            const moved = yield* SetAside.move(fileSystem, path, moving)
+            const moved = yield* Quarantine.move(fileSystem, path, moving)
             const happened = `${shownAt(file)} ${what}`
             if (moved?.isLeft === false) notices.push(`[${happened}; it was moved to ${moved.to}.${advice}]`)
             else {
@@ -295,18 +295,22 @@ export const make = (
           for (const { file, head } of everything.right.found.filter(isNew))
             yield* head === undefined
               ? put(file, "appeared, which acts later")
-              : put(head, `makes ${shownAt(file)} a git directory, whose settings act when git runs there`, ofShape)
+              : put(
+                  head,
+                  `makes ${shownAt(file)} a git directory; its settings take effect when git runs there`,
+                  ofShape
+                )
           for (const { file } of everything.right.closed.filter(isNew)) yield* put(file, "cannot be listed")
         }
         for (const file of appeared) yield* put(file, "appeared, which acts later")
         for (const [file, target] of lost) {
-          const isBack = yield* SetAside.putBack(fileSystem, path, { file, target })
+          const isBack = yield* Quarantine.putBack(fileSystem, path, { file, target })
           const was = `${shownAt(file)} was a link to ${shown(target)}, which is gone`
           notices.push(isBack ? `[${was}; it was restored.]` : `[${was}; make it again if it is to hold.]`)
           if (!isBack) links.delete(file)
         }
         for (const directory of unseen)
-          urgent.push(`[${shown(directory)} cannot be looked at any more: look at it before you run anything there.]`)
+          urgent.push(`[${shown(directory)} could not be checked. Check it before you run anything there.]`)
         if (Either.isRight(everything)) yield* everything.right.close
         return yield* bounded([...urgent, ...notices], stamp)
       })
@@ -318,7 +322,12 @@ export const make = (
         const rest = `[and ${notices.length - mostSaid} more`
         const listed = Effect.gen(function* () {
           yield* Directory.ensure(fileSystem, path, aside, 0o700)
-          const { to } = yield* SetAside.firstFree(fileSystem, path, aside, (attempt) => `${stamp}-${attempt}-list.txt`)
+          const { to } = yield* Quarantine.firstFree(
+            fileSystem,
+            path,
+            aside,
+            (attempt) => `${stamp}-${attempt}-list.txt`
+          )
           yield* fileSystem.writeFileString(to, `${notices.join("\n")}\n`, { mode: 0o600 })
           return `${rest}: ${to} lists all of them.]`
         })

@@ -27,7 +27,7 @@ import type * as Scope from "effect/Scope"
  */
 export const modes = ["auto", "require", "off"] as const
 /**
- * Whether commands are confined: where it can be, always, or never.
+ * When commands are confined: if possible, always, or never.
  *
  * @since 0.1.0
  * @category models
@@ -35,7 +35,7 @@ export const modes = ["auto", "require", "off"] as const
 export type Mode = (typeof modes)[number]
 
 /**
- * Whether commands are confined on this machine, and how; or why they are not.
+ * Whether and how commands are confined on this machine, or why they are not.
  *
  * @since 0.1.0
  * @category models
@@ -45,9 +45,9 @@ export type State =
       readonly _tag: "Confined"
       /** The confining program, such as `bubblewrap`. */
       readonly by: string
-      /** Directories in which commands may change what is there. */
+      /** Directories that commands may change; absolute paths. */
       readonly writable: ReadonlyArray<string>
-      /** The root of the repository that the workspace lies below. Commands read it and do not change it. */
+      /** The root of the repository around the workspace. Commands can read it and cannot change it. */
       readonly repository?: string | undefined
       readonly network: boolean
     }
@@ -63,7 +63,7 @@ export type State =
 export interface Job {
   /** The program, by an absolute path, and its arguments. */
   readonly command: readonly [string, ...ReadonlyArray<string>]
-  /** Where it runs: the workspace or a directory in it, absolute, without links. */
+  /** The working directory: the workspace or a directory in it; absolute, without links. */
   readonly directory: string
   /** The environment as outside; variables that name a file which is not there inside are left out. */
   readonly environment: Readonly<Record<string, string>>
@@ -87,7 +87,7 @@ export interface Job {
  * @category models
  */
 export interface Shared {
-  /** Absolute, without links. No other command can write where it lies. */
+  /** An absolute path without links. No other command can write to it. */
   readonly directory: string
   /** Added to the environment, for the place of the directory inside. The environment counts before it. */
   readonly variables: (place: string) => Readonly<Record<string, string>>
@@ -117,7 +117,8 @@ export interface Running {
   /** How the command ended. Fails with a sentence when it never began. */
   readonly ended: Effect.Effect<Ended, string>
   /**
-   * Asks the whole command to terminate, and kills what is left after two seconds. Nothing: stop the process's group.
+   * Asks all processes of the command to terminate, and kills the rest after two seconds. `undefined`: stop the process
+   * group.
    */
   readonly stop: Effect.Effect<void> | undefined
   /**
@@ -135,7 +136,7 @@ export interface Running {
  */
 export interface Service {
   readonly mode: Mode
-  /** The sandbox's state; found out at the first use, and kept. */
+  /** The sandbox's state; computed at the first use, then cached. */
   readonly state: Effect.Effect<State>
   /** The state if it is already known, for callers that cannot wait. */
   readonly known: () => State | undefined
@@ -191,7 +192,7 @@ export const layerNone: Layer.Layer<Sandbox> = Layer.succeed(Sandbox, none(turne
 // -----------------------------------------------------------------------------------------------------------------
 
 /**
- * One line for a model whose confined command failed.
+ * One line for the model about a failed confined command.
  *
  * @since 0.1.0
  * @category conversions

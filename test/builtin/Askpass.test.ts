@@ -92,7 +92,7 @@ describe("what a program asks", () => {
   })
 })
 
-describe.each(kinds)("a command that asks, $name", ({ confined }) => {
+describe.concurrent.each(kinds)("a command that asks, $name", ({ confined }) => {
   it.scopedLive(
     "gets the password, the name and the decision of the person, and leaves nothing behind",
     asking(

@@ -3,8 +3,10 @@ import { applyPatch, createTwoFilesPatch } from "diff"
 import * as fc from "effect/FastCheck"
 import * as Option from "effect/Option"
 import * as ChangePreview from "../../src/builtin/ChangePreview.js"
-import * as TerminalText from "../../src/terminal/TerminalText.js"
+import * as TerminalText from "../../src/core/TerminalText.js"
 import type { Change } from "../../src/builtin/WorkspaceFile.js"
+import * as Computation from "../kit/Computation.js"
+import * as Runs from "../kit/Runs.js"
 
 const change = (before: string | undefined, after: string): Change => ({
   target: { absolute: "/ws/a", shown: "a", info: Option.none() },
@@ -23,17 +25,6 @@ const text = fc
   .tuple(fc.array(line, { maxLength: 30 }), fc.boolean())
   .map(([lines, ends]) => lines.join("\n") + (ends ? "\n" : ""))
 
-/** The least processor time of three tries, in milliseconds: what else the machine does is not counted. */
-const held = (work: () => unknown): number => {
-  const tries = [1, 2, 3].map(() => {
-    const from = process.cpuUsage()
-    work()
-    const { system, user } = process.cpuUsage(from)
-    return (user + system) / 1000
-  })
-  return Math.min(...tries)
-}
-
 describe("the preview of a change", () => {
   it("is a diff that makes the one text of the other", () => {
     fc.assert(
@@ -42,7 +33,7 @@ describe("the preview of a change", () => {
         assert.strictEqual(format, "diff")
         if (before !== after) assert.strictEqual(applyPatch(before, details), after)
       }),
-      { numRuns: 500 }
+      { numRuns: Runs.of(500) }
     )
   })
 
@@ -86,7 +77,7 @@ describe("the preview of a change", () => {
     it(`holds nobody up: ${name}`, () => {
       shown("warm", "up")
       let display: ReturnType<typeof shown> | undefined
-      const millis = held(() => {
+      const millis = Computation.least(300, () => {
         display = shown(before, after)
       })
       // Generous: other tests may run in the same process.

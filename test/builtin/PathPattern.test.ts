@@ -5,6 +5,7 @@ import { execFileSync, spawnSync } from "node:child_process"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as PathPattern from "../../src/builtin/PathPattern.js"
+import * as Computation from "../kit/Computation.js"
 
 const glob = (pattern: string, path: string): boolean => Either.getOrThrow(PathPattern.glob(pattern))(path)
 
@@ -66,10 +67,11 @@ describe("PathPattern.glob", () => {
     assert.isTrue(Either.isLeft(PathPattern.glob("{a,b}".repeat(9))))
     const name = "a".repeat(250)
     for (const hostile of ["**a", "a**b", "[a]*", "[", "{[", "{a,b}**", "a**/", "[[:x:]", "?*/**/"]) {
-      const begun = performance.now()
-      const made = PathPattern.glob(hostile.repeat(1_000 / hostile.length))
-      if (Either.isRight(made)) made.right(`${`${name}/`.repeat(15)}${name}`)
-      assert.isBelow(performance.now() - begun, 1_000, hostile)
+      const taken = Computation.least(1_000, () => {
+        const made = PathPattern.glob(hostile.repeat(1_000 / hostile.length))
+        if (Either.isRight(made)) made.right(`${`${name}/`.repeat(15)}${name}`)
+      })
+      assert.isBelow(taken, 1_000, hostile)
     }
   })
 })

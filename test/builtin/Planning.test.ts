@@ -68,9 +68,9 @@ describe("todo_write", () => {
     [
       "too many entries",
       Array.from({ length: 51 }, (_, i) => item(`${i}`)),
-      "The list has 51 entries, and at most 50 are kept."
+      "The list has 51 entries; the limit is 50."
     ],
-    ["a long entry", [item("a"), item("b".repeat(501))], "Entry 2 has 501 characters, and at most 500 are kept."],
+    ["a long entry", [item("a"), item("b".repeat(501))], "Entry 2 has 501 characters; the limit is 500."],
     ["an entry without words", [item(" \n")], "Entry 1 says nothing."],
     ["a status of another kind", [{ content: "a", status: "done" }], "Invalid arguments for todo_write"],
     ["no list", [3], "Invalid arguments for todo_write: items.0: Expected an object, actual 3"]

@@ -7,6 +7,7 @@ import * as FastCheck from "fast-check"
 import * as PrintedOutput from "../../src/builtin/PrintedOutput.js"
 import * as Redaction from "../../src/core/Redaction.js"
 import * as ToolSummary from "../../src/tool/ToolSummary.js"
+import * as Runs from "../kit/Runs.js"
 
 const encode = (text: string) => new TextEncoder().encode(text)
 
@@ -89,7 +90,7 @@ describe("PrintedOutput", () => {
             })
           )
         ),
-        { numRuns: 500 }
+        { numRuns: Runs.of(500) }
       )
     )
   )

@@ -6,11 +6,13 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as FastCheck from "fast-check"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
 import * as Checkpoints from "../../src/builtin/Checkpoints.js"
+import * as EditorFiles from "../../src/builtin/EditorFiles.js"
 import * as Clarification from "../../src/builtin/Clarification.js"
 import * as FetchUrl from "../../src/builtin/FetchUrl.js"
 import * as Planning from "../../src/builtin/Planning.js"
@@ -217,6 +219,45 @@ describe("an undo", () => {
     })
   )
 
+  /** An editor with these unsaved words of a file. It saves what it is given, or keeps that to itself. */
+  const editing = (story: Story, name: string, words: string, saves: boolean) => {
+    let held = words
+    return EditorFiles.withEditor({
+      read: (file) => Effect.succeed(file === story.at(name) ? Option.some(held) : Option.none()),
+      write: (_, text) =>
+        Effect.sync(() => {
+          held = text
+          if (saves) story.put(name, text)
+        })
+    })
+  }
+
+  told("puts back the unsaved words that an editor had, and not those on the disk", (story) =>
+    Effect.gen(function* () {
+      story.put("a.txt", "saved")
+      story.begin()
+      yield* editing(story, "a.txt", "typed", true)(story.write("a.txt", "by the agent"))
+      story.end()
+      assert.strictEqual(fs.readFileSync(story.at("a.txt"), "utf8"), "by the agent")
+      const { conflicts, restored } = yield* story.undo()
+      assert.deepStrictEqual([restored, conflicts], [["a.txt"], []])
+      assert.strictEqual(fs.readFileSync(story.at("a.txt"), "utf8"), "typed")
+    })
+  )
+
+  told("leaves the disk alone if an editor kept the change to itself, and says why", (story) =>
+    Effect.gen(function* () {
+      story.put("a.txt", "saved")
+      story.begin()
+      yield* editing(story, "a.txt", "typed", false)(story.write("a.txt", "by the agent"))
+      story.end()
+      const { conflicts, restored } = yield* story.undo()
+      assert.deepStrictEqual(restored, [])
+      assert.deepStrictEqual(remarks(conflicts), ["a.txt: it was changed since"])
+      assert.strictEqual(fs.readFileSync(story.at("a.txt"), "utf8"), "saved")
+    })
+  )
+
   told("leaves alone what is not as the agent left it, and says why", (story) =>
     Effect.gen(function* () {
       const names = ["changed", "gone", "linked", "folder", "between", "through/x", "fine"]
@@ -244,7 +285,7 @@ describe("an undo", () => {
           "changed: it was changed since",
           "gone: it was removed since",
           `linked: ${story.at("linked")} is outside the workspace`,
-          "folder: it is no regular file any more",
+          "folder: it is no longer a regular file",
           "between: another program changed it between two calls",
           `through/x: ${story.at("through/x")} is outside the workspace`
         ]
@@ -267,7 +308,7 @@ describe("an undo", () => {
       fs.rmSync(story.at("a"))
       fs.symlinkSync("b", story.at("a"))
       const before = story.all
-      assert.deepStrictEqual(remarks((yield* story.undo()).conflicts), ["a: a symbolic link leads elsewhere now"])
+      assert.deepStrictEqual(remarks((yield* story.undo()).conflicts), ["a: a symbolic link now leads elsewhere"])
       assert.deepStrictEqual(story.all, before)
     })
   )

@@ -26,7 +26,7 @@ describe("a secret in a file", () => {
           assert.include(told, "[REDACTED] stands for a secret in conf that you are not shown")
         }
         const told = yield* call("edit_file", { path: "conf", old_text: masked, new_text: "port: 2" })
-        assert.include(told, "[REDACTED] stands there for a secret that you are not shown: give old_text without it.")
+        assert.include(told, "[REDACTED] masks a secret there: use an old_text without it.")
         assert.strictEqual(yield* fileSystem.readFileString(`${root}/conf`), before)
         yield* call("edit_file", { path: "conf", old_text: "port: 1", new_text: "port: 2" })
         assert.strictEqual(yield* fileSystem.readFileString(`${root}/conf`), `key: ${secret}\nport: 2\n`)
@@ -516,7 +516,7 @@ describe("write_file", () => {
             )
         assert.include(yield* other("child")(call("write_file", { path: "f", content: "child's" })), "have not read it")
         yield* put("binary", new Uint8Array([1, 0, 2]))
-        assert.include(yield* call("write_file", { path: "binary", content: "x" }), "that is no text: write to another")
+        assert.include(yield* call("write_file", { path: "binary", content: "x" }), "not a text file: write to another")
         yield* put("empty", "")
         assert.include(yield* call("write_file", { path: "empty", content: "x" }), "Replaced empty")
         yield* put("same", "x")

@@ -83,7 +83,7 @@ describe("a workspace that was deleted", () => {
     ["edit_file", { path: "a.txt", old_text: "a", new_text: "b" }]
   ] as const
   const told = (root: string) =>
-    `The workspace is gone: there is no directory ${root}. Nothing is made in its place; it can be used again when it is back.`
+    `The workspace is gone: there is no directory ${root}. Assent creates no other one. Restore the directory, and call again.`
 
   for (const [name, put] of [
     ["is told by every tool, and not made again, and used when it is back", undefined],

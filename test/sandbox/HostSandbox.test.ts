@@ -24,6 +24,7 @@ import { join } from "node:path"
 import * as HostSandbox from "../../src/sandbox/HostSandbox.js"
 import * as Sandbox from "../../src/sandbox/Sandbox.js"
 import * as Confined from "../kit/Confined.js"
+import * as Wait from "../kit/Wait.js"
 
 let base = ""
 let count = 0
@@ -178,7 +179,7 @@ describe.skipIf(!Confined.isWanted)("a confined command", () => {
       const told = yield* Confined.run(
         sandbox,
         root,
-        "cat ~/.cache/it; cat /tmp/it /tmp/that /var/tmp/it 2>&1 | wc -l; ls /tmp/*/ | grep -c gone"
+        "cat ~/.cache/it; cat /tmp/it /tmp/that /var/tmp/it 2>&1 | wc -l; ls /tmp/*/ 2>/dev/null | grep -c gone"
       )
       assert.strictEqual(told.output, "warm\n3\n0\n")
     })
@@ -513,7 +514,7 @@ describe.skipIf(!Confined.isWanted)("what appears and would act later", () => {
       )
       assert.include(told.output, "On branch")
       // A move of a mount copies it, and the copy has the shape of a git directory.
-      assert.match(told.notices.join(), /^\[x\/HEAD makes x a git directory, [^[]*\]$/)
+      assert.match(told.notices.join(), /^\[x\/HEAD makes x a git directory; [^[]*\]$/)
       assert.notInclude(readFileSync(join(root, "theirs/.git/config"), "utf8"), "x\n")
     })
   )
@@ -624,7 +625,10 @@ describe.skipIf(!Confined.isWanted)("what appears and would act later", () => {
           `mkdir sub; ln -s ${outside}/.git sub/.git; touch up; while [ ! -e go ]; do sleep 0.02; done`
         )
       )
-      yield* Effect.repeat(Effect.sleep("10 millis"), { until: () => existsSync(join(root, "up")) })
+      yield* Wait.until(
+        Effect.sync(() => existsSync(join(root, "up"))),
+        Boolean
+      )
       const second = yield* Confined.run(sandbox, root, "cat sub/.git/secret; echo x > sub/.git/y")
       assert.notInclude(second.output, "secret\n")
       writeFileSync(join(root, "go"), "")

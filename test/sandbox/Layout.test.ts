@@ -19,6 +19,7 @@ import {
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import * as Confined from "../kit/Confined.js"
+import * as Wait from "../kit/Wait.js"
 
 let base = ""
 let count = 0
@@ -174,7 +175,10 @@ describe.skipIf(!Confined.isWanted)("what a command makes of what acts", () => {
       mkdirSync(join(root, "sub"))
       symlinkSync("../inside", join(root, "sub/.assent"))
       const first = yield* Effect.fork(run("touch up; while [ ! -e go ]; do sleep 0.02; done"))
-      yield* Effect.repeat(Effect.sleep("10 millis"), { until: () => existsSync(join(root, "up")) })
+      yield* Wait.until(
+        Effect.sync(() => existsSync(join(root, "up"))),
+        Boolean
+      )
       const { notices } = yield* run("rm sub/.assent")
       assert.deepStrictEqual(notices, ["[sub/.assent was a link to ../inside, which is gone; it was restored.]"])
       writeFileSync(join(root, "go"), "")

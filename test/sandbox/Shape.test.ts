@@ -17,6 +17,7 @@ import {
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as Confined from "../kit/Confined.js"
+import * as Wait from "../kit/Wait.js"
 
 let base = ""
 let count = 0
@@ -144,7 +145,10 @@ describe.skipIf(!Confined.isWanted)("what a command left that ended with Assent"
       symlinkSync("../docs", join(root, "docs/.assent"))
       const state = join(place, "state")
       const job = yield* Effect.fork(run("touch up; while [ ! -e go ]; do sleep 0.02; done"))
-      yield* Effect.repeat(Effect.sleep("10 millis"), { until: () => existsSync(join(root, "up")) })
+      yield* Wait.until(
+        Effect.sync(() => existsSync(join(root, "up"))),
+        Boolean
+      )
       const [note = ""] = readdirSync(state).filter((name) => name.startsWith("unfinished-"))
       const text = readFileSync(join(state, note), "utf8")
       writeFileSync(join(root, "go"), "")
@@ -178,7 +182,10 @@ describe.skipIf(!Confined.isWanted)("what a command left that ended with Assent"
     Effect.gen(function* () {
       const { place, root, run } = yield* world
       const job = yield* Effect.fork(run("touch up; while [ ! -e go ]; do sleep 0.02; done"))
-      yield* Effect.repeat(Effect.sleep("10 millis"), { until: () => existsSync(join(root, "up")) })
+      yield* Wait.until(
+        Effect.sync(() => existsSync(join(root, "up"))),
+        Boolean
+      )
       const next = yield* Confined.make({ root, directory: join(place, "state") })
       mkdirSync(join(root, "new/.git"), { recursive: true })
       assert.deepStrictEqual((yield* Confined.run(next, root, "true")).notices, [])

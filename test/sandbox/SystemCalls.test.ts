@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as FastCheck from "fast-check"
 import * as SystemCalls from "../../src/sandbox/SystemCalls.js"
+import * as Runs from "../kit/Runs.js"
 
 const x86 = 0xc000003e
 const i386 = 0x40000003
@@ -98,7 +99,7 @@ describe("SystemCalls", () => {
           assert.match(judge(a, n, args), /^allowed$|^errno (?:1|38|97)$/)
         }
       ),
-      { numRuns: 2_000 }
+      { numRuns: Runs.of(2_000) }
     )
   })
 })

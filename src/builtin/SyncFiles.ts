@@ -25,4 +25,4 @@ export interface Service {
   readonly removeDirectory: (path: string) => void
 }
 
-export class DirectFiles extends Context.Tag("assent/builtin/DirectFiles")<DirectFiles, Service>() {}
+export class SyncFiles extends Context.Tag("assent/builtin/SyncFiles")<SyncFiles, Service>() {}

@@ -19,6 +19,7 @@ import {
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as Confined from "../kit/Confined.js"
+import * as Wait from "../kit/Wait.js"
 
 let base = ""
 let count = 0
@@ -111,7 +112,10 @@ describe.skipIf(!Confined.isWanted).each(systems)("with the state $name, a file 
         const { isUntouched, root, run } = yield* world(state)
         writeFileSync(join(root, "race.pl"), racer)
         const job = yield* Effect.fork(run("perl race.pl"))
-        yield* Effect.repeat(Effect.sleep("10 millis"), { until: () => existsSync(join(root, "up")) })
+        yield* Wait.until(
+          Effect.sync(() => existsSync(join(root, "up"))),
+          Boolean
+        )
         for (let round = 0; round < rounds; round++) {
           const { notices } = yield* run("true")
           assert.isTrue(isUntouched(), `after ${round} rounds`)
