@@ -6,7 +6,7 @@
  */
 import * as Either from "effect/Either"
 import * as Predicate from "effect/Predicate"
-import * as ForeignJson from "../core/ForeignJson.js"
+import * as UntrustedJson from "../core/UntrustedJson.js"
 
 /** Writes to the server; the promise is fulfilled when the pipe took the text. */
 export type Write = (text: string) => Promise<void>
@@ -86,24 +86,24 @@ export class LineTransport {
   private take(line: string): void {
     if (line.trim() === "") return
     if (line.length > maxLine) return this.end(`sent a line of more than ${maxLine / 1_000_000} MB`)
-    const parsed = ForeignJson.parse(line, { size: maxLine })
+    const parsed = UntrustedJson.parse(line, { size: maxLine })
     if (Either.isLeft(parsed)) {
       if (parsed.left.reason !== "syntax") return this.end(`sent a message that ${parsed.left.message}`)
-      this.noise ??= ForeignJson.echo(line)
+      this.noise ??= UntrustedJson.echo(line)
       return
     }
     const message = parsed.right
     if (!Predicate.isRecord(message) || message["jsonrpc"] !== "2.0") {
-      this.noise ??= ForeignJson.echo(line)
+      this.noise ??= UntrustedJson.echo(line)
       return
     }
-    if (line.includes("__proto__") && ForeignJson.refusal(message, { isCopied: true }) !== undefined) {
+    if (line.includes("__proto__") && UntrustedJson.refusal(message, { isCopied: true }) !== undefined) {
       return this.end("sent a message with a member named __proto__")
     }
     const problem = this.flood.refusal(message)
     if (problem !== undefined) return this.end(problem)
     // The client of the protocol checks the rest of the message.
-    this.onmessage?.(message as never)
+    this.onmessage?.((isBroken(message) ? { jsonrpc: "2.0", id: message["id"], error: broken } : message) as never)
   }
 }
 
@@ -133,6 +133,19 @@ class Flood {
 // -----------------------------------------------------------------------------------------------------------------
 
 const newline = 0x0a
+
+/** An answer without a result and without an error of the protocol: the client would wait on for another one. */
+const isBroken = ({ error, id, method, result }: { readonly [key: string]: unknown }): boolean =>
+  method === undefined &&
+  id !== undefined &&
+  !(error === undefined
+    ? Predicate.isRecord(result)
+    : result === undefined &&
+      Predicate.isRecord(error) &&
+      Number.isInteger(error["code"]) &&
+      typeof error["message"] === "string")
+
+const broken = { code: -32_603, message: "The server's answer is none of the protocol." }
 
 /** Milliseconds. */
 const patience = 1_000

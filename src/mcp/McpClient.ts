@@ -8,8 +8,9 @@ import type * as Sdk from "@modelcontextprotocol/client"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import type * as Scope from "effect/Scope"
-import * as ForeignJson from "../core/ForeignJson.js"
+import * as UntrustedJson from "../core/UntrustedJson.js"
 import * as ForeignText from "../core/ForeignText.js"
+import type { Provider } from "./SignIn.js"
 
 // -----------------------------------------------------------------------------------------------------------------
 // models
@@ -18,7 +19,7 @@ import * as ForeignText from "../core/ForeignText.js"
 /** A way to a server. */
 export interface Link {
   readonly transport: object
-  /** Why the way ended, as a sentence without its subject. */
+  /** Why the connection ended, as a sentence without its subject. */
   readonly reason: () => string | undefined
 }
 
@@ -27,8 +28,8 @@ export interface Address {
   readonly url: URL
   readonly headers: Readonly<Record<string, string>>
   readonly fetch?: typeof fetch | undefined
-  /** What signs in, where the server wants that; an `OAuthClientProvider` of the SDK. */
-  readonly auth?: object | undefined
+  /** Signs in if the server wants that. */
+  readonly auth?: Provider | undefined
 }
 
 /** A question of a server, as the protocol has it. */
@@ -51,6 +52,8 @@ export interface Handlers {
   readonly roots: ReadonlyArray<string>
   /** Its tools are others. */
   readonly changed: () => void
+  /** It does nothing before a person signs in. */
+  readonly wants: (wanted: Wanted) => void
 }
 
 /** A tool as the server describes it. */
@@ -78,11 +81,21 @@ export type Reply =
       readonly state: string | undefined
     }
 
+/** What a server wants signed in for. */
+export interface Wanted {
+  /** Absent: for any use. */
+  readonly scope: string | undefined
+  /** Where the server says who signs in. */
+  readonly metadata: URL | undefined
+}
+
 /** Why a call has no result. */
 export interface Failure {
   /** The server refused the call; else the connection broke, and nobody knows the effect. */
   readonly refused: boolean
   readonly message: string
+  /** The server did nothing, and wants a person to sign in before. */
+  readonly wants?: Wanted | undefined
 }
 
 /** The rest of a call that a server interrupted for questions. */
@@ -129,17 +142,59 @@ export const connect = (
 export const connectHttp = (address: Address, handlers: Handlers): Effect.Effect<Connection, string, Scope.Scope> =>
   Effect.flatMap(load, (sdk) =>
     Effect.suspend(() => {
-      const { auth, fetch, headers, url } = address
       let reason: string | undefined
-      const bounded = boundedFetch(fetch ?? globalThis.fetch, (why) => (reason ??= why))
-      const transport = new sdk.StreamableHTTPClientTransport(url, {
-        requestInit: { headers: { ...headers } },
-        fetch: bounded,
-        ...(auth === undefined ? {} : { authProvider: auth as Sdk.OAuthClientProvider })
-      })
-      return connected(sdk, transport, () => reason, handlers, "auto")
+      const transport = overHttp(sdk, address, (why) => (reason ??= why))
+      const reasonOf = () => reason ?? (address.auth?.needed === true ? signInNeeded : undefined)
+      return connected(sdk, transport, reasonOf, handlers, "auto")
     })
   )
+
+/** Why a server behind HTTP cannot be used, if a person has to sign in. */
+export const signInNeeded = "wants you to sign in"
+
+/** Why a connection cannot be made, as a sentence without its subject, if the token is too narrow. */
+export const scopeNeeded = "wants you to sign in for more"
+
+/**
+ * Signs in to a server behind HTTP. `visit` brings a person to an address and yields the answer of the page. Yields false
+ * if the server wants no sign-in. `wanted` is what the server said before.
+ */
+export const signIn = <R>(
+  address: Address & { readonly auth: Provider },
+  visit: (page: URL) => Effect.Effect<URLSearchParams, string, R>,
+  wanted: Wanted | undefined
+): Effect.Effect<boolean, string, R> =>
+  Effect.gen(function* () {
+    const sdk = yield* load
+    const { auth } = address
+    const transport = overHttp(sdk, address, () => undefined)
+    const nothing = () => undefined
+    const ask = () => Promise.resolve({ action: "cancel" } as const)
+    const handlers: Handlers = { ask, roots: [], changed: nothing, wants: nothing }
+    const { metadata, scope } = wanted ?? {}
+    const begin: Effect.Effect<unknown, string> =
+      scope === undefined
+        ? Effect.scoped(connected(sdk, transport, () => undefined, handlers, "auto"))
+        : Effect.tryPromise({
+            try: () =>
+              sdk.auth(providerOf(auth), {
+                serverUrl: address.url,
+                scope,
+                ...(metadata === undefined ? {} : { resourceMetadataUrl: metadata }),
+                ...(address.fetch === undefined ? {} : { fetchFn: address.fetch })
+              }),
+            catch: (error) => `cannot begin the sign-in: ${wordsOf(error)}`
+          })
+    const first = yield* Effect.either(begin)
+    const { page } = auth
+    if (page === undefined) return first._tag === "Right" ? false : yield* Effect.fail(first.left)
+    const answer = yield* visit(page)
+    yield* Effect.tryPromise({
+      try: () => transport.finishAuth(answer),
+      catch: (error) => `refused the sign-in: ${wordsOf(error)}`
+    })
+    return true
+  })
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
@@ -189,19 +244,27 @@ const connected = (
         name: path.slice(path.lastIndexOf("/") + 1)
       }))
     }))
+    const failed = (error: unknown): Failure => {
+      const failure = failureOf(sdk, error, reasonOf)
+      if (failure.wants !== undefined) handlers.wants(failure.wants)
+      return failure
+    }
     let end: (reason: string) => void = () => undefined
     const closed = new Promise<string>((resolve) => (end = resolve))
     Object.assign(client, { onerror: () => undefined, onclose: () => end(reasonOf() ?? "closed the connection") })
     yield* Effect.addFinalizer(() => Effect.promise(() => client.close().catch(() => undefined)))
     yield* Effect.tryPromise({
       try: (signal) => client.connect(transport, { signal, timeout: patience }),
-      catch: (error) => reasonOf() ?? `does not answer as a server: ${wordsOf(error)}`
+      catch: (error) => {
+        const { message, wants } = failed(error)
+        return wants === undefined ? (reasonOf() ?? `does not answer as a server: ${wordsOf(error)}`) : message
+      }
     })
     const offers = client.getServerCapabilities() ?? {}
     const raw = (method: string, params: object) =>
       Effect.tryPromise({
         try: (signal) => client.request({ method, params: { ...params } }, anything, { signal, timeout: patience }),
-        catch: (error) => failureOf(sdk, error, reasonOf)
+        catch: failed
       })
     return {
       isModern: client.getProtocolEra() === "modern",
@@ -223,7 +286,7 @@ const connected = (
                 progress(message ?? (total === undefined ? String(done) : `${done}/${total}`))
             })
           },
-          catch: (error) => failureOf(sdk, error, reasonOf)
+          catch: failed
         }).pipe(Effect.flatMap(replyOf)),
       request: raw,
       closed: Effect.promise(() => closed)
@@ -253,9 +316,9 @@ const listed = (
         return yield* Effect.fail({ refused: true, message: "lists no tools in its list of tools" })
       for (const tool of tools as ReadonlyArray<unknown>) if (Predicate.isRecord(tool)) found.push(toolOf(tool))
       cursor = Predicate.isRecord(result) ? result["nextCursor"] : undefined
-      if (cursor === undefined || cursor === null) break
+      if (cursor === undefined || cursor === null) return found
     }
-    return found
+    return yield* Effect.fail({ refused: true, message: `lists its tools on more than ${maxPages} pages` })
   })
 
 const toolOf = (tool: { readonly [key: string]: unknown }): ListedTool => {
@@ -305,23 +368,55 @@ const askedOf = (params: object): Asked => {
   }
 }
 
-const failureOf = (sdk: Module, error: unknown, reasonOf: () => string | undefined): Failure =>
-  error instanceof sdk.ProtocolError
-    ? { refused: true, message: `refused the call: ${wordsOf(error)}` }
-    : { refused: false, message: reasonOf() ?? wordsOf(error) }
+const failureOf = (sdk: Module, error: unknown, reasonOf: () => string | undefined): Failure => {
+  if (error instanceof sdk.InsufficientScopeError) {
+    const wants = { scope: error.requiredScope, metadata: error.resourceMetadataUrl }
+    return { refused: true, message: scopeNeeded, wants }
+  }
+  if (error instanceof sdk.ProtocolError) return { refused: true, message: `refused the call: ${wordsOf(error)}` }
+  const message = reasonOf() ?? wordsOf(error)
+  return message === signInNeeded
+    ? { refused: true, message, wants: { scope: undefined, metadata: undefined } }
+    : { refused: false, message }
+}
+
+// The SDK's own types stay out of `SignIn`.
+const providerOf = (auth: Provider) => auth as unknown as Sdk.OAuthClientProvider
 
 const wordsOf = (error: unknown): string =>
-  ForeignJson.echo(ForeignText.clean(error instanceof Error ? error.message : String(error)), 500)
+  UntrustedJson.echo(ForeignText.clean(error instanceof Error ? error.message : String(error)), 500)
 
 const named = (
   server: { readonly name?: unknown; readonly title?: unknown; readonly version?: unknown } | undefined
 ): string =>
-  ForeignJson.echo(
+  UntrustedJson.echo(
     ForeignText.clean(
       [server?.title ?? server?.name, server?.version].filter((part) => typeof part === "string").join(" ")
     ),
     100
   )
+
+const overHttp = (
+  sdk: Module,
+  { auth, fetch = globalThis.fetch, headers, url }: Address,
+  refuse: (reason: string) => void
+): Sdk.StreamableHTTPClientTransport =>
+  new sdk.StreamableHTTPClientTransport(url, {
+    requestInit: { headers: { ...headers } },
+    fetch: boundedFetch(withoutHeaders(fetch, url, Object.keys(headers)), refuse),
+    onInsufficientScope: "throw",
+    ...(auth === undefined ? {} : { authProvider: providerOf(auth) })
+  })
+
+/** Headers of the settings are for the server itself, and not for the servers that sign in. */
+const withoutHeaders =
+  (fetch: typeof globalThis.fetch, server: URL, names: ReadonlyArray<string>): typeof globalThis.fetch =>
+  (url, init) => {
+    if (new URL(url instanceof Request ? url.url : url).origin === server.origin) return fetch(url, init)
+    const headers = new Headers(init?.headers)
+    for (const name of names) headers.delete(name)
+    return fetch(url, { ...init, headers })
+  }
 
 /** Bytes of one message over HTTP. */
 const maxBody = 10_000_000

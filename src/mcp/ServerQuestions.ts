@@ -8,17 +8,15 @@
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Predicate from "effect/Predicate"
 import * as Runtime from "effect/Runtime"
-import * as ForeignJson from "../core/ForeignJson.js"
+import * as UntrustedJson from "../core/UntrustedJson.js"
 import * as ForeignText from "../core/ForeignText.js"
 import type { SessionId } from "../core/Id.js"
 import * as Origin from "../core/Origin.js"
 import * as Visible from "../core/Visible.js"
-import * as Field from "../interaction/Field.js"
-import * as Form from "../interaction/Form.js"
+import * as ForeignForm from "../interaction/ForeignForm.js"
 import { Confirm, Elicit } from "../interaction/Interaction.js"
 import * as Interactor from "../interaction/Interactor.js"
 import type { Answer, Asked } from "./McpClient.js"
@@ -32,6 +30,8 @@ export interface Flight {
   open: number
   /** When the server last gave a sign of the call. In milliseconds. */
   sign: number
+  /** Questions that were asked so far. */
+  asked: number
 }
 
 /** The people at the root of a tree, by its session. */
@@ -51,7 +51,7 @@ export class ServerQuestions {
     return Effect.flatMap(
       Effect.all([Effect.runtime<Interactor.Interactor>(), Origin.current, Clock.currentTimeMillis]),
       ([runtime, origin, now]) => {
-        const flight: Flight = { origin, runtime, open: 0, sign: now }
+        const flight: Flight = { origin, runtime, open: 0, sign: now, asked: 0 }
         flights.add(flight)
         return Effect.ensuring(
           work(flight),
@@ -63,9 +63,16 @@ export class ServerQuestions {
 
   /** Asks the person of one call, in the fiber of that call. */
   ask(flight: Flight, asked: Asked, remark?: string): Effect.Effect<Answer, never, Interactor.Interactor> {
+    // A flood of questions would be answered by habit.
+    if (++flight.asked > maxQuestions) return Effect.succeed({ action: "cancel" })
+    return this.open(flight, ask(this.server, asked, remark))
+  }
+
+  /** Runs a question of a call: its time does not count. */
+  open<A, E, R>(flight: Flight, question: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
     return Effect.acquireUseRelease(
       Effect.sync(() => flight.open++),
-      () => ask(this.server, asked, remark),
+      () => question,
       () =>
         Effect.map(Clock.currentTimeMillis, (now) => {
           flight.open--
@@ -126,19 +133,25 @@ const ask = (
   asked: Asked,
   remark: string | undefined
 ): Effect.Effect<Answer, never, Interactor.Interactor> => {
-  const said = ForeignJson.echo(ForeignText.clean(asked.message), maxMessage)
+  const said = UntrustedJson.echo(ForeignText.clean(asked.message), maxMessage)
   const words = [`The server ${server} asks: ${said}`, ...(remark === undefined ? [] : [remark])].join("\n")
   const question = asked.mode === "url" ? visit(server, words, asked.url) : fill(words, asked.schema)
   return question === undefined
     ? Effect.succeed(declined)
     : Origin.asking(`the server ${server}`)(question).pipe(
         Effect.catchAll((error) =>
-          Effect.succeed<Answer>({ action: error._tag === "InteractionCancelled" ? "decline" : "cancel" })
+          // A question that ends with its turn is nobody's no.
+          Effect.succeed<Answer>({
+            action: error._tag === "InteractionCancelled" && error.by !== undefined ? "decline" : "cancel"
+          })
         )
       )
 }
 
 const maxMessage = 2_000
+
+/** Questions of one call. */
+const maxQuestions = 20
 
 const visit = (server: string, words: string, address: string) => {
   if (!URL.canParse(address)) return undefined
@@ -162,16 +175,12 @@ const fill = (words: string, schema: unknown) => {
       yes ? { action: "accept", content: {} } : declined
     )
   }
-  const fields = Form.readSchema(schema)
-  if (Either.isLeft(fields) || fields.right.some(Field.isSecret) || namesPassword(properties)) return undefined
-  return Effect.map(Interactor.ask(new Elicit({ title: words, fields: fields.right })), (values): Answer => ({
+  const fields = ForeignForm.read(schema)
+  if (fields === undefined) return undefined
+  return Effect.map(Interactor.ask(new Elicit({ title: words, fields })), (values): Answer => ({
     action: "accept",
     content: Object.fromEntries(
       Object.entries(values).map(([name, value]) => [name, typeof value === "object" ? [...value] : value])
     )
   }))
 }
-
-const namesPassword = (properties: unknown): boolean =>
-  Predicate.isRecord(properties) &&
-  Object.values(properties).some((property) => Predicate.isRecord(property) && property["format"] === "password")

@@ -7,13 +7,15 @@
 import * as Tool from "@effect/ai/Tool"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Encoding from "effect/Encoding"
 import * as Either from "effect/Either"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { canonicalJson } from "../core/CanonicalJson.js"
 import * as Digest from "../core/Digest.js"
-import * as ForeignJson from "../core/ForeignJson.js"
+import * as UntrustedJson from "../core/UntrustedJson.js"
 import * as ForeignText from "../core/ForeignText.js"
+import type { ResultFile } from "../subagent/ResultFiles.js"
 import * as ToolDefinition from "../tool/ToolDefinition.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as ToolTrait from "../tool/ToolTrait.js"
@@ -133,9 +135,47 @@ export const plainEntry = (options: {
 // results
 // -----------------------------------------------------------------------------------------------------------------
 
-/** The content of a result as text for the model, marked as foreign. */
-export const textOf = (server: string, content: ReadonlyArray<unknown>, structured: unknown): string => {
-  const parts = content.map(partOf)
+/** The images and files that content holds, and why some are left out, by their place in the content. */
+export const filesIn = (
+  content: ReadonlyArray<unknown>
+): { readonly files: ReadonlyMap<number, ResultFile>; readonly problems: ReadonlyMap<number, string> } => {
+  const files = new Map<number, ResultFile>()
+  const problems = new Map<number, string>()
+  for (const [at, part] of content.entries()) {
+    if (!Predicate.isRecord(part)) continue
+    const { resource, type } = part
+    const holder = type === "image" || type === "audio" ? part : type === "resource" ? resource : undefined
+    if (!Predicate.isRecord(holder)) continue
+    const { mimeType: mediaType } = holder
+    const base64 = type === "resource" ? holder["blob"] : holder["data"]
+    if (typeof base64 !== "string" || base64 === "") continue
+    // Before it is decoded, which takes several times its size.
+    if (base64.length > maxFile) problems.set(at, `It has more than ${maxFile / 1_000_000} MB in base64.`)
+    else if (typeof mediaType !== "string" || !/^[\w.+-]{1,50}\/[\w.+-]{1,100}$/.test(mediaType)) {
+      problems.set(at, "The server does not say of which type it is.")
+    } else {
+      const bytes = Encoding.decodeBase64(base64)
+      if (Either.isLeft(bytes)) problems.set(at, "It is no base64.")
+      else files.set(at, { bytes: bytes.right, mediaType, name: `file-${at + 1}` })
+    }
+  }
+  return { files, problems }
+}
+
+/**
+ * The content of a result as text for the model, marked as foreign. `remarks` are sentences of ours about parts, by their
+ * place in the content.
+ */
+export const textOf = (
+  server: string,
+  content: ReadonlyArray<unknown>,
+  structured: unknown,
+  remarks: ReadonlyMap<number, string> = new Map()
+): string => {
+  const parts = content.map((part, at) => {
+    const remark = remarks.get(at)
+    return remark === undefined ? partOf(part) : `${partOf(part)} ${remark}`
+  })
   const whole = structured === undefined ? undefined : JSON.stringify(structured)
   // A server that has structured content writes the same as text, for older clients.
   if (whole !== undefined && !parts.some((part) => isSameJson(part, structured))) parts.push(whole)
@@ -143,7 +183,7 @@ export const textOf = (server: string, content: ReadonlyArray<unknown>, structur
   const cut = text.length > maxText
   return ForeignText.mark(
     source(server),
-    text === "" ? "(no content)" : cut ? `${ForeignJson.echo(text, maxText)}\n[The result goes on.]` : text
+    text === "" ? "(no content)" : cut ? `${UntrustedJson.echo(text, maxText)}\n[The result goes on.]` : text
   )
 }
 
@@ -157,6 +197,8 @@ const maxTools = 1_000
 /** Characters of a schema and of a description. */
 const maxSchema = 262_144
 const maxDescription = 20_000
+/** Characters of a file in base64. */
+const maxFile = 5_000_000
 /** Characters of a result. */
 const maxText = 50_000
 
@@ -164,11 +206,11 @@ const flawOf = ({ description, isTask, name, schema }: ListedTool): string | und
   if (name === "") return "has no name"
   if (isTask) return "runs as a task only, which is not supported"
   if (description.length > maxDescription) return `has a description of more than ${maxDescription} characters`
-  const refusal = ForeignJson.refusal(schema, { size: maxSchema, isCopied: true })
+  const refusal = UntrustedJson.refusal(schema, { size: maxSchema, isCopied: true })
   return refusal === undefined ? undefined : `has a schema that ${refusal.message}`
 }
 
-const shown = (name: string): string => JSON.stringify(ForeignJson.echo(ForeignText.clean(name), 80))
+const shown = (name: string): string => JSON.stringify(UntrustedJson.echo(ForeignText.clean(name), 80))
 
 const entryOf = (server: string, name: string, tool: ListedTool, call: Call): ToolRegistry.Entry => {
   const definition = ToolDefinition.make(name, tool.description, tool.schema)
@@ -191,7 +233,7 @@ const decode: ToolRegistry.Entry["decode"] = (params = {}) => {
 const same = (value: unknown): unknown => value
 
 const isSameJson = (text: string, value: unknown): boolean =>
-  Either.match(ForeignJson.parse(text), {
+  Either.match(UntrustedJson.parse(text), {
     onLeft: () => false,
     onRight: (parsed) => canonicalJson(parsed) === canonicalJson(value)
   })
@@ -223,7 +265,7 @@ const resourceText = (resource: unknown): string => {
 }
 
 const worded = (value: unknown): string =>
-  typeof value === "string" ? ForeignJson.echo(ForeignText.clean(value), 200) : "unnamed"
+  typeof value === "string" ? UntrustedJson.echo(ForeignText.clean(value), 200) : "unnamed"
 
 const sizeOf = (base64: unknown): string =>
   typeof base64 === "string" ? `${Math.ceil((base64.length * 3) / 4 / 1_000)} kB` : "empty"

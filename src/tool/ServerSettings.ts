@@ -39,6 +39,18 @@ const Fields = {
   url: optional(Schema.NonEmptyTrimmedString),
   /** `${NAME}` is a variable of this process. */
   headers: optional(Texts),
+  /** How Assent signs in by OAuth, if the server wants more than the usual way. */
+  auth: optional(
+    Schema.Struct({
+      /** A client that you registered there. Default: Assent registers itself. */
+      client_id: optional(Schema.NonEmptyTrimmedString),
+      /** `${NAME}` is a variable of this process. */
+      client_secret: optional(Schema.NonEmptyString),
+      scope: optional(Schema.NonEmptyTrimmedString),
+      /** The browser returns to `http://127.0.0.1:PORT/callback`. Default: any port that is free. */
+      port: optional(Schema.Int.pipe(Schema.between(1, 65_535)))
+    })
+  ),
   /** Only these of its tools, by the server's names for them. Default: all. */
   tools: optional(Schema.Array(Schema.NonEmptyString)),
   /** Seconds without any sign of a call until the call is given up. Default: 120. */
@@ -70,26 +82,47 @@ export const Servers = /* @__PURE__ */ Lazy.schema(() => Schema.Record({ key: Se
 export type Servers = typeof Servers.Type
 
 /**
- * One line for a person who decides: the whole command with its variables, or the address.
+ * Where a program stores what signing in to one server yields: one text. Tokens are in it.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Credentials {
+  readonly read: () => string | undefined
+  /** `undefined` deletes it. Throws if it cannot be written. */
+  readonly write: (text: string | undefined) => void
+}
+
+/**
+ * One line for a person who decides: the whole command with its variables, or the address with its headers, and what the
+ * program may do beyond the usual.
  *
  * @since 0.1.0
  * @category conversions
  */
-export const describe = ({ args = [], command, env = {}, url }: ServerSettings): string =>
-  url ??
-  [
-    ...Object.entries(env).map(([name, value]) => `${name}=${quoted(value)}`),
-    ...[command ?? "", ...args].map(quoted)
-  ].join(" ")
+export const describe = ({ args = [], command, env = {}, headers = {}, sandbox = {}, url }: ServerSettings): string =>
+  url === undefined
+    ? [
+        ...Object.entries(env).map(([name, value]) => `${name}=${quoted(value)}`),
+        ...[command ?? "", ...args].map(quoted),
+        ...(sandbox.writable === undefined ? [] : [`(may write ${sandbox.writable.map(quoted).join(", ")})`])
+      ].join(" ")
+    : [url, ...Object.entries(headers).map(([name, value]) => `with the header ${name}: ${value}`)].join(", ")
+
+/**
+ * Whether a server may have this name.
+ *
+ * @internal
+ */
+export const isName = (name: string): boolean =>
+  /^[A-Za-z0-9](?:[A-Za-z0-9-]|_(?!_)){0,31}$/.test(name) && !name.endsWith("_")
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-const isName = (name: string): boolean => /^[A-Za-z0-9](?:[A-Za-z0-9-]|_(?!_)){0,31}$/.test(name) && !name.endsWith("_")
-
 /** Members of one way that are written with the other one. */
-const foreign = { command: ["headers"], url: ["args", "env", "sandbox"] } as const
+const foreign = { command: ["headers", "auth"], url: ["args", "env", "sandbox"] } as const
 
 const flawOf = (settings: Schema.Schema.Type<Schema.Struct<typeof Fields>>): string | undefined => {
   const { command, url } = settings
@@ -98,7 +131,7 @@ const flawOf = (settings: Schema.Schema.Type<Schema.Struct<typeof Fields>>): str
   const extra = foreign[url === undefined ? "command" : "url"].find((name) => settings[name] !== undefined)
   if (extra !== undefined)
     return `"${extra}" means nothing for a server with "${url === undefined ? "command" : "url"}"`
-  return url === undefined || isWeb(url) ? undefined : `"url" is no http or https address: ${JSON.stringify(url)}`
+  return url === undefined || isWeb(url) ? undefined : `"url" is not an http or https address: ${JSON.stringify(url)}`
 }
 
 const isWeb = (url: string): boolean => URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)

@@ -5,7 +5,7 @@
  */
 import { canonicalJson } from "../core/CanonicalJson.js"
 import * as Digest from "../core/Digest.js"
-import * as ForeignJson from "../core/ForeignJson.js"
+import * as UntrustedJson from "../core/UntrustedJson.js"
 
 /**
  * A definition, and its difference from another one.
@@ -72,11 +72,11 @@ const differences = (before: Written, description: string, schema: unknown): Rea
   return found.length === 0 ? ["The schema changed outside of its parameters."] : found
 }
 
-const quoted = (text: string): string => JSON.stringify(ForeignJson.echo(text, 300))
+const quoted = (text: string): string => JSON.stringify(UntrustedJson.echo(text, 300))
 
 const listed = (names: ReadonlyArray<string>): string =>
-  ForeignJson.few(
-    names.map((name) => ForeignJson.echo(name, 60)),
+  UntrustedJson.few(
+    names.map((name) => UntrustedJson.echo(name, 60)),
     10
   ).join(", ")
 

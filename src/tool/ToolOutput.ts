@@ -1,5 +1,5 @@
 /**
- * Where a running tool sends its output. An ambient value: outside an agent the output goes nowhere.
+ * The receiver of a running tool's output. An ambient value: outside an agent it drops the output.
  *
  * @since 0.1.0
  */
@@ -36,7 +36,7 @@ export class ToolOutput extends Context.Reference<ToolOutput>()("assent/tool/Too
 }) {}
 
 /**
- * Shows output of a tool while it runs. Nothing where nobody looks.
+ * Shows output of a running tool. Does nothing without a receiver.
  *
  * @since 0.1.0
  * @category operations

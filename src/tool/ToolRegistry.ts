@@ -14,7 +14,7 @@ import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import * as Tracer from "effect/Tracer"
-import * as ForeignJson from "../core/ForeignJson.js"
+import * as UntrustedJson from "../core/UntrustedJson.js"
 import * as JsonFault from "../core/JsonFault.js"
 import * as Lazy from "../core/Lazy.js"
 import * as Nearest from "../core/Nearest.js"
@@ -56,7 +56,7 @@ export interface Entry {
   readonly handler: Handler | undefined
   /** The context in which the handler, the validation and the preview were built; its schemas use it too. */
   readonly context: Context.Context<never>
-  /** The arguments in the form the handler takes; a left tells the model what is wrong. */
+  /** Decodes the arguments for the handler. A left is a sentence for the model about the problem. */
   readonly decode: (params: unknown) => Either.Either<unknown, string>
   readonly encode: (value: unknown) => unknown
   readonly encodeFailure: (failure: unknown) => unknown
@@ -80,7 +80,7 @@ export interface Entry {
   readonly timeout: Duration.DurationInput | undefined
   readonly injectable: number | undefined
   readonly resumable: boolean
-  /** Another process goes on with the call at its open question, if the call said how: see `Origin.continuing`. */
+  /** True if another process can continue the call at its open question; see `Origin.continuing`. */
   readonly continues?: boolean | undefined
   readonly validate: ((params: unknown) => Effect.Effect<void, string>) | undefined
   readonly preview: ((params: unknown) => Effect.Effect<ToolDisplay, string>) | undefined
@@ -119,7 +119,7 @@ export interface ServerState {
 }
 
 /**
- * A server whose tools come and go while sessions run: see `McpServer`. Sessions look before each model call.
+ * A server whose tools may change while sessions run; see `McpServer`. Sessions read its tools before each model call.
  *
  * @since 0.1.0
  * @category models
@@ -156,8 +156,8 @@ export class ProviderToolNotAllowed extends Schema.TaggedError<ProviderToolNotAl
 )("ProviderToolNotAllowed", { tool: Schema.String }) {
   override get message(): string {
     return (
-      `The tool ${this.tool} is run by its provider, where no permission reaches it and nobody is asked. ` +
-      `Allow that where it is registered: ToolTrait.ungated(${this.tool}).`
+      `The provider runs the tool ${this.tool} itself, beyond the reach of permissions and questions. ` +
+      `To allow that, register it as ToolTrait.ungated(${this.tool}).`
     )
   }
 }
@@ -169,7 +169,7 @@ export class ProviderToolNotAllowed extends Schema.TaggedError<ProviderToolNotAl
  * @category errors
  */
 export class ToolsUnknown extends Schema.TaggedError<ToolsUnknown>("assent/tool/ToolsUnknown")("ToolsUnknown", {
-  /** What names them, such as `agent main`. */
+  /** The owner of the names, such as `agent main`. */
   by: Schema.String,
   unknown: Schema.Array(Schema.String),
   /** The tools and groups that there are. */
@@ -394,7 +394,12 @@ class Changing implements Service {
 const annotationsOf = (tool: Tool.Any): Context.Context<never> =>
   (tool.annotations as Context.Context<never> | undefined) ?? Context.empty()
 
-const isOffered = (tool: Tool.Any): boolean => !Context.get(annotationsOf(tool), ToolTrait.Unoffered)
+/**
+ * Whether models are offered the tool: see `ToolTrait.Unoffered`.
+ *
+ * @internal
+ */
+export const isOffered = (tool: Tool.Any): boolean => !Context.get(annotationsOf(tool), ToolTrait.Unoffered)
 
 const isUngated = (tool: Tool.Any): boolean => Context.get(annotationsOf(tool), ToolTrait.Ungated)
 
@@ -485,7 +490,7 @@ const isDecided = <A, E>(effect: Effect.Effect<A, E>): effect is Effect.Effect<A
 const told = (issues: ReadonlyArray<ParseResult.ArrayFormatterIssue>): string =>
   issues
     .slice(0, 50)
-    .map(({ message, path }) => ForeignJson.echo([path.join("."), inWords(message)].filter(Boolean).join(": ")))
+    .map(({ message, path }) => UntrustedJson.echo([path.join("."), inWords(message)].filter(Boolean).join(": ")))
     .join("; ")
 
 /** The type of an object or a list is a page of TypeScript. */

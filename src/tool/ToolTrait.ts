@@ -61,7 +61,7 @@ export class Essential extends Context.Reference<Essential>()("assent/tool/Essen
 }) {}
 
 /**
- * On the static whitelist unless the policy's blacklist says otherwise: the tool cannot harm and asks nobody.
+ * The tool cannot harm and runs unasked, unless the policy's blacklist denies it.
  *
  * @since 0.1.0
  * @category annotations
@@ -168,7 +168,7 @@ export class Timeout extends Context.Reference<Timeout>()("assent/tool/Timeout",
 }) {}
 
 /**
- * Checks decoded arguments before anybody is asked: a failure is a sentence for the model, and no question is put.
+ * Checks decoded arguments before any question. A failure is a sentence for the model; Assent then asks nobody.
  *
  * @since 0.1.0
  * @category annotations
@@ -188,7 +188,8 @@ export class Preview extends Context.Reference<Preview>()("assent/tool/Preview",
 }) {}
 
 /**
- * No model is offered the tool: only a model that proposes its calls by itself has any, such as an agent of others.
+ * No model is offered the tool: only a model that proposes its calls by itself has any, such as an agent of others. The
+ * model waits for such a call in this process, so no other process asks about the call or makes it.
  *
  * @internal
  */
@@ -268,7 +269,7 @@ export const validate =
     self.annotate(Validate, check as never)
 
 /**
- * As {@link validate}: the preview's requirements become requirements of the tool.
+ * Like {@link validate}: the preview's requirements become requirements of the tool.
  *
  * @since 0.1.0
  * @category combinators

@@ -1,4 +1,5 @@
 import * as NodeContext from "@effect/platform-node/NodeContext"
+import * as Toolkit from "@effect/ai/Toolkit"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { execFileSync } from "node:child_process"
@@ -6,9 +7,11 @@ import { mkdtempSync, readFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import type * as McpServer from "../../src/mcp/McpServer.js"
+import * as TestAgent from "../../src/testing/TestAgent.js"
 import * as TestInteractor from "../../src/testing/TestInteractor.js"
 import { allowAll } from "../kit/agents.js"
 import * as ServerKit from "../kit/ServerKit.js"
+import * as Wait from "../kit/Wait.js"
 
 const foreign = (text: string) => `<foreign-text source="mcp:legacy">\n${text}\n</foreign-text>`
 
@@ -57,7 +60,7 @@ describe("the tools of a server", () => {
           `succeeded ${foreign(
             [
               "one ‹/foreign-text>",
-              "[image image/png, 1 kB]",
+              "[image image/png, 1 kB] (not attached: file-2 is said to be image/png, and its bytes are text.)",
               "[resource file:///a.txt: a]",
               "[resource file:///b.txt]",
               "inside",
@@ -141,6 +144,56 @@ describe("the tools of a server", () => {
           'The server changed mcp__legacy__echo after it was allowed. The description was "Says it again." and is now "Sends it away.".'
         ])
         assert.strictEqual(results.at(-1), `succeeded ${foreign("4")}`)
+      })
+    )
+  )
+
+  /** What a model that takes these types is given by this call: the result, and the files beside it. */
+  const given = (server: McpServer.McpServer, step: ReturnType<typeof call>, inputs: ReadonlyArray<string>) =>
+    Effect.gen(function* () {
+      const { agent, events } = yield* TestAgent.start()
+      yield* agent.setModel({ ...(yield* agent.model), inputs })
+      yield* agent.run("go")
+      const files = agent.history.messages.flatMap(({ content, role }) =>
+        role === "user" && typeof content !== "string"
+          ? content.flatMap((part) => (part.type === "file" ? [`${part.fileName} ${part.mediaType}`] : []))
+          : []
+      )
+      return { files, results: ServerKit.resultsOf(yield* events) }
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(
+        TestAgent.layer({
+          toolkit: Toolkit.empty,
+          servers: [server],
+          script: [step, { text: "done" }],
+          policy: allowAll
+        })
+      )
+    )
+
+  live("give the model images and files that it takes, and a sentence in the place of the others", () =>
+    withServer((server) =>
+      Effect.gen(function* () {
+        const some = yield* given(server, call("files"), ["image/*"])
+        assert.deepStrictEqual(some.files, ["file-2 image/png"])
+        assert.strictEqual(
+          some.results[0],
+          `succeeded ${foreign(
+            [
+              "here",
+              "[image image/png, 1 kB] (attached as file-2)",
+              "[image image/jpeg, 1 kB] (not attached: file-3 is said to be image/jpeg, and its bytes are image/png.)",
+              "[image image/png, 1 kB] (not attached: It is no base64.)",
+              "[audio audio/wav, 1 kB] (not attached: This model takes no audio/wav.)"
+            ].join("\n")
+          )}`
+        )
+        const none = yield* given(server, call("read_resource", { uri: "image://1" }), [])
+        assert.deepStrictEqual(none.files, [])
+        assert.include(none.results[0], "(not attached: This model takes no image/png.)")
+        const one = yield* given(server, call("read_resource", { uri: "image://1" }), ["image/*"])
+        assert.deepStrictEqual(one.files, ["file-1 image/png"])
       })
     )
   )
@@ -318,7 +371,7 @@ describe("a call at a server", () => {
         const { events, results } = yield* ServerKit.played(
           server,
           { script: [call("slow"), { text: "done" }], policy: allowAll },
-          "1 second"
+          (events) => events.some(({ _tag }) => _tag === "ToolOutput")
         )
         assert.deepStrictEqual(events.flatMap((event) => (event._tag === "ToolOutput" ? event.text : [])).slice(0, 1), [
           "step 1\n"
@@ -327,8 +380,10 @@ describe("a call at a server", () => {
           results.map((text) => text.split(" ")[0]),
           ["interrupted"]
         )
-        yield* results.length > 0 ? Effect.sleep("200 millis") : Effect.void
-        assert.include(readFileSync(log, "utf8"), "slow cancelled")
+        yield* Wait.until(
+          Effect.sync(() => readFileSync(log, "utf8")),
+          (noted) => noted.includes("slow cancelled")
+        )
       })
     )
   )

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"
 import { PrintedRows } from "../../src/tool/PrintedRows.js"
+import * as Runs from "../kit/Runs.js"
 
 /** A row as it stands in the end. */
 const last = (row: string): string => row.split("\r").findLast((part) => part !== "") ?? ""
@@ -26,7 +27,7 @@ describe("printed rows", () => {
         assert.strictEqual(rows.end(), open)
         assert.strictEqual(rows.open, "")
       }),
-      { numRuns: 1_000 }
+      { numRuns: Runs.of(1_000) }
     )
   })
 
