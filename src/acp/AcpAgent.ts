@@ -3,17 +3,16 @@
  * answers what they ask. A session ends with the connection and stays in its store.
  */
 import * as Effect from "effect/Effect"
-import * as Either from "effect/Either"
-import * as Encoding from "effect/Encoding"
 import * as ExecutionStrategy from "effect/ExecutionStrategy"
 import * as Exit from "effect/Exit"
-import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
-import { SessionId } from "../core/Id.js"
-import type * as Host from "../host/Host.js"
+import * as Stream from "effect/Stream"
+import type { Refusal, ShownSession, ShownSessions } from "../host/SessionHandle.js"
 import { version } from "../host/Version.js"
 import * as AcpConnection from "../foreign/AcpConnection.js"
+import * as AcpFiles from "./AcpFiles.js"
 import * as AcpPrompt from "./AcpPrompt.js"
+import * as AcpServers from "./AcpServers.js"
 import * as AcpSession from "./AcpSession.js"
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -22,11 +21,11 @@ import * as AcpSession from "./AcpSession.js"
 
 /** Options of an agent for editors. */
 export interface Options {
-  readonly host: Host.Service
+  readonly host: ShownSessions
   /** The person at the editor, as the system names them. */
   readonly principal: string
   /** Said once when a session begins, such as how files of a workspace come to count. Default: nothing. */
-  readonly greeting?: ((live: Host.LiveSession) => Effect.Effect<string | undefined>) | undefined
+  readonly greeting?: ((live: ShownSession) => Effect.Effect<string | undefined>) | undefined
 }
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -51,7 +50,12 @@ export const serve = (
       })
 
     /** Shows a live session to the editor; what happens in it follows the answer to the request. */
-    const show = (client: AcpConnection.Client, live: Host.LiveSession, past: "all" | "nothing", servers: Servers) =>
+    const show = (
+      client: AcpConnection.Client,
+      live: ShownSession,
+      past: "all" | "nothing",
+      { editor, remarks }: Given
+    ) =>
       Effect.gen(function* () {
         yield* leave(live.id)
         const session = yield* AcpSession.open(
@@ -69,14 +73,13 @@ export const serve = (
         )
         const own = yield* Scope.fork(scope, ExecutionStrategy.sequential)
         sessions.set(live.id, { session, scope: own })
-        const names = servers.map(({ name }) => name)
+        const { readTextFile: reads = false, writeTextFile: writes = false } = capabilities.fs ?? {}
+        const detach = AcpFiles.of(live.agent, editor).attach({ client, sessionId: live.id, reads, writes })
+        yield* Scope.addFinalizer(own, Effect.sync(detach))
         yield* AcpConnection.afterAnswer.pipe(
           Effect.zipRight(session.begin),
-          Effect.zipRight(
-            names.length === 0
-              ? Effect.void
-              : session.say(`Assent does not use the editor's tool servers yet: ${names.join(", ")}.`)
-          ),
+          Effect.zipRight(Effect.forEach(remarks, session.say, { discard: true })),
+          Effect.zipRight(Effect.forkScoped(Stream.runForEach(live.remarks ?? Stream.empty, session.say))),
           Effect.zipRight(live.closed),
           Effect.zipRight(Effect.sync(() => sessions.get(live.id)?.session === session && sessions.delete(live.id))),
           Scope.extend(own),
@@ -95,11 +98,11 @@ export const serve = (
       (client: AcpConnection.Client, past: "all" | "nothing") =>
       ({ additionalDirectories, cwd, mcpServers = [], sessionId }: AcpConnection.ResumeSessionRequest) =>
         Effect.gen(function* () {
-          const live = yield* refusing(
-            sessionId,
-            host.open(sessionId, { workspace: cwd, addDirs: yield* directories(additionalDirectories) })
-          )
-          return yield* show(client, live, past, mcpServers)
+          const addDirs = yield* directories(additionalDirectories)
+          const { remarks, servers } = yield* serversOf(mcpServers, host.isHere)
+          const editor = new AcpFiles.AcpFiles()
+          const live = yield* refusing(sessionId, host.open(sessionId, { workspace: cwd, addDirs, servers, editor }))
+          return yield* show(client, live, past, { editor, remarks })
         })
 
     yield* AcpConnection.serve(pipes, (client) => ({
@@ -111,6 +114,7 @@ export const serve = (
             agentInfo: { name: "assent", title: "Assent", version },
             agentCapabilities: {
               loadSession: true,
+              mcpCapabilities: { http: true, sse: false },
               promptCapabilities: { image: true, embeddedContext: true },
               sessionCapabilities: { list: {}, delete: {}, resume: {}, close: {}, additionalDirectories: {} }
             },
@@ -124,23 +128,27 @@ export const serve = (
       new: ({ additionalDirectories, cwd, mcpServers }) =>
         Effect.gen(function* () {
           const addDirs = yield* directories(additionalDirectories)
-          const live = yield* refusing("", host.create({ workspace: cwd, addDirs }))
-          return { sessionId: live.id, ...(yield* show(client, live, "nothing", mcpServers)) }
+          const { remarks, servers } = yield* serversOf(mcpServers, host.isHere)
+          const editor = new AcpFiles.AcpFiles()
+          const live = yield* refusing("", host.create({ workspace: cwd, addDirs, servers, editor }))
+          return { sessionId: live.id, ...(yield* show(client, live, "nothing", { editor, remarks })) }
         }),
       load: goOn(client, "all"),
       resume: goOn(client, "nothing"),
       list: ({ cursor, cwd }) =>
         Effect.gen(function* () {
-          const after = cursor == null ? undefined : yield* placeOf(cursor)
-          const page = yield* refusing("", host.list({ workspace: cwd ?? undefined, after, limit: pageSize }))
+          const page = yield* refusing(
+            "",
+            host.list({ workspace: cwd ?? undefined, after: cursor ?? undefined, limit: pageSize })
+          )
           return {
-            sessions: page.sessions.map(({ lastActivity, rootSessionId, title, workspace }) => ({
-              sessionId: rootSessionId,
+            sessions: page.sessions.map(({ id, lastActivity, title, workspace }) => ({
+              sessionId: id,
               cwd: workspace ?? "/",
               title: title === "" ? null : title,
               updatedAt: new Date(lastActivity).toISOString()
             })),
-            nextCursor: page.next === undefined ? null : Encoding.encodeBase64Url(encodePlace(page.next))
+            nextCursor: page.next ?? null
           }
         }),
       close: ({ sessionId }) => Effect.zipRight(leave(sessionId), host.close(sessionId)),
@@ -168,7 +176,18 @@ interface Opened {
   readonly scope: Scope.CloseableScope
 }
 
-type Servers = ReadonlyArray<AcpConnection.McpServer>
+/** What an editor brings to a session. */
+interface Given {
+  readonly editor: AcpFiles.AcpFiles
+  readonly remarks: ReadonlyArray<string>
+}
+
+const serversOf = (given: ReadonlyArray<AcpConnection.McpServer>, isHere: boolean) =>
+  isHere
+    ? Effect.mapError(AcpServers.of(given), AcpConnection.invalid)
+    : Effect.succeed({ servers: {}, remarks: given.length === 0 ? [] : [notHere] })
+
+const notHere = "The editor's tool servers are not used: another process runs this session. Configure them there."
 
 /** Sessions that one page lists. */
 const pageSize = 100
@@ -180,28 +199,15 @@ const directories = (
     ? Effect.succeed(given)
     : Effect.fail(AcpConnection.invalid("Further directories need absolute paths."))
 
-const Place = Schema.parseJson(Schema.Struct({ lastActivity: Schema.Number, rootSessionId: SessionId }))
-
-const encodePlace = Schema.encodeSync(Place)
-
-const placeOf = (cursor: string): Effect.Effect<typeof Place.Type, AcpConnection.ProtocolError> =>
-  Either.match(
-    Either.flatMap(Encoding.decodeBase64UrlString(cursor), (text) => Schema.decodeEither(Place)(text)),
-    {
-      onLeft: () => Effect.fail(AcpConnection.invalid("The cursor is none of this list. Leave it out to begin anew.")),
-      onRight: Effect.succeed
-    }
-  )
-
-type Failure = Effect.Effect.Error<ReturnType<Host.Service["open" | "create" | "list" | "delete"]>>
-
 /** Why a session is not opened, in the codes of the protocol. */
-const refusing = <A>(id: string, effect: Effect.Effect<A, Failure>): Effect.Effect<A, AcpConnection.ProtocolError> =>
+const refusing = <A>(id: string, effect: Effect.Effect<A, Refusal>): Effect.Effect<A, AcpConnection.ProtocolError> =>
   Effect.mapError(effect, (failure) => {
     switch (failure._tag) {
+      case "NotFound":
       case "SessionUnknown":
       case "SessionIdInvalid":
         return AcpConnection.unknownSession(id)
+      case "CursorUnknown":
       case "WorkspaceRefused":
       case "SessionElsewhere":
         return AcpConnection.invalid(failure.message)

@@ -14,7 +14,7 @@ import type { Answer, Approve, ApproveAnswer, Interaction } from "../interaction
 import { InteractionCancelled, type InteractionError, InteractorUnavailable } from "../interaction/InteractionError.js"
 import * as InteractionRequest from "../interaction/InteractionRequest.js"
 import * as Interactor from "../interaction/Interactor.js"
-import * as NeedWords from "../interaction/NeedWords.js"
+import * as NeedText from "../interaction/NeedText.js"
 import type * as AcpConnection from "../foreign/AcpConnection.js"
 import * as AcpUpdate from "./AcpUpdate.js"
 
@@ -218,8 +218,8 @@ const callOf = (editor: Editor, { interaction }: Asked<Approve>) => {
       ...[
         ...(display?.warnings ?? []).map((warning) => `Warning: ${warning}`),
         ...(argumentsCut === undefined ? [] : [`Too long to be shown whole: ${argumentsCut.join(", ")}.`]),
-        ...(needs === undefined ? [] : [`This call ${NeedWords.describeAll(needs.all)}.`]),
-        ...(needs === undefined ? [] : [NeedWords.describeVotes(needs.votes) ?? "Nobody has voted yet."])
+        ...(needs === undefined ? [] : [`This call ${NeedText.describeAll(needs.all)}.`]),
+        ...(needs === undefined ? [] : [NeedText.describeVotes(needs.votes) ?? "Nobody has voted yet."])
       ].map((sentence) => AcpUpdate.text(visible(sentence)))
     ]
   }

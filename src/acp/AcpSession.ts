@@ -20,14 +20,12 @@ import * as Id from "../core/Id.js"
 import type { CorrelationId, ToolCallId } from "../core/Id.js"
 import { visible } from "../core/Visible.js"
 import type { AgentEvent } from "../event/AgentEvent.js"
-import type * as Host from "../host/Host.js"
+import type { ShownSession } from "../host/SessionHandle.js"
 import * as Input from "../inbox/Input.js"
-import type { Written } from "../journal/JournalEntry.js"
-import * as Replay from "../journal/Replay.js"
+import * as ServerPrompts from "../mcp/ServerPrompts.js"
 import * as ThinkingSetting from "../model/ThinkingSetting.js"
 import * as TokenLedger from "../model/TokenLedger.js"
 import { modes } from "../permission/PermissionState.js"
-import * as Agent from "../runtime/Agent.js"
 import * as AcpConnection from "../foreign/AcpConnection.js"
 import * as AcpInteractor from "./AcpInteractor.js"
 import * as AcpUpdate from "./AcpUpdate.js"
@@ -48,7 +46,7 @@ export interface Editor {
 
 /** A session at an editor. */
 export interface AcpSession {
-  readonly live: Host.LiveSession
+  readonly live: ShownSession
   /** Sends what happens from now on, and asks what is open, until the scope closes. */
   readonly begin: Effect.Effect<void, never, Scope.Scope>
   /** What can be set about it. */
@@ -71,7 +69,7 @@ export interface AcpSession {
 
 /** Sends the past if the editor has none of it, and nothing more until the session is begun. */
 export const open = (
-  live: Host.LiveSession,
+  live: ShownSession,
   editor: Editor,
   past: "all" | "nothing"
 ): Effect.Effect<AcpSession, AcpConnection.ProtocolError> =>
@@ -79,7 +77,7 @@ export const open = (
     const { agent, workspace } = live
     const { client, shows } = editor
     const ids = yield* Id.IdGenerator
-    const entries = yield* stored(agent)
+    const { next, past: before } = yield* Effect.mapError(live.read, ({ message }) => AcpConnection.refused(message))
 
     let state = AcpUpdate.empty
     /** The turn of the root that runs. */
@@ -90,7 +88,7 @@ export const open = (
     const announcements = new Map<ToolCallId, Deferred.Deferred<void>>()
     const writing = yield* Effect.makeSemaphore(1)
 
-    const toolOf: AcpUpdate.Surroundings["toolOf"] = (name) => agent.tools.get(name)
+    const { toolOf } = live
     const modeOption = Effect.map(agent.permissions.status, ({ mode }): AcpConnection.SessionConfigOption => ({
       type: "select",
       id: "mode",
@@ -223,6 +221,21 @@ export const open = (
       })
     )
 
+    const sendCommands = (prompts: ReadonlyArray<ServerPrompts.Command>) =>
+      send([
+        {
+          sessionUpdate: "available_commands_update",
+          availableCommands: [
+            ...availableCommands,
+            ...prompts.map((prompt) => ({
+              name: prompt.name,
+              description: prompt.description === "" ? "A prompt of a tool server" : prompt.description,
+              ...(prompt.parameters.length === 0 ? {} : { input: { hint: visible(ServerPrompts.hint(prompt)) } })
+            }))
+          ]
+        }
+      ])
+
     const say = (sentence: string) =>
       writing.withPermits(1)(
         send([
@@ -232,11 +245,9 @@ export const open = (
         ])
       )
 
-    const follow = (after: number): Effect.Effect<void> =>
-      Stream.runForEach(Agent.events(agent, { after }), (event) => write(event, false)).pipe(
-        Effect.catchTag("ReaderLagged", ({ position }) => follow(position)),
-        Effect.catchAll(({ message }) => say(message))
-      )
+    const follow = Stream.runForEach(next, (event) => write(event, false)).pipe(
+      Effect.catchAll(({ message }) => say(message))
+    )
 
     /** A call is announced before somebody is asked about it. */
     const beforeAsking = (toolCallId: ToolCallId | undefined): Effect.Effect<void> =>
@@ -280,13 +291,22 @@ export const open = (
       }
     }
 
+    /** Text in place of an answer of the agent. */
+    const reply = (text: string) =>
+      Effect.as(
+        writing.withPermits(1)(
+          send([{ sessionUpdate: "agent_message_chunk", content: { type: "text", text: visible(text) } }])
+        ),
+        { stopReason: "end_turn" as const }
+      )
+
     const run = (input: Input.Input): Effect.Effect<AcpConnection.PromptResponse, AcpConnection.ProtocolError> =>
       Effect.suspend(() => {
         const isSteering = prompts.length > 0
         const id = Id.message(ids)
         const prompt = new Prompt(Input.wordsOf(input).trim(), isSteering ? id : undefined)
         prompts = [...prompts, prompt]
-        const taken = isSteering ? Effect.asVoid(agent.send(input, { id })) : Effect.asVoid(agent.run(input))
+        const taken = isSteering ? Effect.asVoid(agent.send(input, { id })) : Effect.asVoid(live.run(input))
         return Effect.mapError(taken, ({ message }) => AcpConnection.invalid(message)).pipe(
           Effect.zipRight(Effect.raceFirst(Deferred.await(prompt.end), Effect.as(live.closed, undefined))),
           Effect.flatMap(answerTo),
@@ -294,18 +314,24 @@ export const open = (
         )
       })
 
-    const events = Replay.events(entries)
-    if (past === "all") yield* Effect.forEach(events, (event) => write(event, true), { discard: true })
-    else for (const event of events) claim(event)
-    if (events.findLast(({ _tag, sessionId }) => sessionId === live.id && turnTags.has(_tag))?._tag === "TurnEnded")
+    if (past === "all") yield* Effect.forEach(before, (event) => write(event, true), { discard: true })
+    else for (const event of before) claim(event)
+    if (before.findLast(({ _tag, sessionId }) => sessionId === live.id && turnTags.has(_tag))?._tag === "TurnEnded")
       turn = undefined
 
     return {
       live,
       begin: Effect.gen(function* () {
-        yield* Effect.forkScoped(follow(entries.at(-1)?.seq ?? 0))
+        yield* Effect.forkScoped(follow)
         yield* Effect.forkScoped(Effect.repeat(flush, Schedule.spaced("250 millis")))
-        yield* send([{ sessionUpdate: "available_commands_update", availableCommands: [...availableCommands] }])
+        yield* sendCommands([])
+        if (live.prompts !== undefined)
+          yield* Effect.forkScoped(
+            Stream.runForEach(
+              Stream.dropWhile(live.prompts.commands, (commands) => commands.length === 0),
+              sendCommands
+            )
+          )
         yield* live.attach(interactor)
       }),
       options,
@@ -316,16 +342,17 @@ export const open = (
           : Effect.zipRight(set(value), options)
       },
       prompt: (input) => {
-        const given = commandIn(input)
+        const words = Input.wordsOf(input)
+        if (live.prompts !== undefined && ServerPrompts.isLine(words)) {
+          const files = typeof input === "string" ? [] : input.filter((part) => Input.wordsIn(part) === undefined)
+          return Effect.matchEffect(live.prompts.words(words), {
+            onFailure: reply,
+            onSuccess: (text) => Effect.zipRight(reply(text), run([text, ...files]))
+          })
+        }
+        const given = commandIn(words)
         if (given === undefined) return run(input)
-        return Effect.flatMap(command(given), (text) =>
-          Effect.as(
-            writing.withPermits(1)(
-              send([{ sessionUpdate: "agent_message_chunk", content: { type: "text", text: visible(text) } }])
-            ),
-            { stopReason: "end_turn" as const }
-          )
-        )
+        return Effect.flatMap(command(given), reply)
       },
       cancel: Effect.suspend(() => {
         for (const prompt of prompts) prompt.isCancelled = true
@@ -353,12 +380,6 @@ class Prompt {
     readonly messageId: string | undefined
   ) {}
 }
-
-/** All that is stored of a session. */
-const stored = ({ feed, id }: Agent.Agent): Effect.Effect<ReadonlyArray<Written>, AcpConnection.ProtocolError> =>
-  feed === undefined
-    ? Effect.fail(AcpConnection.refused(`Session ${id} is not stored.`))
-    : Effect.mapError(feed.entries, ({ message }) => AcpConnection.refused(message))
 
 /** The answer to the prompts of a turn. No end means that the session was closed. */
 const answerTo = (
@@ -406,8 +427,8 @@ interface Command {
 }
 
 /** The command that a prompt is; nothing for words to the agent. */
-const commandIn = (input: Input.Input): Command | undefined => {
-  const [, name, argument = ""] = /^\/([a-z]+)(?:\s+([^]*))?$/.exec(Input.wordsOf(input).trim()) ?? []
+const commandIn = (words: string): Command | undefined => {
+  const [, name, argument = ""] = /^\/([a-z]+)(?:\s+([^]*))?$/.exec(words.trim()) ?? []
   const known = availableCommands.find((one) => one.name === name)
   return known === undefined ? undefined : { name: known.name, argument: argument.trim() }
 }

@@ -8,7 +8,7 @@
 import * as HashMap from "effect/HashMap"
 import * as Option from "effect/Option"
 import type { RequestId, SessionId, ToolCallId } from "../core/Id.js"
-import * as Shortened from "../core/Shortened.js"
+import * as Truncated from "../core/Truncated.js"
 import { visible } from "../core/Visible.js"
 import type { ToolKind } from "../core/ToolKind.js"
 import type { AgentEvent } from "../event/AgentEvent.js"
@@ -374,8 +374,8 @@ const resultText = ({ leftOut, outcome, result, summary }: Of<"ToolCallEnded">):
 }
 
 const printedText = (words: string): ToolCallContent => {
-  const shortened = Shortened.make(words, { head: longest / 2, tail: longest / 2 })
-  return text(shortened === undefined ? words : Shortened.text(shortened))
+  const shortened = Truncated.make(words, { head: longest / 2, tail: longest / 2 })
+  return text(shortened === undefined ? words : Truncated.text(shortened))
 }
 
 /** The end of a text; half of a surrogate pair is no character. */

@@ -10,7 +10,9 @@ import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Runtime from "effect/Runtime"
 import * as Schema from "effect/Schema"
+import * as Struct from "effect/Struct"
 import type * as Scope from "effect/Scope"
+import * as UntrustedJson from "../core/UntrustedJson.js"
 import * as EventLoop from "../internal/EventLoop.js"
 
 export type {
@@ -69,6 +71,12 @@ export interface Client {
   ) => Effect.Effect<void>
 }
 
+/** The requests of an editor that are answered. */
+type Served =
+  | "initialize"
+  | "authenticate"
+  | `session/${"new" | "load" | "resume" | "list" | "close" | "delete" | "set_config_option" | "prompt"}`
+
 type Handler<P, A> = (params: P) => Effect.Effect<A, ProtocolError>
 
 /** What an agent does for an editor, by method. */
@@ -121,10 +129,12 @@ export class ProtocolError extends Schema.TaggedError<ProtocolError>("assent/for
 }
 
 /** The parameters are wrong. */
-export const invalid = (reason: string): ProtocolError => new ProtocolError({ code: -32602, reason })
+export const invalid = (reason: string): ProtocolError =>
+  new ProtocolError({ code: -32602, reason: UntrustedJson.echo(reason, longest) })
 
 /** It cannot be done here and now. */
-export const refused = (reason: string): ProtocolError => new ProtocolError({ code: -32603, reason })
+export const refused = (reason: string): ProtocolError =>
+  new ProtocolError({ code: -32603, reason: UntrustedJson.echo(reason, longest) })
 
 /** There is no such session. */
 export const unknownSession = (id: string): ProtocolError =>
@@ -157,49 +167,21 @@ export const serve = (pipes: Pipes, make: (client: Client) => Handlers): Effect.
               ? Promise.reject(new acp.RequestError(-32603, "Not ready."))
               : settled(runtime, admit(pick(handlers)(params)), signal)
         const admit = limited()
-        const { agent } = acp.methods
+        const served: Pick<acp.AgentRequestHandlersByMethod, Served> = {
+          initialize: answer((of) => of.initialize),
+          authenticate: answer((of) => of.authenticate),
+          "session/new": answer((of) => of.new),
+          "session/load": answer((of) => of.load),
+          "session/resume": answer((of) => of.resume),
+          "session/list": answer((of) => of.list),
+          "session/close": answer((of) => of.close),
+          "session/delete": answer((of) => of.delete),
+          "session/set_config_option": answer((of) => of.setConfigOption),
+          "session/prompt": answer((of) => of.prompt)
+        }
+        for (const method of Struct.keys(served)) app.onRequest(method, served[method])
         app
-          .onRequest(
-            agent.initialize,
-            answer((of) => of.initialize)
-          )
-          .onRequest(
-            agent.authenticate,
-            answer((of) => of.authenticate)
-          )
-          .onRequest(
-            agent.session.new,
-            answer((of) => of.new)
-          )
-          .onRequest(
-            agent.session.load,
-            answer((of) => of.load)
-          )
-          .onRequest(
-            agent.session.resume,
-            answer((of) => of.resume)
-          )
-          .onRequest(
-            agent.session.list,
-            answer((of) => of.list)
-          )
-          .onRequest(
-            agent.session.close,
-            answer((of) => of.close)
-          )
-          .onRequest(
-            agent.session.delete,
-            answer((of) => of.delete)
-          )
-          .onRequest(
-            agent.session.setConfigOption,
-            answer((of) => of.setConfigOption)
-          )
-          .onRequest(
-            agent.session.prompt,
-            answer((of) => of.prompt)
-          )
-          .onNotification(agent.session.cancel, ({ params }) =>
+          .onNotification(acp.methods.agent.session.cancel, ({ params }) =>
             handlers === undefined ? undefined : Runtime.runPromise(runtime)(handlers.cancel(params))
           )
           .onConnect(({ client }) => {
@@ -247,11 +229,14 @@ export const connect = (pipes: Pipes, handlers: AgentHandlers): Effect.Effect<Ag
   })
 
 /** Waits until the answer to the request that is handled now has been written. */
-export const afterAnswer: Effect.Effect<void> = Effect.zipRight(EventLoop.give, EventLoop.give)
+export const afterAnswer: Effect.Effect<void> = Effect.zipRight(EventLoop.yieldToEventLoop, EventLoop.yieldToEventLoop)
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** Characters of a reason: it may quote what an editor sent. */
+const longest = 2_000
 
 /** Requests that one side may have under way at once. */
 const most = 1_000

@@ -14,6 +14,9 @@
 import type * as Prompt from "@effect/ai/Prompt"
 import * as Command from "@effect/platform/Command"
 import * as CommandExecutor from "@effect/platform/CommandExecutor"
+import type { PlatformError } from "@effect/platform/Error"
+import * as FileSystem from "@effect/platform/FileSystem"
+import type * as Path from "@effect/platform/Path"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -23,16 +26,21 @@ import * as FiberId from "effect/FiberId"
 import * as Option from "effect/Option"
 import * as Queue from "effect/Queue"
 import * as Runtime from "effect/Runtime"
+import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as CommandEnvironment from "../builtin/CommandEnvironment.js"
+import * as UntrustedJson from "../core/UntrustedJson.js"
+import * as ForeignText from "../core/ForeignText.js"
 import * as Id from "../core/Id.js"
+import * as Origin from "../core/Origin.js"
 import { visible } from "../core/Visible.js"
-import * as Form from "../interaction/Form.js"
+import * as ForeignForm from "../interaction/ForeignForm.js"
 import { Elicit } from "../interaction/Interaction.js"
 import * as Interactor from "../interaction/Interactor.js"
-import type * as Model from "../model/Model.js"
+import * as Model from "../model/ModelPort.js"
 import { BadOutput, type ModelError, Unreachable } from "../model/ModelError.js"
+import * as HostSandbox from "../sandbox/HostSandbox.js"
 import * as AcpConnection from "./AcpConnection.js"
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -46,7 +54,15 @@ export interface Options {
   /** Names of further variables that they get, and of variables that they never get. */
   readonly passedVariables?: ReadonlyArray<string> | undefined
   readonly withheldVariables?: ReadonlyArray<string> | undefined
+  /** The sandbox of the agent that a command line starts. Default: none confines it. */
+  readonly confines?: ((command: string) => Confined | undefined) | undefined
 }
+
+/** A sandbox for one agent. */
+export type Confined = HostSandbox.Options & { readonly network: boolean }
+
+/** What starting agents needs. */
+export type Platform = CommandExecutor.CommandExecutor | FileSystem.FileSystem | Path.Path
 
 export interface ForeignAgents {
   /** The agent that a command line starts, as a model. It is started with the first words, and ends with the scope. */
@@ -60,12 +76,10 @@ export interface ForeignAgents {
 // -----------------------------------------------------------------------------------------------------------------
 
 /** Agents end with the scope, their processes too. */
-export const make = (
-  options: Options
-): Effect.Effect<ForeignAgents, never, CommandExecutor.CommandExecutor | Scope.Scope> =>
+export const make = (options: Options): Effect.Effect<ForeignAgents, never, Platform | Scope.Scope> =>
   Effect.gen(function* () {
     const scope = yield* Effect.scope
-    const executor = yield* CommandExecutor.CommandExecutor
+    const platform = yield* Effect.context<Platform>()
     const ids = yield* Id.IdGenerator
     const environment = yield* CommandEnvironment.make({
       passed: options.passedVariables,
@@ -75,12 +89,23 @@ export const make = (
     /** What was asked for, by the call that it became. */
     const asked = new Map<string, { readonly visit: Visit; readonly leave: Leave }>()
 
-    const visitOf = (command: string, sessionId: string) =>
+    /** `isLater`: something was said before. */
+    const visitOf = (command: string, sessionId: string, isLater: boolean) =>
       Effect.gen(function* () {
         const key = `${sessionId}\n${command}`
         const known = visits.get(key)
         if (known !== undefined && !known.isGone) return known
-        const visit = yield* begin({ command, environment, executor, scope, workspace: options.workspace })
+        const before = known?.resumes === true ? known.id : undefined
+        const { confines, workspace } = options
+        const visit = yield* begin({
+          before,
+          command,
+          confined: confines?.(command),
+          environment,
+          scope,
+          workspace
+        }).pipe(Effect.provide(platform))
+        visit.hasForgotten = (known !== undefined || isLater) && visit.id !== before
         visits.set(key, visit)
         return visit
       })
@@ -93,16 +118,16 @@ export const make = (
         stream: ({ prompt, sessionId }) =>
           Stream.unwrap(
             Effect.gen(function* () {
-              const visit = yield* Effect.mapError(visitOf(command, sessionId), failure)
-              visit.world = yield* Effect.runtime<never>()
               const said = inputOf(prompt)
+              const visit = yield* Effect.mapError(visitOf(command, sessionId, said.isLater), failure)
+              visit.world = yield* Effect.runtime<never>()
               // A call with a result that its handler did not run was refused.
               for (const [toolCallId, { leave, visit: owner }] of asked)
                 if (owner === visit && said.results.has(toolCallId)) {
                   asked.delete(toolCallId)
                   yield* leave.refuse
                 }
-              yield* visit.say(said.words)
+              yield* visit.say(said.words === "" && visit.hasForgotten ? `${again}\n\n${said.task}` : said.words)
               return replyOf(visit, id, (leave) => {
                 const toolCallId = ids.unsafeNext("call")
                 asked.set(toolCallId, { visit, leave })
@@ -118,7 +143,7 @@ export const make = (
       goOn: (toolCallId = "") =>
         Effect.suspend(() => {
           const found = asked.get(toolCallId)
-          if (found === undefined) return Effect.fail("No agent of others asked for this call.")
+          if (found === undefined) return Effect.fail("No agent waits for this call, so it was not made.")
           asked.delete(toolCallId)
           return found.leave.allow.pipe(Effect.onInterrupt(() => found.visit.cancel))
         })
@@ -129,12 +154,26 @@ export const make = (
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
+/** Forms of one turn. */
+const maxForms = 20
+/** Characters of a question. */
+const maxMessage = 2_000
+
 /** What an agent does, in its order. The connection writes it, a step reads it; the process that ends says so last. */
 type Item =
   | { readonly _tag: "Said"; readonly kind: "text" | "thought"; readonly text: string }
   | { readonly _tag: "Asked"; readonly leave: Leave }
-  | { readonly _tag: "Ended"; readonly stopReason: AcpConnection.StopReason }
+  | { readonly _tag: "Ended"; readonly stopReason: AcpConnection.StopReason; readonly spent: Spent }
   | { readonly _tag: "Failed"; readonly reason: string }
+
+/** What an agent says that its turn took. */
+interface Spent {
+  readonly input: number | undefined
+  readonly output: number | undefined
+  readonly cached: number | undefined
+  /** In US dollars. */
+  readonly cost: number | undefined
+}
 
 /** Leave that an agent asked for. */
 interface Leave {
@@ -146,7 +185,7 @@ interface Leave {
 }
 
 /** A call of the agent's own, as far as the agent has described it. */
-interface Told {
+interface StaticHelp {
   readonly title: string
   readonly kind: string
   readonly rawInput: unknown
@@ -158,20 +197,30 @@ interface Told {
 
 /** One session at one agent. */
 interface Visit {
+  /** The agent's own id of the session. */
+  readonly id: string
+  /** A later process of the agent goes on with the session. */
+  readonly resumes: boolean
+  /** The person has yet to hear that it knows nothing of an earlier process. */
+  hasForgotten: boolean
   /** Its process has ended. */
   isGone: boolean
   /** The turn that it works for: who is asked what it asks. */
   world: Runtime.Runtime<never>
+  /** Forms of the running turn. */
+  forms: number
   readonly items: Queue.Queue<Item>
-  /** Begins a turn there with these words, unless one runs and there are none. */
+  /** Begins a turn there with these words. Without words, only if all of the last turn was read. */
   readonly say: (words: string) => Effect.Effect<void>
   readonly cancel: Effect.Effect<void>
 }
 
 interface Start {
+  /** A session of an earlier process, to go on with. */
+  readonly before: string | undefined
   readonly command: string
+  readonly confined: Confined | undefined
   readonly environment: CommandEnvironment.Environment
-  readonly executor: CommandExecutor.CommandExecutor
   readonly scope: Scope.Scope
   readonly workspace: string
 }
@@ -182,18 +231,72 @@ const longest = 50_000
 /** What an agent may send that no step has read: characters, and calls that have not ended. */
 const most = { characters: 10_000_000, calls: 10_000 }
 
-const begin = ({ command, environment, executor, scope, workspace }: Start): Effect.Effect<Visit, string> =>
+/** The pipes of a process. */
+interface Piped {
+  readonly write: (bytes: Stream.Stream<Uint8Array, string>) => Effect.Effect<void>
+  readonly output: Stream.Stream<Uint8Array, PlatformError>
+}
+
+const startOpen = ({ command, environment, workspace }: Start): Effect.Effect<Piped, string, Platform | Scope.Scope> =>
   Effect.gen(function* () {
-    const own = yield* Scope.fork(scope, ExecutionStrategy.sequential)
+    const executor = yield* CommandExecutor.CommandExecutor
     const child = yield* Command.make("/bin/sh", "-c", `exec ${command}`).pipe(
       Command.workingDirectory(workspace),
       Command.env(environment, { extendEnv: false }),
-      executor.start,
-      Scope.extend(own),
-      Effect.mapError(({ message }) => `${named(command)} does not start: ${message}`)
+      executor.start
     )
+    yield* Effect.forkScoped(Stream.runDrain(child.stderr).pipe(Effect.ignore))
+    return {
+      write: (bytes: Stream.Stream<Uint8Array, string>) => Effect.ignore(Stream.run(bytes, child.stdin)),
+      output: child.stdout
+    }
+  }).pipe(Effect.mapError(({ message }) => `${named(command)} does not start: ${message}`))
+
+/** The sandbox gives a command no input, so the input comes through a pipe with a name that both sides share. */
+const startConfined = (
+  { command, environment, workspace }: Start,
+  confined: Confined
+): Effect.Effect<Piped, string, Platform | Scope.Scope> =>
+  Effect.gen(function* () {
+    const fileSystem = yield* FileSystem.FileSystem
+    const executor = yield* CommandExecutor.CommandExecutor
+    const sandbox = yield* HostSandbox.make(confined)
+    const state = yield* sandbox.state
+    if (state._tag === "Unconfined")
+      return yield* Effect.fail({ message: `no sandbox confines it here: ${state.reason}` })
+    const directory = yield* Effect.flatMap(
+      fileSystem.makeTempDirectoryScoped({ prefix: "assent-agent-" }),
+      fileSystem.realPath
+    )
+    yield* executor.exitCode(Command.make("mkfifo", "-m", "600", `${directory}/in`))
+    // A process of its own writes into the pipe, so that nothing here waits for an agent that does not read.
+    const feeder = yield* executor.start(Command.make("/bin/sh", "-c", 'exec cat >"$0"', `${directory}/in`))
+    const { process: program } = yield* Effect.acquireRelease(
+      sandbox.start({
+        command: ["/bin/sh", "-c", 'exec /bin/sh -c "exec $1" <"$ASSENT_AGENT/in" 2>/dev/null', "sh", command],
+        directory: workspace,
+        environment,
+        network: confined.network,
+        shared: { directory, variables: (inside) => ({ ASSENT_AGENT: inside }) }
+      }),
+      ({ settle, stop }) => Effect.zipRight(stop ?? Effect.void, settle)
+    ).pipe(Effect.mapError((message) => ({ message })))
+    return {
+      write: (bytes: Stream.Stream<Uint8Array, string>) => Effect.ignore(Stream.run(bytes, feeder.stdin)),
+      output: program.stdout
+    }
+  }).pipe(Effect.mapError(({ message }) => `${named(command)} does not start: ${message}`))
+
+const begin = (start: Start): Effect.Effect<Visit, string, Platform> =>
+  Effect.gen(function* () {
+    const { before, command, confined, scope, workspace } = start
+    const own = yield* Scope.fork(scope, ExecutionStrategy.sequential)
+    const child = yield* (
+      confined === undefined || confined.mode === "off" ? startOpen(start) : startConfined(start, confined)
+    ).pipe(Scope.extend(own))
     const items = yield* Queue.unbounded<Item>()
-    const calls = new Map<string, Told>()
+    const bill = new Bill()
+    const calls = new Map<string, StaticHelp>()
     let isBusy = false
     /** Completed when the agent asks for leave once more. */
     let another = yield* Deferred.make<void>()
@@ -209,9 +312,9 @@ const begin = ({ command, environment, executor, scope, workspace }: Start): Eff
     const flood = (what: string): void =>
       Deferred.unsafeDone(flooded, Exit.succeed(`sent more than ${what}. Its process was ended`))
 
-    const toldOf = (update: AcpConnection.ToolCallUpdate): Told => {
+    const toldOf = (update: AcpConnection.ToolCallUpdate): StaticHelp => {
       const known = calls.get(update.toolCallId)
-      const told: Told = {
+      const told: StaticHelp = {
         title: update.title ?? known?.title ?? "",
         kind: update.kind ?? known?.kind ?? "other",
         rawInput: update.rawInput ?? known?.rawInput,
@@ -246,6 +349,9 @@ const begin = ({ command, environment, executor, scope, workspace }: Start): Eff
           if (update.status === "completed" || update.status === "failed") calls.delete(update.toolCallId)
           return
         }
+        case "usage_update":
+          if (update.cost?.currency === "USD") bill.cost = update.cost.amount
+          return
         default:
           return
       }
@@ -287,13 +393,18 @@ const begin = ({ command, environment, executor, scope, workspace }: Start): Eff
 
     const elicitation = (request: AcpConnection.CreateElicitationRequest) =>
       Effect.suspend((): Effect.Effect<AcpConnection.CreateElicitationResponse> => {
-        const fields = request.mode === "form" ? Form.readSchema(request["requestedSchema"]) : Either.left("")
-        if (Either.isLeft(fields)) return Effect.succeed({ action: "decline" })
-        const title = `${named(command)} asks: ${visible(request.message)}`
-        const asking = Interactor.ask(new Elicit({ title, fields: fields.right })).pipe(
+        const fields = request.mode === "form" ? ForeignForm.read(request["requestedSchema"]) : undefined
+        // A flood of questions would be answered by habit.
+        if (fields === undefined || ++visit.forms > maxForms) return Effect.succeed({ action: "decline" })
+        const said = UntrustedJson.echo(ForeignText.clean(request.message), maxMessage)
+        const asking = Interactor.ask(new Elicit({ title: `${named(command)} asks: ${said}`, fields })).pipe(
+          Origin.asking(`the agent ${named(command)}`),
+          // No other process has the agent that waits for the answer.
+          Origin.once,
           Effect.match({
             onFailure: (error): AcpConnection.CreateElicitationResponse => ({
-              action: error._tag === "InteractionCancelled" ? "decline" : "cancel"
+              // A question that ends with its turn is nobody's no.
+              action: error._tag === "InteractionCancelled" && error.by !== undefined ? "decline" : "cancel"
             }),
             onSuccess: (content): AcpConnection.CreateElicitationResponse => ({
               action: "accept",
@@ -310,31 +421,35 @@ const begin = ({ command, environment, executor, scope, workspace }: Start): Eff
       })
 
     const toAgent = new TransformStream<Uint8Array, Uint8Array>()
-    yield* Stream.fromReadableStream({ evaluate: () => toAgent.readable, onError: String }).pipe(
-      Stream.run(child.stdin),
-      Effect.ignore,
-      Effect.forkIn(own)
-    )
+    yield* child
+      .write(Stream.fromReadableStream({ evaluate: () => toAgent.readable, onError: String }))
+      .pipe(Effect.forkIn(own))
     const agent = yield* AcpConnection.connect(
-      { input: Stream.toReadableStream(child.stdout), output: toAgent.writable },
+      { input: Stream.toReadableStream(child.output), output: toAgent.writable },
       { permission, elicitation, update }
     ).pipe(Scope.extend(own))
-    yield* Effect.forkIn(Stream.runDrain(child.stderr).pipe(Effect.ignore), own)
     const failed = ({ message }: AcpConnection.ProtocolError) =>
       `${named(command)}: ${visible(message).slice(0, 1_000)}`
     const opened = Effect.gen(function* () {
-      yield* agent.request("initialize", {
+      const { agentCapabilities } = yield* agent.request("initialize", {
         protocolVersion: 1,
         clientInfo: { name: "assent", version: "1" },
         clientCapabilities: { elicitation: { form: {} } }
       })
-      return yield* agent.request("session/new", { cwd: workspace, mcpServers: [] })
+      const resumes = agentCapabilities?.sessionCapabilities?.resume != null
+      const resumed =
+        before === undefined || !resumes
+          ? Option.none()
+          : yield* Effect.option(agent.request("session/resume", { sessionId: before, cwd: workspace, mcpServers: [] }))
+      if (before !== undefined && Option.isSome(resumed)) return { sessionId: before, resumes }
+      const { sessionId } = yield* agent.request("session/new", { cwd: workspace, mcpServers: [] })
+      return { sessionId, resumes }
     }).pipe(
       Effect.mapError(failed),
       Effect.timeoutFail({ duration: "60 seconds", onTimeout: () => `${named(command)} does not answer.` }),
       Effect.tapError(() => Scope.close(own, Exit.void))
     )
-    const { sessionId } = yield* opened
+    const { resumes, sessionId } = yield* opened
 
     /** The end of its turn, once. */
     const end = (item: Item, why: string) =>
@@ -347,12 +462,18 @@ const begin = ({ command, environment, executor, scope, workspace }: Start): Eff
       })
 
     const visit: Visit = {
+      id: sessionId,
+      resumes,
+      hasForgotten: false,
       isGone: false,
       world: yield* Effect.runtime<never>(),
+      forms: 0,
       items,
       say: (words) =>
         Effect.gen(function* () {
-          if (isBusy && words === "") return
+          // Its turn may have ended before our next step begins: that step reads the rest of it.
+          if (words === "" && (isBusy || (yield* Queue.size(items)) > 0)) return
+          visit.forms = 0
           // Words into a running turn of others: it is cancelled, and the next one begins with them.
           if (isBusy) yield* agent.cancel(sessionId)
           while (isBusy || (yield* Queue.size(items)) > 0) {
@@ -360,11 +481,18 @@ const begin = ({ command, environment, executor, scope, workspace }: Start): Eff
             if (item._tag === "Asked") yield* item.leave.refuse
           }
           isBusy = true
+          if (visit.hasForgotten)
+            say("text", `[${named(command)} has started again, and knows nothing of what was said before.]\n`)
+          visit.hasForgotten = false
           const prompt = [{ type: "text" as const, text: words === "" ? "Go on." : words }]
           yield* agent.request("session/prompt", { sessionId, prompt }).pipe(
             Effect.match({
               onFailure: (error): Item => ({ _tag: "Failed", reason: failed(error) }),
-              onSuccess: ({ stopReason }): Item => ({ _tag: "Ended", stopReason })
+              onSuccess: (response): Item => ({
+                _tag: "Ended",
+                stopReason: response.stopReason,
+                spent: bill.turn("usage" in response ? response.usage : undefined)
+              })
             }),
             Effect.flatMap((item) => end(item, "The agent ended its turn.")),
             Effect.forkIn(own)
@@ -398,10 +526,11 @@ const replyOf = (
     if (last === undefined) return []
     return [last === "text" ? { type: "text-end", id: String(count) } : { type: "reasoning-end", id: String(count) }]
   }
-  const finish = (reason: "stop" | "tool-calls" | "length"): Model.Part => ({
+  const finish = (reason: "stop" | "tool-calls" | "length", { cached, cost, input, output }: Spent): Model.Part => ({
     type: "finish",
     reason,
-    usage: { inputTokens: undefined, outputTokens: undefined, totalTokens: undefined }
+    usage: { inputTokens: input, outputTokens: output, totalTokens: undefined, cachedInputTokens: cached },
+    ...(cost === undefined ? {} : { metadata: Model.costs(cost) })
   })
   const partsOf = (item: Item): Either.Either<ReadonlyArray<Model.Part>, ModelError> => {
     switch (item._tag) {
@@ -424,12 +553,12 @@ const replyOf = (
       case "Asked": {
         const { params, tool } = item.leave
         const call: Model.Part = { type: "tool-call", id: propose(item.leave), name: tool, params }
-        return Either.right([...closed(), call, finish("tool-calls")])
+        return Either.right([...closed(), call, finish("tool-calls", nothingYet)])
       }
       case "Ended":
         if (item.stopReason === "refusal")
           return Either.left(new BadOutput({ model: id, message: "The agent refused to go on." }))
-        return Either.right([...closed(), finish(item.stopReason === "max_tokens" ? "length" : "stop")])
+        return Either.right([...closed(), finish(item.stopReason === "max_tokens" ? "length" : "stop", item.spent)])
       case "Failed":
         return Either.left(new Unreachable({ model: id, message: item.reason }))
     }
@@ -443,20 +572,78 @@ const replyOf = (
   )
 }
 
-/** The words of people since the last reply, and the calls that have results. */
-const inputOf = (prompt: Prompt.Prompt): { readonly words: string; readonly results: ReadonlySet<string> } => {
+/** A step of a turn that goes on: the agent says at its end what all of it took. */
+const nothingYet: Spent = { input: 0, output: 0, cached: undefined, cost: undefined }
+
+/** Sums of a session at an agent, as it says them. What a turn took is the growth since the turn before. */
+class Bill {
+  /** In US dollars. */
+  cost: number | undefined
+  private paid = 0
+  private counted: Readonly<Record<string, number>> = {}
+
+  turn(usage: unknown): Spent {
+    const said = Option.getOrUndefined(decodeUsage(usage)) ?? {}
+    const grown = (name: keyof typeof said) => {
+      const sum = said[name] ?? undefined
+      const before = this.counted[name] ?? 0
+      if (sum === undefined) return undefined
+      this.counted = { ...this.counted, [name]: sum }
+      // Some agents say what the turn took alone.
+      return sum >= before ? sum - before : sum
+    }
+    const { cost, paid } = this
+    this.paid = Math.max(paid, cost ?? 0)
+    return {
+      input: grown("inputTokens"),
+      output: grown("outputTokens"),
+      cached: grown("cachedReadTokens"),
+      cost: cost === undefined ? undefined : Math.max(0, cost - paid)
+    }
+  }
+}
+
+const count = Schema.optional(Schema.NullOr(Schema.NonNegativeInt))
+
+const decodeUsage = Schema.decodeUnknownOption(
+  Schema.Struct({ inputTokens: count, outputTokens: count, cachedReadTokens: count })
+)
+
+/** The words of people since the last reply and the calls that have results. */
+const inputOf = (prompt: Prompt.Prompt): Input => {
   const last = prompt.content.findLastIndex(({ role }) => role === "assistant")
   const results = new Set<string>()
   const words: Array<string> = []
   for (const message of prompt.content.slice(last + 1)) {
     if (message.role === "tool") for (const part of message.content) results.add(part.id)
-    if (message.role === "user") for (const part of message.content) if (part.type === "text") words.push(part.text)
+    if (message.role === "user") words.push(...textsOf(message))
   }
-  return { words: words.join("\n\n"), results }
+  const task = prompt.content.findLast((message) => message.role === "user")
+  return {
+    words: words.join("\n\n"),
+    results,
+    isLater: last >= 0,
+    task: task === undefined ? "" : textsOf(task).join("\n\n")
+  }
 }
 
+interface Input {
+  readonly words: string
+  readonly results: ReadonlySet<string>
+  /** There is a reply. */
+  readonly isLater: boolean
+  /** The last words of people, read or not. */
+  readonly task: string
+}
+
+const textsOf = ({ content }: Prompt.UserMessage): ReadonlyArray<string> =>
+  content.flatMap((part) => (part.type === "text" ? [part.text] : []))
+
+/** To an agent that has forgotten its task. */
+const again = "Your process ended in the middle of this task. Look at what is done already, then go on."
+
 /** What an agent asks, as a call that the gate understands. A rule that allows it takes the agent at its word. */
-const callOf = ({ content, kind, locations, rawInput, title }: Told): Pick<Leave, "params" | "tool"> => {
+const callOf = ({ content, kind, locations, rawInput, title }: StaticHelp): Pick<Leave, "params" | "tool"> => {
   const shown = title === "" ? {} : { title: title.slice(0, 500) }
   const command =
     typeof rawInput === "object" && rawInput !== null && "command" in rawInput ? rawInput.command : undefined
@@ -474,7 +661,7 @@ const callOf = ({ content, kind, locations, rawInput, title }: Told): Pick<Leave
   return { tool: "foreign_act", params: { title: title.slice(0, 500), kind, input: rawInput ?? null } }
 }
 
-const textOf = ({ content }: Told): string => {
+const textOf = ({ content }: StaticHelp): string => {
   const text = content
     .flatMap((one) => (one.type === "content" && one.content.type === "text" ? [one.content.text] : []))
     .join("\n")

@@ -7,6 +7,7 @@ import * as Toolkit from "@effect/ai/Toolkit"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
+import * as WorkspaceRoot from "../builtin/WorkspaceRoot.js"
 import * as Origin from "../core/Origin.js"
 import * as Guard from "../permission/Guard.js"
 import * as ToolTrait from "../tool/ToolTrait.js"
@@ -41,6 +42,10 @@ const Edit = Tool.make("foreign_edit", {
   .annotate(ToolTrait.Kind, "edit")
   .annotate(ToolTrait.Paths, ["path"])
   .pipe(
+    // As the tools of ours that write: a place outside the workspace is no question.
+    ToolTrait.validate(({ path }) =>
+      Effect.flatMap(WorkspaceRoot.WorkspaceRoot, ({ locate }) => Effect.asVoid(locate(path)))
+    ),
     ToolTrait.preview(({ after, before, path, title }) =>
       Effect.succeed({
         summary: title ?? `change ${path}`,

@@ -8,7 +8,7 @@
 import type * as Response from "@effect/ai/Response"
 import * as Tool from "@effect/ai/Tool"
 import * as Either from "effect/Either"
-import * as ForeignJson from "../core/ForeignJson.js"
+import * as UntrustedJson from "../core/UntrustedJson.js"
 import type { ModelError } from "./ModelError.js"
 import * as ModelPort from "./ModelPort.js"
 import * as ProviderError from "./ProviderError.js"
@@ -319,7 +319,7 @@ const lowered = (sentence: string): string => sentence.charAt(0).toLowerCase() +
 export const written = (value: unknown): string => {
   if (typeof value === "string") return value
   if (value == null) return ""
-  const refusal = ForeignJson.refusal(value)
+  const refusal = UntrustedJson.refusal(value)
   return refusal === undefined ? JSON.stringify(value) : `(left out: what was given here ${refusal.message})`
 }
 
@@ -327,7 +327,7 @@ export const written = (value: unknown): string => {
 export const paramsOf = (text: string): unknown => {
   if (text.trim() === "") return {}
   // Text too deep for later code is not even parsed.
-  if (ForeignJson.textRefusal(text) !== undefined) return text
+  if (UntrustedJson.textRefusal(text) !== undefined) return text
   return Either.getOrElse(
     Either.try((): unknown => Tool.unsafeSecureJsonParse(text)),
     () => text

@@ -78,7 +78,7 @@ export const layer = (
   Layer.effect(Model.Model, make(options))
 
 /**
- * As {@link layer}, with settings from `Config`.
+ * Like {@link layer}, with settings from `Config`.
  *
  * @since 0.1.0
  * @category layers

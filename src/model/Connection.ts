@@ -20,7 +20,7 @@ import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
-import * as ForeignJson from "../core/ForeignJson.js"
+import * as UntrustedJson from "../core/UntrustedJson.js"
 import * as Id from "../core/Id.js"
 import * as Redaction from "../core/Redaction.js"
 import * as WebAddress from "../core/WebAddress.js"
@@ -267,7 +267,7 @@ const take = (answer: Answer, reader: Reader, { data, name }: Event): void => {
   // A server that does not stream may send all its events as one list.
   for (const event of Array.isArray(json.right) ? json.right : [json.right]) {
     if (typeof event !== "object" || event === null || Array.isArray(event))
-      answer.leaveOut("an event that is no object")
+      answer.leaveOut("an event that is not an object")
     else if (answer.broken === undefined) reader.take(event)
   }
 }
@@ -321,7 +321,7 @@ class Body {
       this.kind = first === "{" || first === "[" ? "json" : "events"
       if (this.kind === "events") return this.feed(this.text)
     }
-    return this.text.length > ForeignJson.maxSize ? Either.left("it is too large") : Either.right([])
+    return this.text.length > UntrustedJson.maxSize ? Either.left("it is too large") : Either.right([])
   }
 
   end(): Either.Either<ReadonlyArray<Event>, string> {
@@ -330,7 +330,7 @@ class Body {
     // Some servers omit the empty line after the last event.
     const last = this.feed("\n\n")
     return Either.isRight(last) && !this.any && !this.declared
-      ? Either.left("it is no stream of events; is the base URL right?")
+      ? Either.left("it is not a stream of events; is the base URL right?")
       : last
   }
 
@@ -343,7 +343,7 @@ class Body {
       const line = text.slice(from, to)
       this.line = line.endsWith("\n") ? 0 : this.line + line.length
       // The parser bounds the size of an event, but not of a comment or an unknown line.
-      if (this.line > ForeignJson.maxSize || this.parser.feed(line) !== undefined) {
+      if (this.line > UntrustedJson.maxSize || this.parser.feed(line) !== undefined) {
         return Either.left("an event is too large")
       }
     }

@@ -22,7 +22,7 @@ import type { Price } from "./TokenLedger.js"
 // -----------------------------------------------------------------------------------------------------------------
 
 /**
- * Where a vendor says it, and when that was read.
+ * The page of the vendor, and the day of its reading.
  *
  * @since 0.1.0
  * @category models
@@ -44,7 +44,7 @@ export interface KnownModel {
   readonly window: number
   /** The most tokens of one reply. */
   readonly output: number
-  /** `effort`: how much it thinks is asked for by a word, and a budget of tokens is refused. Absent: not known. */
+  /** `effort`: a word sets how much the model thinks, and it refuses a budget of tokens. Absent: unknown. */
   readonly thinking?: "budget" | "effort" | undefined
   /** Standard prices of a million tokens in {@link currency}. */
   readonly price?: Price | undefined
@@ -52,7 +52,7 @@ export interface KnownModel {
 }
 
 /**
- * What the prices are in.
+ * The currency of the prices.
  *
  * @since 0.1.0
  * @category constants
@@ -64,7 +64,7 @@ export const currency = "USD"
 // -----------------------------------------------------------------------------------------------------------------
 
 /**
- * What is known of a model such as `anthropic/claude-sonnet-5-5`, or of a snapshot of it that ends in its day.
+ * The row of a model such as `anthropic/claude-sonnet-5-5`, or of a dated snapshot of that model.
  *
  * @since 0.1.0
  * @category getters

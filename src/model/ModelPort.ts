@@ -128,6 +128,13 @@ export const remarked = (remark: string): Response.ProviderMetadata => ({ [remar
 export const cacheWrites = (tokens: number): Response.ProviderMetadata => ({ [remarkKey]: { cacheWrites: tokens } })
 
 /**
+ * Metadata of a `finish` part of a model that knows what its call cost, in US dollars; see {@link usageIn}.
+ *
+ * @internal
+ */
+export const costs = (cost: number): Response.ProviderMetadata => ({ [remarkKey]: { cost } })
+
+/**
  * The usage in a `finish` part, as far as the provider reported it.
  *
  * @since 0.1.0
@@ -135,9 +142,13 @@ export const cacheWrites = (tokens: number): Response.ProviderMetadata => ({ [re
  */
 export const usageIn = ({ metadata, usage }: Response.FinishPartEncoded): Usage => {
   const { cachedInputTokens, inputTokens, outputTokens, reasoningTokens } = usage
-  const written = metadata?.[remarkKey]?.cacheWrites
+  const { cacheWrites, cost } = metadata?.[remarkKey] ?? {}
   const reported = { inputTokens, outputTokens, cachedInputTokens, reasoningTokens }
-  return typeof written === "number" ? { ...reported, cacheWriteTokens: written } : reported
+  return typeof cacheWrites === "number"
+    ? { ...reported, cacheWriteTokens: cacheWrites }
+    : typeof cost === "number"
+      ? { ...reported, cost }
+      : reported
 }
 
 const remarkKey = "assent"

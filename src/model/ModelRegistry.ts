@@ -37,7 +37,7 @@ import { type ProviderName, providers } from "./ProviderName.js"
 export { providers, type ProviderName }
 
 /**
- * The reference names no usable model; the message says which do, or what is missing.
+ * The reference names no usable model. The message lists valid references, or says what is missing.
  *
  * @since 0.1.0
  * @category errors
@@ -183,7 +183,7 @@ export const layer = (options: Options): Layer.Layer<ModelRegistry, never, HttpC
   Layer.effect(ModelRegistry, make(options))
 
 /**
- * As {@link layer}, with settings from `Config`.
+ * Like {@link layer}, with settings from `Config`.
  *
  * @since 0.1.0
  * @category layers
@@ -222,7 +222,7 @@ const defaultKeyNames: Readonly<Record<ProviderName, string>> = {
   "openai-compatible": "OPENAI_COMPATIBLE_API_KEY"
 }
 
-const validRefs = `A model is named provider/model, with one of the providers ${providers.join(", ")}; "offline" needs no key`
+const validRefs = `Write PROVIDER/MODEL. The providers are ${providers.join(", ")}. The model "offline" needs no key`
 
 /** A model may be called like something that every object has. */
 const own = <A>(record: Readonly<Record<string, A>> | undefined, name: string): A | undefined =>

@@ -132,13 +132,13 @@ const account = (names: ReadonlySet<string>): string => {
           ...possible.map(({ example }) => `- ${example}`),
           ...(names.has(OfflinePlan.proposer) ? [`- in plan mode: ${OfflinePlan.example}`] : []),
           "",
-          "Several lines, or requests joined by and or then, become several calls at once."
+          "Write several requests on several lines, or join them with `and` or `then`."
         ]
   return [
     "I am not a language model but Assent's offline stand-in: I turn plain requests into tool calls.",
     "",
     ...lines,
-    "For a real model, name one where I was chosen: PROVIDER/MODEL."
+    "For a real model, set the model to PROVIDER/MODEL."
   ].join("\n")
 }
 

@@ -63,7 +63,7 @@ interface Step {
   isOver: boolean
 }
 
-const said = "Plan mode is on: nothing is changed before you have approved a plan. This is mine."
+const said = "Plan mode is on: I change nothing before you approve a plan. This is my plan."
 
 const stepsOf = (prompt: Prompt.Prompt): ReadonlyArray<Step> => {
   const steps: Array<Step> = []

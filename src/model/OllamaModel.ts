@@ -13,13 +13,13 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
-import * as ForeignJson from "../core/ForeignJson.js"
+import * as UntrustedJson from "../core/UntrustedJson.js"
 import * as WebAddress from "../core/WebAddress.js"
 import * as ChatCompletions from "./ChatCompletions.js"
 import * as Connection from "./Connection.js"
 import * as Model from "./Model.js"
 
-/** As `ChatCompletions.make`. Without a `contextWindow` the server is asked for it. */
+/** Like `ChatCompletions.make`. Without a `contextWindow` the server is asked for it. */
 export const make = (
   options: Connection.Options
 ): Effect.Effect<Model.Service, WebAddress.WebAddressRefused, HttpClient.HttpClient> =>
@@ -88,7 +88,7 @@ const loadedWindow = (
 }
 
 const windowIn = (text: string, model: string): number | undefined => {
-  const json = Either.getOrUndefined(ForeignJson.parse(text))
+  const json = Either.getOrUndefined(UntrustedJson.parse(text))
   const loaded = typeof json === "object" && json !== null && "models" in json ? json.models : undefined
   for (const one of Array.isArray(loaded) ? (loaded as ReadonlyArray<unknown>) : []) {
     if (typeof one !== "object" || one === null || !("context_length" in one)) continue

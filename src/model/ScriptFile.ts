@@ -22,8 +22,8 @@ import * as Option from "effect/Option"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import * as Yaml from "yaml"
-import * as ForeignJson from "../core/ForeignJson.js"
-import * as ForeignYaml from "../core/ForeignYaml.js"
+import * as UntrustedJson from "../core/UntrustedJson.js"
+import * as UntrustedYaml from "../core/UntrustedYaml.js"
 import * as ScriptedModel from "./ScriptedModel.js"
 
 const DurationText = Schema.transformOrFail(Schema.Unknown, Schema.DurationFromSelf, {
@@ -95,9 +95,10 @@ export class ScriptInvalid extends Schema.TaggedError<ScriptInvalid>("assent/mod
   problems: Schema.Array(Schema.String)
 }) {
   override get message(): string {
-    return [`${this.source} is not a script:`, ...ForeignJson.few(this.problems).map((problem) => `  ${problem}`)].join(
-      "\n"
-    )
+    return [
+      `${this.source} is not a script:`,
+      ...UntrustedJson.few(this.problems).map((problem) => `  ${problem}`)
+    ].join("\n")
   }
 }
 
@@ -107,10 +108,10 @@ export class ScriptInvalid extends Schema.TaggedError<ScriptInvalid>("assent/mod
 
 /** Reads a script from YAML or JSON. `source` names it in errors. */
 export const parse = (text: string, source = "The text"): Either.Either<ScriptedModel.Script, ScriptInvalid> => {
-  const refusal = ForeignYaml.textRefusal(text, { yaml: Yaml })
+  const refusal = UntrustedYaml.textRefusal(text, { yaml: Yaml })
   if (refusal !== undefined) return Either.left(new ScriptInvalid({ source, problems: [`it ${refusal.message}`] }))
   const lines = new Yaml.LineCounter()
-  const document = ForeignYaml.parse(Yaml, text, { lineCounter: lines })
+  const document = UntrustedYaml.parse(Yaml, text, { lineCounter: lines })
   if (document.errors.length > 0) {
     const problems = document.errors.map(({ message }) => (message.split("\n")[0] ?? message).replace(/:$/, ""))
     return Either.left(new ScriptInvalid({ source, problems }))
@@ -137,7 +138,7 @@ const toValue = (document: Yaml.Document): Either.Either<unknown, string> =>
   Either.flatMap(
     Either.try({ try: (): unknown => document.toJS({ maxAliasCount: 100 }), catch: (error) => String(error) }),
     (value) => {
-      const refusal = ForeignJson.refusal(value)
+      const refusal = UntrustedJson.refusal(value)
       return refusal === undefined ? Either.right(value) : Either.left(`it ${refusal.message}`)
     }
   )

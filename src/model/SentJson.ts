@@ -1,8 +1,8 @@
 /** JSON for a provider, and results of tools as their text. */
 
 /**
- * As `JSON.stringify`, with U+FFFD for each half of a surrogate pair. Output of a tool or words of a peer may have one; it
- * is an escape in JSON, which providers refuse, and as all that was said is sent again, one would end a conversation.
+ * Like `JSON.stringify`, with U+FFFD for each half of a surrogate pair. Output of a tool or words of a peer may have one;
+ * it is an escape in JSON, which providers refuse, and as all that was said is sent again, one would end a conversation.
  */
 export const stringify = (value: object): string => {
   const json = JSON.stringify(value)

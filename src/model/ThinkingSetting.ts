@@ -6,7 +6,7 @@ import { providers } from "./ProviderName.js"
 /** Gemini's models that are told by a word how much to think; earlier ones refuse it. */
 export const isByWord = (model: string): boolean => /^gemini-(?:[3-9]|\d\d)/.test(model)
 
-/** Why what is said about the thinking of a model cannot come true, as a sentence; nothing where it can. */
+/** Why a model cannot honour its thinking setting, as a sentence; `undefined` if it can. */
 export const problem = (ref: string, { budget, effort }: Model.Thinking): string | undefined => {
   const [provider = ""] = ref.split("/")
   const isClaude = provider === "anthropic"

@@ -37,7 +37,7 @@ export interface Price {
   readonly cached?: number | undefined
   /** Price of input that the provider puts into its cache. Default: as other input. */
   readonly written?: number | undefined
-  /** Prices of a whole call whose input has more than `above` tokens. Default: the same as of others. */
+  /** Prices of a call whose input has more than `above` tokens. Default: the prices of other calls. */
   readonly long?: (Omit<Price, "long"> & { readonly above: number }) | undefined
 }
 
@@ -62,7 +62,7 @@ export interface Limits {
 }
 
 /**
- * What was spent on one day, by this ledger and all others that share it. In the ledger's currency.
+ * The spend of one day, by all ledgers that share it; in the ledger's currency.
  *
  * @since 0.1.0
  * @category models
@@ -75,7 +75,7 @@ export interface Day {
 }
 
 /**
- * Prices by model with their currency, and limits. Without prices no costs are told; without limits nothing is refused.
+ * Prices by model with their currency, and limits. Without prices there are no costs; without limits, no refusals.
  *
  * @since 0.1.0
  * @category models
@@ -86,7 +86,7 @@ export interface Options {
   /** Shown beside costs, such as `USD`. */
   readonly currency?: string | undefined
   readonly limits?: Limits | undefined
-  /** What the limit of a day counts. Default: what this ledger spends, however long it lives. */
+  /** The counter of a day's limit. Default: all that this ledger spends. */
   readonly day?: Day | undefined
 }
 
@@ -142,12 +142,12 @@ export interface Totals {
  */
 export interface Exceeded {
   readonly limit: "session" | "tree" | "runCost" | "treeCost" | "dayCost"
-  /** The session whose next call must wait. */
+  /** The session with the next call, which must wait. */
   readonly sessionId: SessionId
   readonly used: number
   /** The limit in force. */
   readonly allowed: number
-  /** The limit as it was set: the amount of one raise. */
+  /** The configured limit, which is also the amount of one raise. */
   readonly step: number
 }
 
@@ -159,7 +159,7 @@ export interface Exceeded {
  */
 export interface Service {
   readonly currency: string | undefined
-  /** Whether there is a price for any model: of those that are listed, or else of those that were used. */
+  /** Whether any model has a price: among the listed models, else among the used ones. */
   readonly priced: boolean
   readonly record: (entry: Entry) => void
   /** Totals of the whole tree. */
@@ -171,9 +171,13 @@ export interface Service {
   readonly exceeded: (sessionId: SessionId) => Exceeded | undefined
   /** Allows `by` more than was used or allowed so far. A raise of a day ends with the day, and holds for this ledger. */
   readonly raise: (exceeded: Exceeded, by: number) => void
+  /** Why no session of the tree may call its model, as somebody outside of the tree said it. Nobody in it is asked for more. */
+  readonly halted: string | undefined
+  /** Halts the tree with a sentence. Undefined lets it go on. */
+  readonly halt: (reason: string | undefined) => void
   /** A person began a turn of the root: the limit of a run counts from here. */
   readonly beginRun: () => void
-  /** Whether there is a limit of money that does not count the calls of this model, as it has no price. */
+  /** Whether a limit of money ignores the calls of this model, because the model has no price. */
   readonly isUnlimited: (model: string) => boolean
 }
 
@@ -194,7 +198,7 @@ export const make = (options: Options = {}): Service => new Ledger(options)
 // -----------------------------------------------------------------------------------------------------------------
 
 /**
- * A ledger as lines for a person: a row for each agent, a sum, and what is unknown.
+ * A ledger as lines for a person: a row for each agent, the sum, and the unknown numbers.
  *
  * @since 0.1.0
  * @category conversions
@@ -235,6 +239,7 @@ class Ledger implements Service {
   readonly currency: string | undefined
   private readonly day: Day | undefined
   priced: boolean
+  halted: string | undefined
   private readonly tree = new Count()
   private sessions: Map<SessionId, Account> | undefined
   /** The raised limits of sessions. */
@@ -262,10 +267,12 @@ class Ledger implements Service {
     const account = this.account(entry.sessionId, agent)
     const tokens = TokenUsage.of(model, usage)
     const price = this.priceOf(model)
-    if (price !== undefined) this.priced = true
-    this.tree.add(kind, model, tokens, price)
-    account.count.add(kind, model, tokens, price)
-    const cost = price === undefined ? 0 : costOf(price, tokens)
+    const said = this.currency === "USD" ? usage.cost : undefined
+    const known = said ?? (price && costOf(price, tokens))
+    if (known !== undefined) this.priced = true
+    this.tree.add(kind, model, tokens, known)
+    account.count.add(kind, model, tokens, known)
+    const cost = known ?? 0
     if (entry.earlier === true) this.runFrom += cost
     else if (cost > 0) {
       this.own += cost
@@ -311,6 +318,10 @@ class Ledger implements Service {
       if (used >= allowed) return { limit, sessionId, used, allowed, step }
     }
     return undefined
+  }
+
+  halt(reason: string | undefined): void {
+    this.halted = reason
   }
 
   beginRun(): void {
@@ -376,7 +387,7 @@ class Count {
     return this.input + this.output
   }
 
-  add(kind: Entry["kind"], model: string, tokens: TokenUsage.TokenUsage, price: Price | undefined): void {
+  add(kind: Entry["kind"], model: string, tokens: TokenUsage.TokenUsage, cost: number | undefined): void {
     if (kind === "retry") this.retries++
     else {
       this.calls++
@@ -387,8 +398,8 @@ class Count {
     this.input += input
     this.output += output
     this.cached += cached
-    if (price !== undefined) {
-      this.cost += costOf(price, tokens)
+    if (cost !== undefined) {
+      this.cost += cost
       // Zero tokens cost nothing without a price: a model in this process, or an attempt without an answer.
     } else if (input + output > 0 || (kind !== "retry" && !tokens.complete)) this.named(model)
   }
@@ -460,5 +471,5 @@ const aligned = (rows: ReadonlyArray<ReadonlyArray<string>>): ReadonlyArray<stri
 const unreported = ({ unknownCalls }: Totals): ReadonlyArray<string> => {
   if (unknownCalls === 0) return []
   const which = unknownCalls === 1 ? "1 call" : `${unknownCalls} calls`
-  return [`The provider did not report all tokens of ${which}; what is missing is in no number here.`]
+  return [`The provider did not report all tokens of ${which}; the numbers here leave out the rest.`]
 }

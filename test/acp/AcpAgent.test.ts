@@ -9,13 +9,15 @@ import * as AcpAgent from "../../src/acp/AcpAgent.js"
 import * as QueueChannel from "../../src/channel/QueueChannel.js"
 import * as Environment from "../../src/host/Environment.js"
 import * as Host from "../../src/host/Host.js"
+import * as HostSessions from "../../src/host/HostSessions.js"
 import * as AcpEditor from "../kit/AcpEditor.js"
 import * as Runs from "../kit/Runs.js"
+import * as ServerKit from "../kit/ServerKit.js"
 
 const { choose, short, text } = AcpEditor
 
-/** A workspace, a host with the stand-in for a model, and editors at it. */
-const world = (overrides: NonNullable<Host.Options["overrides"]> = {}) =>
+/** A workspace, a host with a model that plays these steps, or else with the stand-in for one, and editors at it. */
+const world = (script?: ReadonlyArray<unknown>) =>
   Effect.gen(function* () {
     const root = yield* Effect.acquireRelease(
       Effect.sync(() => fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), "assent-acp-")))),
@@ -29,26 +31,30 @@ const world = (overrides: NonNullable<Host.Options["overrides"]> = {}) =>
       ASSENT_STATE_DIR: at("state"),
       ASSENT_SANDBOX: "off"
     })
-    const host = yield* Host.make({ environment, notify: () => {}, overrides })
+    const model = `script:${at("script.json")}`
+    if (script !== undefined)
+      fs.writeFileSync(at("script.json"), JSON.stringify({ version: 1, agents: { main: script } }))
+    const host = yield* Host.make({
+      environment,
+      notify: () => {},
+      ...(script === undefined ? {} : { overrides: { model } })
+    })
     const editor = (options?: AcpEditor.Options) =>
       Effect.gen(function* () {
         const toAgent = new TransformStream<Uint8Array, Uint8Array>()
         const fromAgent = new TransformStream<Uint8Array, Uint8Array>()
         const pipes = { input: toAgent.readable, output: fromAgent.writable }
-        const serving = yield* Effect.forkScoped(Effect.scoped(AcpAgent.serve(pipes, { host, principal: "ann" })))
+        const serving = yield* Effect.forkScoped(
+          Effect.scoped(AcpAgent.serve(pipes, { host: HostSessions.make(host), principal: "ann" }))
+        )
         const editor = yield* AcpEditor.open({ input: toAgent.writable, output: fromAgent.readable }, options)
         return { ...editor, serving }
       })
-    const script = (agents: Record<string, ReadonlyArray<unknown>>) => {
-      fs.writeFileSync(at("script.json"), JSON.stringify({ version: 1, agents }))
-      return { ...overrides, model: `script:${at("script.json")}` }
-    }
     return {
       at,
       cwd: at("work"),
       host,
       editor,
-      script,
       read: (file: string) => fs.readFileSync(at("work", file), "utf8")
     }
   })
@@ -76,6 +82,184 @@ describe("an editor", () => {
           ["call pending", "update in_progress", "update completed"]
         )
         AcpEditor.judge(at)
+      })
+    )
+  )
+
+  it.scopedLive("brings tool servers to its session alone, and their calls ask as ever", () =>
+    live(
+      Effect.gen(function* () {
+        const { command = "", args = [] } = ServerKit.legacySettings()
+        const {
+          at: place,
+          cwd,
+          editor,
+          host
+        } = yield* world([
+          { tools: [{ name: "list_directory", params: { path: "." } }] },
+          { tools: [{ name: "mcp__my-tools__echo", params: { text: "hello" } }] },
+          { text: "done" }
+        ])
+        const at = yield* editor({ answers: () => choose("y"), capabilities: { session: { notices: {} } } })
+        const servers = [{ name: "my tools", command, args: [...args, place("log")], env: [] }]
+        const { sessionId } = yield* at.request("session/new", { cwd, mcpServers: servers })
+        yield* at.sees(() =>
+          at.updates.find(
+            (update) =>
+              update.sessionUpdate === "notice" && update.title === 'The tool server "my tools" is named my-tools here.'
+          )
+        )
+        const [session] = yield* host.live
+        yield* at.sees(() => session?.agent.tools.get("mcp__my-tools__echo"))
+        yield* at.request("session/prompt", { sessionId, prompt: text("go") })
+        assert.lengthOf(at.questions, 1)
+        assert.include(JSON.stringify(at.updates), "hello")
+        AcpEditor.judge(at)
+      })
+    )
+  )
+
+  it.scopedLive("offers prompts of tool servers as commands, and sends one as foreign text", () =>
+    live(
+      Effect.gen(function* () {
+        const { command = "", args = [] } = ServerKit.legacySettings()
+        const { at: place, cwd, editor, host } = yield* world([{ text: "Hello, Ada." }])
+        const at = yield* editor()
+        const servers = [{ name: "my", command, args: [...args, place("log")], env: [] }]
+        const { sessionId } = yield* at.request("session/new", { cwd, mcpServers: servers })
+        const offered = yield* at.sees(() =>
+          at.updates
+            .flatMap((update) => (update.sessionUpdate === "available_commands_update" ? update.availableCommands : []))
+            .find(({ name }) => name === "mcp:my:greet")
+        )
+        assert.deepStrictEqual(offered, {
+          name: "mcp:my:greet",
+          description: "A prompt of a tool server",
+          input: { hint: "WHO" }
+        })
+        const prompt = (line: string) => at.request("session/prompt", { sessionId, prompt: text(line) })
+        assert.deepStrictEqual(yield* prompt("/mcp:my:greet"), { stopReason: "end_turn" })
+        assert.include(AcpEditor.saying(at.updates), "The prompt needs arguments: /mcp:my:greet WHO")
+        assert.deepStrictEqual(yield* prompt("/mcp:my:greet Ada"), { stopReason: "end_turn" })
+        assert.include(AcpEditor.saying(at.updates), "Hello, Ada.")
+        const [session] = yield* host.live
+        assert.include(JSON.stringify(session?.agent.history.messages), "Greet Ada.")
+        AcpEditor.judge(at)
+      })
+    )
+  )
+
+  const withFiles = { fs: { readTextFile: true, writeTextFile: true } }
+
+  it.scopedLive(
+    "shows its unsaved words to file tools, and takes their changes; other files are written on the disk",
+    () =>
+      live(
+        Effect.gen(function* () {
+          const edit = (path: string, old_text: string, new_text: string) => ({
+            tools: [{ name: "edit_file", params: { path, old_text, new_text } }]
+          })
+          const {
+            at: place,
+            cwd,
+            editor,
+            read
+          } = yield* world([
+            { tools: [{ name: "read_file", params: { path: "open.txt" } }] },
+            edit("open.txt", "typed", "changed"),
+            edit("saved.txt", "disk", "changed"),
+            edit("latin.txt", "a", "b"),
+            { text: "done" }
+          ])
+          fs.writeFileSync(place("work", "open.txt"), "saved\r\n")
+          fs.writeFileSync(place("work", "saved.txt"), "on the disk\n")
+          fs.writeFileSync(place("work", "latin.txt"), Buffer.from([0xe4, 0x61, 0x0a]))
+          const buffers = new Map([
+            [place("work", "open.txt"), "typed\n"],
+            [place("work", "saved.txt"), "on the disk\n"],
+            [place("work", "latin.txt"), "not this\n"],
+            [place("home", "secret.txt"), "secret\n"]
+          ])
+          const at = yield* editor({ answers: () => choose("y"), capabilities: withFiles, buffers })
+          const sessionId = yield* begun(at, cwd)
+          yield* at.request("session/prompt", { sessionId, prompt: text("go") })
+          assert.include(JSON.stringify(at.updates), "typed")
+          // The question shows the difference from what the person sees.
+          const [asked] = at.questions
+          const [diff] = asked?.params.toolCall.content ?? []
+          assert.deepInclude(diff, { type: "diff", oldText: "typed\r\n", newText: "changed\r\n" })
+          assert.strictEqual(buffers.get(place("work", "open.txt")), "changed\r\n")
+          assert.strictEqual(read("open.txt"), "saved\r\n")
+          assert.strictEqual(read("saved.txt"), "on the changed\n")
+          assert.strictEqual(buffers.get(place("work", "saved.txt")), "on the disk\n")
+          assert.deepStrictEqual([...fs.readFileSync(place("work", "latin.txt"))], [0xe4, 0x62, 0x0a])
+          assert.lengthOf(at.questions, 3)
+          AcpEditor.judge(at)
+        })
+      )
+  )
+
+  it.scopedLive("is asked for no file that the tools may not read", () =>
+    live(
+      Effect.gen(function* () {
+        const paths = ["../home/secret.txt", "link.txt", ".git/config", "gone.txt"]
+        const {
+          at: place,
+          cwd,
+          editor
+        } = yield* world([{ tools: paths.map((path) => ({ name: "read_file", params: { path } })) }, { text: "done" }])
+        fs.writeFileSync(place("home", "secret.txt"), "secret on the disk\n")
+        fs.symlinkSync(place("home", "secret.txt"), place("work", "link.txt"))
+        const buffers = new Map(paths.map((file) => [path.resolve(cwd, file), "secret in the editor\n"]))
+        const at = yield* editor({ answers: () => choose("n"), capabilities: withFiles, buffers })
+        const sessionId = yield* begun(at, cwd)
+        yield* at.request("session/prompt", { sessionId, prompt: text("go") })
+        assert.notInclude(JSON.stringify(at.updates), "secret in the editor")
+        assert.deepStrictEqual(
+          at.lines.filter(({ method }) => method?.startsWith("fs/")),
+          []
+        )
+      })
+    )
+  )
+
+  it.scopedLive("that takes no text, or changes it meanwhile, keeps its words", () =>
+    live(
+      Effect.gen(function* () {
+        const {
+          at: place,
+          cwd,
+          editor,
+          read
+        } = yield* world([
+          { tools: [{ name: "read_file", params: { path: "open.txt" } }] },
+          { tools: [{ name: "write_file", params: { path: "open.txt", content: "new" } }] },
+          { text: "done" }
+        ])
+        fs.writeFileSync(place("work", "open.txt"), "saved\n")
+        const file = place("work", "open.txt")
+        const tried = (capabilities: object, typing: boolean) =>
+          Effect.gen(function* () {
+            const buffers = new Map([[file, "typed\n"]])
+            const at = yield* editor({
+              capabilities,
+              buffers,
+              answers: () => {
+                if (typing) buffers.set(file, "typed more\n")
+                return choose("y")
+              }
+            })
+            const sessionId = yield* begun(at, cwd)
+            yield* at.request("session/prompt", { sessionId, prompt: text("go") })
+            assert.strictEqual(read("open.txt"), "saved\n")
+            return [buffers.get(file), JSON.stringify(at.updates)] as const
+          })
+        const [mute, said] = yield* tried({ fs: { readTextFile: true } }, false)
+        assert.strictEqual(mute, "typed\n")
+        assert.include(said, "unsaved changes in an editor that takes no text")
+        const [typed, refused] = yield* tried({ fs: { readTextFile: true, writeTextFile: true } }, true)
+        assert.strictEqual(typed, "typed more\n")
+        assert.include(refused, "Nothing was written")
       })
     )
   )
@@ -320,8 +504,9 @@ describe("an editor", () => {
   it.scopedLive("races another surface, and each question has one winner", () =>
     live(
       Effect.gen(function* () {
-        const { cwd, editor, host } = yield* world()
-        const times = Runs.of(160)
+        const { at: place, cwd, editor, host } = yield* world()
+        const times = Runs.of(1_000)
+        // Of both answers one allows, so a second one that counted would be seen.
         const at = yield* editor({ answers: () => choose("n") })
         const sessionId = yield* begun(at, cwd)
         const channel = yield* QueueChannel.make({ id: "other", dialogs: "unbounded" })
@@ -331,7 +516,7 @@ describe("an editor", () => {
           Effect.forever(
             Effect.zipRight(
               Effect.flatMap(channel.open, (open) =>
-                Effect.forEach(open, ({ requestId }) => Effect.ignore(channel.answerText(requestId, "n")))
+                Effect.forEach(open, ({ requestId }) => Effect.ignore(channel.answerText(requestId, "y")))
               ),
               Effect.sleep("1 millis")
             )
@@ -339,9 +524,19 @@ describe("an editor", () => {
         )
         for (let n = 0; n < times; n++)
           yield* at.request("session/prompt", { sessionId, prompt: text(`write ${n}.txt: x`) })
-        const ended = at.updates.filter((update) => "status" in update && update.status === "failed")
-        assert.lengthOf(ended, times)
-        assert.deepStrictEqual(fs.readdirSync(cwd), [])
+        const ended = (status: string) =>
+          at.updates.filter((update) => "status" in update && update.status === status).length
+        yield* at.sees(() => (ended("failed") + ended("completed") === times ? true : undefined))
+        assert.lengthOf(fs.readdirSync(cwd), ended("completed"))
+        // The trail has one decision of a person for each question, and it is the one that was carried out.
+        const trail = fs
+          .readdirSync(place("state"), { recursive: true, encoding: "utf8" })
+          .find((name) => name.endsWith(`audit/${sessionId}.jsonl`))
+        const records = fs.readFileSync(place("state", trail ?? ""), "utf8").split("\n")
+        const decided = (outcome: string) =>
+          records.filter((line) => line.includes('"kind":"Approve"') && line.includes(`"outcome":"${outcome}"`)).length
+        assert.strictEqual(decided("granted"), ended("completed"))
+        assert.strictEqual(decided("granted") + decided("denied"), times)
       })
     )
   )

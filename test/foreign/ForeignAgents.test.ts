@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as fs from "node:fs"
 import { fileURLToPath } from "node:url"
+import * as Bubblewrap from "../kit/Bubblewrap.js"
 import * as Program from "../kit/Program.js"
 
 const binary = fileURLToPath(new URL("../../dist/bin/assent.js", import.meta.url))
@@ -10,7 +11,7 @@ const binary = fileURLToPath(new URL("../../dist/bin/assent.js", import.meta.url
 const own = `${process.execPath} ${binary} acp`
 
 /** An agent that does with each message what the body says; `send` writes one. */
-const scripted = (place: Program.Place, body: string) =>
+const scripted = (place: Program.Place, body: string, agentCapabilities: object = {}) =>
   Effect.map(
     place.write(
       "agent.mjs",
@@ -25,9 +26,10 @@ const options = [
 ]
 const ask = (id, toolCall) =>
   send({ id, method: "session/request_permission", params: { sessionId: "s", toolCall, options } })
-createInterface({ input: process.stdin }).on("line", (line) => {
+createInterface({ input: process.stdin }).on("line", async (line) => {
   const message = JSON.parse(line)
-  if (message.method === "initialize") return send({ id: message.id, result: { protocolVersion: 1 } })
+  if (message.method === "initialize")
+    return send({ id: message.id, result: { protocolVersion: 1, agentCapabilities: ${JSON.stringify(agentCapabilities)} } })
   if (message.method === "session/new") return send({ id: message.id, result: { sessionId: "s" } })
   ${body}
 })
@@ -38,7 +40,7 @@ createInterface({ input: process.stdin }).on("line", (line) => {
 
 const model = (command: string) => ["--model", `command:${command}`]
 
-describe("an agent of others", () => {
+describe.concurrent("an agent of others", () => {
   it.scopedLive("asks through three processes, and the rules at the top decide", () =>
     Effect.gen(function* () {
       const place = yield* Program.place
@@ -127,12 +129,120 @@ describe("an agent of others", () => {
     })
   )
 
+  it.scopedLive("that says what a turn took has it in the ledger, the growth of each turn once", () =>
+    Effect.gen(function* () {
+      const place = yield* Program.place
+      const command = yield* scripted(
+        place,
+        `if (message.method === "session/prompt") {
+          globalThis.turns = (globalThis.turns ?? 0) + 1
+          const sum = 100 * globalThis.turns
+          text("Turn " + globalThis.turns + ".")
+          update({ sessionUpdate: "usage_update", used: sum, size: 1000,
+            cost: { amount: 0.25 * globalThis.turns, currency: "USD" } })
+          return send({ id: message.id, result: { stopReason: "end_turn",
+            usage: { inputTokens: sum, outputTokens: sum / 10, totalTokens: sum * 1.1, cachedReadTokens: sum / 2 } } })
+        }`
+      )
+      const { stdout } = yield* place.run(["chat", ...model(command)], { stdin: "one\ntwo\n/cost\n" })
+      assert.match(stdout, /main\s+2\s+0\s+200\s+100\s+20\s+0\.50/)
+    })
+  )
+
+  it.scopedLive("that asks by a form asks the person of its turn, with its name", () =>
+    Effect.gen(function* () {
+      const place = yield* Program.place
+      const command = yield* scripted(
+        place,
+        `if (message.method === "session/prompt") {
+          globalThis.prompt = message.id
+          return send({ id: 9, method: "elicitation/create", params: { sessionId: "s", mode: "form",
+            message: "Which colour? <script>", requestedSchema: { type: "object",
+              properties: { colour: { type: "string" } }, required: ["colour"] } } })
+        }
+        if (message.id === 9) {
+          text("answer " + JSON.stringify(message.result))
+          return send({ id: globalThis.prompt, result: { stopReason: "end_turn" } })
+        }`
+      )
+      const asked = ["run", "--piped-answers", ...model(command), "go"]
+      const filled = yield* place.run(asked, { stdin: "red\n" })
+      assert.include(filled.stderr + filled.stdout, "[the agent node]")
+      assert.include(filled.stdout, 'answer {"action":"accept","content":{"colour":"red"}}')
+      // A person who does not answer leaves the question open, and the agent gets no answer of theirs.
+      const left = yield* place.run(asked, { stdin: "" })
+      assert.notInclude(left.stdout, "accept")
+    })
+  )
+
+  const remembering = `
+    if (message.method === "session/resume") {
+      globalThis.resumed = message.params.sessionId
+      return send({ id: message.id, result: {} })
+    }
+    if (message.method === "session/prompt") {
+      const words = message.params.prompt[0].text
+      if (words === "die") return process.exit(1)
+      text(words + " in " + (globalThis.resumed ?? "a new session"))
+      return send({ id: message.id, result: { stopReason: "end_turn" } })
+    }`
+
+  it.scopedLive("that ends goes on with its session if it can, and else says that it has forgotten", () =>
+    Effect.gen(function* () {
+      const place = yield* Program.place
+      const stdin = "one\ndie\ntwo\n"
+      const able = yield* scripted(place, remembering, { sessionCapabilities: { resume: {} } })
+      const first = yield* place.run(["chat", ...model(able)], { stdin })
+      assert.include(first.stdout, "one in a new session")
+      assert.include(first.stdout, "two in s")
+      const unable = yield* scripted(place, remembering)
+      const second = yield* place.run(["chat", ...model(unable)], { stdin })
+      assert.include(second.stdout, "has started again, and knows nothing of what was said before.")
+      assert.include(second.stdout, "two in a new session")
+    })
+  )
+
+  it.scopedLive.skipIf(!Bubblewrap.isPossible)("of a profile with a sandbox works in it, and writes nowhere else", () =>
+    Effect.gen(function* () {
+      const place = yield* Program.place
+      yield* scripted(
+        place,
+        `if (message.method === "session/prompt") {
+            const { appendFileSync } = await import("node:fs")
+            for (const file of message.params.prompt[0].text.split(" "))
+              try { appendFileSync(file, "x") } catch (error) { text(error.code + " ") }
+            text("done")
+            return send({ id: message.id, result: { stopReason: "end_turn" } })
+          }`
+      )
+      // The sandbox has its own directory for temporary files, so the program is in the workspace.
+      const program = yield* place.write("workspace/agent.mjs", yield* place.read("agent.mjs"))
+      const command = `${process.execPath} ${program}`
+      yield* place.makeDirectory("outside")
+      yield* place.makeDirectory("added")
+      const files = ["workspace/in.txt", "added/in.txt", "outside/out.txt"].map((file) => place.path(file))
+      const run = (sandbox: object | undefined, env: Record<string, string>) =>
+        Effect.zipRight(
+          place.write("workspace/.assent/profiles/other.json", { description: "another agent", command, sandbox }),
+          place.run(["run", "--trust", "--profile", "other", files.join(" ")], { env })
+        )
+      const made = Effect.forEach(files, (file) => place.exists(file))
+      const confined = yield* run({ writable: [place.path("added")] }, { ASSENT_SANDBOX: "auto" })
+      assert.include(confined.stdout, "done", confined.stderr)
+      assert.deepStrictEqual(yield* made, [true, true, false])
+      // A person who turns the sandbox off has none, and no profile has one by itself.
+      const open = yield* run(undefined, { ASSENT_SANDBOX: "auto" })
+      assert.include(open.stdout, "done", open.stderr)
+      assert.deepStrictEqual(yield* made, [true, true, true])
+    })
+  )
+
   it.scopedLive("that floods while a call of it runs is ended, and its call fails with a sentence", () =>
     Effect.gen(function* () {
       const place = yield* Program.place
       const command = yield* scripted(
         place,
-        `if (message.method === "session/prompt" && message.params.prompt[0].text === "Go on.") {
+        `if (message.method === "session/prompt" && message.params.prompt[0].text.endsWith("then go on.\\n\\ngo")) {
           text("back again")
           return send({ id: message.id, result: { stopReason: "end_turn" } })
         }
@@ -145,6 +255,44 @@ describe("an agent of others", () => {
       assert.include(stdout, "node sent more than 10 MB of text that nobody read. Its process was ended.")
       assert.include(stdout, "Whether the call took effect is not known.")
       assert.include(stdout, "back again")
+    })
+  )
+
+  it.scopedLive("whose program is killed at its question begins anew with its task, and asks again", () =>
+    Effect.gen(function* () {
+      const place = yield* Program.place
+      const command = yield* scripted(
+        place,
+        `if (message.method === "session/prompt") {
+          globalThis.prompt = message
+          return ask(7, { toolCallId: "c", title: "list", kind: "execute", rawInput: { command: "ls" } })
+        }
+        if (message.id === 7) {
+          text(message.result.outcome.optionId + " to: " + globalThis.prompt.params.prompt[0].text)
+          update({ sessionUpdate: "tool_call_update", toolCallId: "c", status: "completed" })
+          return send({ id: globalThis.prompt.id, result: { stopReason: "end_turn" } })
+        }`
+      )
+      const run = ["run", "--jsonl", ...model(command)]
+      const first = yield* place.start([...run, "tidy up"])
+      const { request } = yield* first.json("InteractionRequest")
+      yield* first.signal("SIGKILL")
+      yield* first.exit
+      // Nobody waits for an answer to it any more.
+      const { code, stderr } = yield* place.run(["sessions", "answer", request.sessionId, request.requestId, "y"])
+      assert.strictEqual(code, 2, stderr)
+      const second = yield* place.start([...run, "--resume", request.sessionId])
+      const ended = yield* second.json("ToolCallEnded")
+      assert.strictEqual(ended.result, "Its agent has ended, so the call was not made.")
+      const again = yield* second.json("InteractionRequest")
+      assert.notStrictEqual(again.request.requestId, request.requestId)
+      yield* second.tell({ _tag: "Answer", requestId: again.request.requestId, answer: "y" })
+      yield* second.json("TurnEnded", { reason: "completed" })
+      yield* second.endInput
+      assert.strictEqual((yield* second.exit).code, 0)
+      const { stdout } = yield* place.run(["sessions", "show", request.sessionId])
+      assert.include(stdout, "has started again, and knows nothing of what was said before.")
+      assert.include(stdout, "yes to: Your process ended in the middle of this task.")
     })
   )
 

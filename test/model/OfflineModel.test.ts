@@ -12,6 +12,7 @@ import * as OfflineRequest from "../../src/model/OfflineRequest.js"
 import { Question } from "../../src/interaction/Question.js"
 import * as PlanMode from "../../src/permission/PlanMode.js"
 import * as Computation from "../kit/Computation.js"
+import * as Runs from "../kit/Runs.js"
 
 const names = [
   "run_command",
@@ -194,7 +195,7 @@ describe("OfflineRequest", () => {
         }
         for (const clause of rest) assert.include(text, clause)
       }),
-      { numRuns: 5000 }
+      { numRuns: Runs.of(5000) }
     )
   })
 

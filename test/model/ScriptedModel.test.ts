@@ -12,6 +12,7 @@ import * as Model from "../../src/model/Model.js"
 import * as ScriptedModel from "../../src/model/ScriptedModel.js"
 import * as ScriptFile from "../../src/model/ScriptFile.js"
 import * as WholeAnswer from "../../src/model/WholeAnswer.js"
+import * as Runs from "../kit/Runs.js"
 
 const main = { agent: "main", sessionId: "ses_1" }
 
@@ -380,7 +381,7 @@ describe("ScriptFile", () => {
       FastCheck.property(FastCheck.oneof(FastCheck.string(), FastCheck.json(), FastCheck.fullUnicodeString()), (text) =>
         Either.isEither(ScriptFile.parse(text))
       ),
-      { numRuns: 2000 }
+      { numRuns: Runs.of(2000) }
     )
   })
 })

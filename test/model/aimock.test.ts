@@ -28,7 +28,7 @@ for (const vendor of VendorMock.vendors) {
       return { kit, mock }
     })
 
-  describe(vendor[0], () => {
+  describe.concurrent(vendor[0], () => {
     it.scopedLive("streams words, thoughts and usage, turn after turn", () =>
       Effect.gen(function* () {
         const { kit, mock } = yield* setup(
