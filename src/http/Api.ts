@@ -9,7 +9,7 @@
  *
  * const program = Effect.gen(function* () {
  *   const client = yield* HttpApiClient.make(Api.Api, { baseUrl: "http://127.0.0.1:4096" })
- *   return yield* client.requests.list()
+ *   return yield* client.requests.list({ urlParams: {} })
  * }).pipe(Effect.provide(FetchHttpClient.layer))
  * ```
  *
@@ -24,7 +24,9 @@ import * as HttpApiSecurity from "@effect/platform/HttpApiSecurity"
 import * as OpenApi from "@effect/platform/OpenApi"
 import * as Context from "effect/Context"
 import * as Schema from "effect/Schema"
+import * as Struct from "effect/Struct"
 import { Words } from "../inbox/Message.js"
+import * as Interaction from "../interaction/Interaction.js"
 
 // -----------------------------------------------------------------------------------------------------------------
 // who calls
@@ -40,7 +42,56 @@ export interface Person {
   readonly name: string
   /** Roles beside those of the policy, for calls that several people have to allow. */
   readonly roles?: ReadonlyArray<string> | undefined
+  /**
+   * Whose sessions they have: the others do not exist for them. Ids of these sessions begin with it and a dot. Letters in
+   * lower case, digits, `-` and `_`. Default: they have all sessions of the server.
+   */
+  readonly tenant?: string | undefined
+  /** What they may do. Default: everything. */
+  readonly may?: ReadonlyArray<Permit> | undefined
+  /** Of their tenant. Default: none. */
+  readonly limits?: Limits | undefined
 }
+
+/**
+ * What a caller may do: send words and begin sessions, answer requests, cancel requests and turns, read, and change what is
+ * permitted, which model answers and whether the session is kept.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
+export const Verb = Schema.Literal("send", "answer", "cancel", "read", "permissions")
+export type Verb = typeof Verb.Type
+
+/**
+ * A verb, or the part of `answer` that is about one kind of request: `answer:Approve`.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
+export const Permit = Schema.Union(
+  Verb,
+  Schema.Literal(...Struct.keys(Interaction.kinds).map((kind) => `answer:${kind}` as const))
+)
+export type Permit = typeof Permit.Type
+
+/**
+ * What a tenant may have at most. What is missing has no limit.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
+export const Limits = Schema.Struct({
+  /** Kept sessions. */
+  sessions: Schema.optional(Schema.NonNegativeInt),
+  /** Sessions that work at once, those that wait for a person not counted. */
+  turns: Schema.optional(Schema.NonNegativeInt),
+  /** Tokens of model calls on a day, input and output together. Days are of UTC. */
+  tokens: Schema.optional(Schema.NonNegativeInt),
+  /** Requests a second, at each node. */
+  requests: Schema.optional(Schema.NonNegativeInt)
+})
+export type Limits = typeof Limits.Type
 
 /**
  * The person who calls.
@@ -141,6 +192,49 @@ export class InteractionAlreadyAnswered extends Schema.TaggedError<InteractionAl
 ) {}
 
 /**
+ * The files of a workspace, and what they would allow. Text in it that cannot be seen is spelled out.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
+export const WorkspaceTrust = Schema.Struct({
+  workspace: Schema.String,
+  isTrusted: Schema.Boolean,
+  /** The files would allow something, and nobody trusts them as they are. Until then only their denials count. */
+  wantsTrust: Schema.Boolean,
+  /** Of all files. A person trusts exactly these. */
+  digest: Schema.String,
+  files: Schema.Array(
+    Schema.Struct({
+      path: Schema.String,
+      /** Absent if the file cannot be read. */
+      sha256: Schema.optional(Schema.String)
+    })
+  ),
+  /** Rules, settings, command lines of tool servers, and profiles: one thing a line. */
+  allowances: Schema.Array(Schema.String),
+  /** The difference to the files that were trusted before. */
+  changes: Schema.optional(Schema.Array(Schema.String))
+})
+export type WorkspaceTrust = typeof WorkspaceTrust.Type
+
+/**
+ * The files of the workspace are not those of the digest.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class WorkspaceChanged extends Schema.TaggedError<WorkspaceChanged>("assent/http/WorkspaceChanged")(
+  "WorkspaceChanged",
+  {
+    ...sentence,
+    /** As they are now. */
+    trust: WorkspaceTrust
+  },
+  HttpApiSchema.annotations({ status: 409 })
+) {}
+
+/**
  * What was given does not fit: an answer, a vote, a model, a command.
  *
  * @since 0.1.0
@@ -156,6 +250,18 @@ export class Unprocessable extends Schema.TaggedError<Unprocessable>("assent/htt
     )
   },
   HttpApiSchema.annotations({ status: 422 })
+) {}
+
+/**
+ * A tenant has or does as much as it may. The sentence names the limit.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class TooManyRequests extends Schema.TaggedError<TooManyRequests>("assent/http/TooManyRequests")(
+  "TooManyRequests",
+  sentence,
+  HttpApiSchema.annotations({ status: 429 })
 ) {}
 
 /**
@@ -194,7 +300,7 @@ export class ServerFailed extends Schema.TaggedError<ServerFailed>("assent/http/
  * @category services
  */
 export class Authentication extends HttpApiMiddleware.Tag<Authentication>()("assent/http/Authentication", {
-  failure: Unauthorized,
+  failure: Schema.Union(Unauthorized, TooManyRequests, Unavailable),
   provides: Caller,
   security: { token: HttpApiSecurity.bearer }
 }) {}
@@ -206,6 +312,9 @@ export class Authentication extends HttpApiMiddleware.Tag<Authentication>()("ass
 /** A body in which every field is known: a misspelt one is an error. */
 const body = <Fields extends Schema.Struct.Fields>(fields: Fields) =>
   Schema.Struct(fields).annotations({ parseOptions: { onExcessProperty: "error" } })
+
+/** `{}`. A struct without fields would take any value. */
+const Nothing = Schema.Record({ key: Schema.String, value: Schema.Never })
 
 const Name = Schema.NonEmptyString.pipe(Schema.maxLength(200))
 
@@ -225,6 +334,7 @@ export const SessionSummary = Schema.Struct({
   title: Schema.String,
   workspace: Schema.optional(Schema.String),
   model: Schema.String,
+  turns: Schema.Number,
   /** Milliseconds since the epoch. */
   created: Schema.Number,
   lastActivity: Schema.Number,
@@ -259,6 +369,8 @@ export const SessionSnapshot = Schema.Struct({
   cursor: Schema.String,
   /** How calls are decided. */
   mode: Schema.optional(Schema.String),
+  /** What its workspace's files allow does not count in this session: nobody trusted them when it was opened. */
+  wantsTrust: Schema.optional(Schema.Literal(true)),
   todos: Schema.Array(Json),
   jobs: Schema.Array(Json),
   agents: Schema.Array(AgentNode),
@@ -287,12 +399,66 @@ export const OpenRequest = Schema.Struct({
   workspace: Schema.optional(Schema.String),
   request: Json,
   form: Schema.optional(Json),
+  /** The votes so far, and the missing people, if several people have to agree. */
+  votes: Schema.optional(Schema.Array(Schema.Struct({ by: Schema.String, vote: Schema.String }))),
+  missing: Schema.optional(Schema.String),
   /** It was answered while no process ran the session. The answer counts when the session goes on. */
   answeredBy: Schema.optional(Schema.String),
   /** The process that runs the session. */
   holder: Schema.optional(Schema.Struct({ pid: Schema.Number, host: Schema.String }))
 })
 export type OpenRequest = typeof OpenRequest.Type
+
+/**
+ * What a client of AG-UI sends to begin or resume a run. `tools`, `context`, `state` and `forwardedProps` are not read: a
+ * page gives an agent no authority.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
+export const RunAgentInput = Schema.Struct({
+  /** The client's name for its conversation. */
+  threadId: Name,
+  runId: Name,
+  /** Absent in clients of 0.x. */
+  protocolVersion: Schema.optional(Schema.String),
+  /** The words of the user at the end are sent; their ids make them idempotent. */
+  messages: Schema.Array(
+    Schema.Struct({
+      id: Name,
+      role: Schema.String,
+      content: Schema.optional(Schema.Unknown),
+      toolCallId: Schema.optional(Schema.String),
+      toolCalls: Schema.optional(Schema.Unknown)
+    })
+  ),
+  /** An answer to each request of the last run. */
+  resume: Schema.optional(
+    Schema.Array(
+      Schema.Struct({
+        interruptId: Name,
+        status: Schema.Literal("resolved", "cancelled"),
+        /** Fits the `responseSchema` of the interrupt. */
+        payload: Schema.optional(Schema.Unknown)
+      })
+    )
+  )
+})
+export type RunAgentInput = typeof RunAgentInput.Type
+
+/**
+ * What `useChat` of the AI SDK sends.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
+export const ChatInput = Schema.Struct({
+  /** The client's name for its conversation. */
+  id: Name,
+  /** Of the last one are read: the user's words, or the answers to approvals. */
+  messages: Schema.NonEmptyArray(Schema.Struct({ id: Name, role: Schema.String, parts: Schema.Array(Json) }))
+})
+export type ChatInput = typeof ChatInput.Type
 
 const sessionId = HttpApiSchema.param("sessionId", Schema.String)
 const requestId = HttpApiSchema.param("requestId", Schema.String)
@@ -302,6 +468,22 @@ const events = HttpApiSchema.Text({ contentType: "text/event-stream" })
 const behind = Schema.Struct({ "last-event-id": Schema.optional(Schema.String) })
 
 const Done = Schema.Struct({ ok: Schema.Literal(true) })
+
+/** The group below `/v1`, for callers that are known, with what each of its paths may fail with. */
+const versioned = <Id extends string, Endpoints extends HttpApiEndpoint.HttpApiEndpoint.Any, Error, R>(
+  group: HttpApiGroup.HttpApiGroup<Id, Endpoints, Error, R>
+) =>
+  group
+    .addError(BadRequest)
+    .addError(Forbidden)
+    .addError(NotFound)
+    .addError(Conflict)
+    .addError(Unprocessable)
+    .addError(Unavailable)
+    .addError(ServerFailed)
+    .addError(TooManyRequests)
+    .middleware(Authentication)
+    .prefix("/v1")
 
 // -----------------------------------------------------------------------------------------------------------------
 // groups
@@ -333,7 +515,12 @@ export const Sessions = HttpApiGroup.make("sessions")
       .setUrlParams(
         Schema.Struct({
           workspace: Schema.optional(Schema.String),
-          limit: Schema.optional(Schema.NumberFromString.pipe(Schema.int(), Schema.between(1, 1_000))),
+          limit: Schema.optional(
+            Schema.NumberFromString.pipe(Schema.int(), Schema.between(1, 1_000)).annotations({
+              // Clients that are made from the document pass a number.
+              jsonSchema: { type: "integer", minimum: 1, maximum: 1_000 }
+            })
+          ),
           /** `next` of the page before. */
           after: Schema.optional(Schema.String)
         })
@@ -364,6 +551,8 @@ export const Sessions = HttpApiGroup.make("sessions")
           ),
           /** An agent of the session, by its path or id. Default: the one that hears the user. */
           target: Schema.optional(Name),
+          /** `queue`: a turn of its own, after the running one. Default: `steer`, a running turn reads the words. */
+          delivery: Schema.optional(Schema.Literal("steer", "queue")),
           /** The same words again under this id are not taken twice. The header `Idempotency-Key` is the same. */
           id: Schema.optional(Name)
         })
@@ -377,6 +566,21 @@ export const Sessions = HttpApiGroup.make("sessions")
       .addSuccess(Done)
   )
   .add(
+    HttpApiEndpoint.post("takeBack")`/sessions/${sessionId}/take-back`
+      /** Withdraws the user's words that no agent has read, oldest first. */
+      .setPayload(body({ target: Schema.optional(Name) }))
+      .addSuccess(
+        Schema.Struct({
+          messages: Schema.Array(Schema.Struct({ id: Schema.String, text: Schema.String, at: Schema.Number }))
+        })
+      )
+  )
+  .add(
+    HttpApiEndpoint.post("compact")`/sessions/${sessionId}/compact`
+      .setPayload(Nothing)
+      .addSuccess(Schema.Struct({ removed: Schema.Number, tokens: Schema.Number }))
+  )
+  .add(
     HttpApiEndpoint.post("permissions")`/sessions/${sessionId}/permissions`
       /** A line as after `/permissions` in a chat. */
       .setPayload(body({ command: Schema.String.pipe(Schema.maxLength(2_000)) }))
@@ -387,19 +591,21 @@ export const Sessions = HttpApiGroup.make("sessions")
       .setPayload(body({ mode: Schema.Literal("ask", "plan", "allow", "deny") }))
       .addSuccess(Done)
   )
-  .add(HttpApiEndpoint.post("model")`/sessions/${sessionId}/model`.setPayload(body({ model: Name })).addSuccess(Done))
+  .add(
+    HttpApiEndpoint.post("model")`/sessions/${sessionId}/model`
+      .setPayload(
+        body({
+          model: Name,
+          /** How hard the model thinks, until the session is closed. Default: what settings say. */
+          thinking: Schema.optional(Schema.Literal("low", "medium", "high"))
+        })
+      )
+      .addSuccess(Done)
+  )
   .add(HttpApiEndpoint.del("remove")`/sessions/${sessionId}`.addSuccess(Done))
   .add(HttpApiEndpoint.get("events")`/sessions/${sessionId}/events`.setHeaders(behind).addSuccess(events))
   .add(HttpApiEndpoint.get("allEvents", "/events").setHeaders(behind).addSuccess(events))
-  .addError(BadRequest)
-  .addError(Forbidden)
-  .addError(NotFound)
-  .addError(Conflict)
-  .addError(Unprocessable)
-  .addError(Unavailable)
-  .addError(ServerFailed)
-  .middleware(Authentication)
-  .prefix("/v1")
+  .pipe(versioned)
 
 /**
  * Open requests of all sessions, also of those that no process runs.
@@ -409,9 +615,14 @@ export const Sessions = HttpApiGroup.make("sessions")
  */
 export const Requests = HttpApiGroup.make("requests")
   .add(
-    HttpApiEndpoint.get("list", "/requests").addSuccess(
-      Schema.Struct({ requests: Schema.Array(OpenRequest), remarks: Schema.Array(Schema.String) })
-    )
+    HttpApiEndpoint.get("list", "/requests")
+      .setUrlParams(
+        Schema.Struct({
+          /** Only those of this session. */
+          session: Schema.optional(Schema.String)
+        })
+      )
+      .addSuccess(Schema.Struct({ requests: Schema.Array(OpenRequest), remarks: Schema.Array(Schema.String) }))
   )
   .add(
     HttpApiEndpoint.post("answer")`/requests/${requestId}/answer`
@@ -435,19 +646,136 @@ export const Requests = HttpApiGroup.make("requests")
   )
   .add(
     HttpApiEndpoint.post("cancel")`/requests/${requestId}/cancel`
-      .setPayload(body({}))
+      .setPayload(Nothing)
       .addSuccess(Done)
       .addError(InteractionAlreadyAnswered)
   )
-  .addError(BadRequest)
-  .addError(Forbidden)
-  .addError(NotFound)
-  .addError(Conflict)
-  .addError(Unprocessable)
-  .addError(Unavailable)
-  .addError(ServerFailed)
-  .middleware(Authentication)
-  .prefix("/v1")
+  .pipe(versioned)
+
+/**
+ * Runs of a session for pages of web frameworks: words or answers in, events out until the turn ends or waits for somebody.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
+export const Runs = HttpApiGroup.make("runs")
+  /** Events of AG-UI 1.0 and 0.0.59. */
+  .add(HttpApiEndpoint.post("agui")`/agui/${sessionId}`.setPayload(RunAgentInput).addSuccess(events))
+  /** The UI message stream of the AI SDK, version 1. */
+  .add(HttpApiEndpoint.post("ai")`/ai/${sessionId}`.setPayload(ChatInput).addSuccess(events))
+  /** The running turn again, for a page that was loaded again. 204 when no turn runs. */
+  .add(
+    HttpApiEndpoint.get("aiStream")`/ai/${sessionId}/${HttpApiSchema.param("chatId", Name)}/stream`
+      .addSuccess(events)
+      .addSuccess(HttpApiSchema.NoContent)
+  )
+  .pipe(versioned)
+
+/**
+ * A turn of a session. A fork begins at the end of one.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
+export const SessionTurn = Schema.Struct({
+  /** From 1. */
+  number: Schema.Number,
+  correlationId: Schema.String,
+  /** The words that began it. */
+  words: Schema.String,
+  /** Milliseconds since the epoch. */
+  began: Schema.Number,
+  ended: Schema.optional(Schema.Number)
+})
+export type SessionTurn = typeof SessionTurn.Type
+
+/**
+ * The record of the decisions of a session, and whether somebody changed it.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
+export const SessionAudit = Schema.Struct({
+  /** `unknown`: a key is needed that the server has not, or nothing was recorded yet. */
+  verified: Schema.Literal("whole", "broken", "unknown"),
+  /** Sentences: the verdict, then remarks. */
+  verdict: Schema.Array(Schema.String),
+  /** The last ones, oldest first. */
+  records: Schema.Array(Json),
+  /** Records before these. */
+  before: Schema.Number
+})
+export type SessionAudit = typeof SessionAudit.Type
+
+/**
+ * What a person does to a session beside talking: going back, forking, compacting, looking at what was decided.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
+export const Control = HttpApiGroup.make("control")
+  .add(
+    HttpApiEndpoint.get("about", "/about").addSuccess(
+      Schema.Struct({
+        /** The name of the caller, as the audit has it. */
+        person: Schema.String,
+        /** Directories in which sessions may begin; the first one is the default. */
+        workspaces: Schema.Array(Schema.String)
+      })
+    )
+  )
+  .add(
+    /** Those of the server, with what their files would allow. */
+    HttpApiEndpoint.get("workspaces", "/workspaces").addSuccess(
+      Schema.Struct({
+        workspaces: Schema.Array(WorkspaceTrust),
+        /** Those whose settings cannot be read, as sentences. */
+        remarks: Schema.Array(Schema.String)
+      })
+    )
+  )
+  .add(
+    /** It counts for sessions that are opened later, and is in the audit. */
+    HttpApiEndpoint.post("trust", "/workspaces/trust")
+      .setPayload(
+        body({
+          workspace: Schema.String,
+          /** Of the files that the caller saw. */
+          digest: Schema.String
+        })
+      )
+      .addSuccess(WorkspaceTrust)
+      .addError(WorkspaceChanged)
+  )
+  .add(
+    HttpApiEndpoint.get("turns")`/sessions/${sessionId}/turns`.addSuccess(
+      Schema.Struct({ turns: Schema.Array(SessionTurn) })
+    )
+  )
+  .add(
+    HttpApiEndpoint.post("fork")`/sessions/${sessionId}/fork`
+      .setPayload(
+        body({
+          /** The last turn that the fork has; 0 is the beginning. Default: the last one that has ended. */
+          turn: Schema.optional(Schema.NonNegativeInt)
+        })
+      )
+      .addSuccess(
+        Schema.Struct({
+          sessionId: Schema.String,
+          turn: Schema.Number,
+          /** The words that came next in the session that was forked. */
+          words: Schema.String
+        })
+      )
+  )
+  .add(
+    HttpApiEndpoint.get("models")`/sessions/${sessionId}/models`.addSuccess(
+      Schema.Struct({ models: Schema.Array(Schema.String) })
+    )
+  )
+  .add(HttpApiEndpoint.get("audit")`/sessions/${sessionId}/audit`.addSuccess(SessionAudit))
+  .pipe(versioned)
 
 /**
  * How the server is.
@@ -455,9 +783,14 @@ export const Requests = HttpApiGroup.make("requests")
  * @since 0.1.0
  * @category schemas
  */
-export const Health = HttpApiGroup.make("health", { topLevel: true }).add(
-  HttpApiEndpoint.get("healthz", "/healthz").addSuccess(Schema.Struct({ ok: Schema.Boolean }))
-)
+export const Health = HttpApiGroup.make("health", { topLevel: true })
+  .add(HttpApiEndpoint.get("healthz", "/healthz").addSuccess(Schema.Struct({ ok: Schema.Boolean })))
+  .add(
+    /** Whether requests may be sent here: a node of a cluster says when it takes part. */
+    HttpApiEndpoint.get("readyz", "/readyz")
+      .addSuccess(Schema.Struct({ ok: Schema.Boolean }))
+      .addError(Unavailable)
+  )
 
 /**
  * Counts for Prometheus.
@@ -471,6 +804,7 @@ export const Metrics = HttpApiGroup.make("metrics", { topLevel: true })
       HttpApiSchema.Text({ contentType: "text/plain; version=0.0.4" })
     )
   )
+  .addError(Forbidden)
   .middleware(Authentication)
 
 /**
@@ -482,6 +816,8 @@ export const Metrics = HttpApiGroup.make("metrics", { topLevel: true })
 export class Api extends HttpApi.make("assent")
   .add(Sessions)
   .add(Requests)
+  .add(Runs)
+  .add(Control)
   .add(Health)
   .add(Metrics)
   .annotate(OpenApi.Title, "Assent")

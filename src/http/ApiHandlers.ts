@@ -5,6 +5,8 @@
  */
 import * as HttpApi from "@effect/platform/HttpApi"
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import type { HttpServerRequest } from "@effect/platform/HttpServerRequest"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -15,18 +17,22 @@ import { SessionId } from "../core/Id.js"
 import * as Host from "../host/Host.js"
 import type { LookFailure } from "../host/Host.js"
 import * as OwnFile from "../host/local/OwnFile.js"
-import * as Input from "../inbox/Input.js"
-import * as Form from "../interaction/Form.js"
-import * as InteractionRequest from "../interaction/InteractionRequest.js"
+import * as Ballot from "../interaction/Ballot.js"
+import * as SessionFork from "../journal/SessionFork.js"
 import type { Place } from "../journal/SessionStore.js"
+import type { Listed } from "../journal/SessionSummary.js"
 import type { StoreUnusable } from "../journal/StoreError.js"
 import * as AllEvents from "./AllEvents.js"
 import * as Answers from "./Answers.js"
 import * as Api from "./Api.js"
 import * as EventStream from "./EventStream.js"
+import * as PageRun from "./PageRun.js"
+import * as Present from "./Present.js"
 import * as Refusal from "./Refusal.js"
 import * as SessionEvents from "./SessionEvents.js"
+import * as Sessions from "./Sessions.js"
 import * as Stores from "./Stores.js"
+import * as Tenancy from "./Tenancy.js"
 
 /**
  * What a server may do.
@@ -41,6 +47,24 @@ export interface Options {
   readonly streams?: number | undefined
   /** Completes when the server ends: it takes no more words, and streams say goodbye. Default: never. */
   readonly ending?: Effect.Effect<void> | undefined
+  /**
+   * Who does what clients ask of a session, and goes on with those that were cut off. Default: this process.
+   *
+   * @internal
+   */
+  readonly sessions?: Sessions.Sessions | undefined
+  /**
+   * Why requests are better sent elsewhere, as a sentence. Default: nothing.
+   *
+   * @internal
+   */
+  readonly unready?: Effect.Effect<string | undefined> | undefined
+  /**
+   * Metrics in the text format of Prometheus, instead of the number of open requests, which reads their sessions.
+   *
+   * @internal
+   */
+  readonly metrics?: Effect.Effect<string> | undefined
 }
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -57,7 +81,8 @@ export const layer = (
   options: Options
 ): Layer.Layer<HttpApi.Api, LookFailure | StoreUnusable, Host.Host | Api.Authentication> =>
   HttpApiBuilder.api(Api.Api).pipe(
-    Layer.provide([sessions, requests, health, metrics]),
+    Layer.provide([sessions, requests, runs, control, health, metrics]),
+    Layer.provide(Tenancy.limited),
     Layer.provide(Layer.scoped(Desk, makeDesk(options)))
   )
 
@@ -68,63 +93,75 @@ export const layer = (
 /** What the handlers share. */
 class Desk extends Context.Tag("assent/http/Desk")<Desk, Effect.Effect.Success<ReturnType<typeof makeDesk>>>() {}
 
-const makeDesk = ({ ending = Effect.never, streams = 64, workspaces }: Options) =>
+/** Makes a response that ends when the server does, and counts while it lasts. */
+type Respond = (ended: Effect.Effect<void>, counted: EventStream.Counted) => HttpServerResponse.HttpServerResponse
+
+const makeDesk = ({
+  ending = Effect.never,
+  metrics,
+  sessions: elsewhere,
+  streams = 64,
+  unready = Effect.succeed(undefined),
+  workspaces
+}: Options) =>
   Effect.gen(function* () {
     const host = yield* Host.Host
     const stores = yield* Stores.make(host)
-    const answers = Answers.make(host, stores)
+    const sessions = elsewhere ?? Sessions.ofHost(host, stores)
     let open = 0
 
-    const liveOf = (id: string) => Effect.map(host.live, (all) => all.find((one) => one.id === id))
-
-    const foundOf = (id: string) =>
-      Effect.gen(function* () {
-        const found = yield* Refusal.of(stores.session(id))
-        if (found === undefined)
-          return yield* new Api.NotFound({ message: `There is no session ${JSON.stringify(id.slice(0, 200))}.` })
-        return found
-      })
-
-    const snapshotOf = (id: string) =>
-      Effect.gen(function* () {
-        const { listed } = yield* foundOf(id)
-        const live = yield* liveOf(id)
-        return yield* snapshot({ ...listed, isLive: live !== undefined }, live)
-      })
-
     const list = (query: Host.Query) => Refusal.of(host.list(query))
-    const all = Effect.map(list({ limit: 1_000 }), ({ sessions }) => ({ sessions: sessions.map(summary) }))
-    const events = yield* AllEvents.make(stores.all, all)
+    const behind = { sessions, stores, list }
+    const mine = Effect.map(Api.Caller, (person) => Tenancy.view(behind, person))
+    const allOf = ({ list }: Pick<Tenancy.View, "list">) =>
+      Effect.map(list({ limit: 1_000 }), ({ sessions }) => ({ sessions: sessions.map(summary) }))
+    const events = yield* AllEvents.make(stores.all)
+    /** A caller of a tenant gets no event and no session of another one. */
+    const eventsOf = (view: Tenancy.View, after: string | undefined) =>
+      events.read(after, { sees: view.sees, snapshot: allOf(view) })
     // What a former process was in the middle of goes on. One that cannot is left as it is, and says why when it is opened.
-    yield* Effect.forkScoped(
-      Effect.flatMap(stores.interrupted, (ids) =>
-        Effect.forEach(ids, (id) => Effect.ignore(host.open(id)), { concurrency: 4, discard: true })
+    if (elsewhere === undefined)
+      yield* Effect.forkScoped(
+        Effect.flatMap(stores.interrupted, (ids) =>
+          Effect.forEach(ids, (id) => Effect.ignore(host.open(id)), { concurrency: 4, discard: true })
+        )
       )
-    )
+
+    const known = workspaces.map((directory) => OwnFile.realDirectory(directory) ?? directory)
 
     return {
       host,
       stores,
-      answers,
-      events,
-      workspaces: workspaces.map((directory) => OwnFile.realDirectory(directory) ?? directory),
-      list,
-      liveOf,
-      foundOf,
-      snapshotOf,
-      /** A response of events, if there is room for one more. */
-      streaming: (pieces: Parameters<typeof EventStream.response>[0]) =>
+      mine,
+      unready,
+      metrics,
+      eventsOf,
+      workspaces: known,
+      /** Other processes serve the same sessions. */
+      isShared: elsewhere !== undefined,
+      /** The real path of a directory that the server was started with. */
+      permitted: (workspace: string) =>
         Effect.suspend(() => {
+          const real = OwnFile.realDirectory(workspace) ?? workspace
+          return known.includes(real)
+            ? Effect.succeed(real)
+            : new Api.Forbidden({
+                message: `This server does not work in ${JSON.stringify(workspace)}. Use one of the directories that it was started with.`
+              })
+        }),
+      /** A response of events, if there is room for one more; else nothing is begun. */
+      streaming: <E, R>(begin: Effect.Effect<Respond, E, R>) =>
+        Effect.gen(function* () {
           if (open >= streams) {
-            return Effect.fail(
-              new Api.Unavailable({ message: `This server has ${streams} streams open already. Close one, or wait.` })
-            )
+            return yield* new Api.Unavailable({
+              message: `This server has ${streams} streams open already. Close one, or wait.`
+            })
           }
           const counted = Effect.acquireRelease(
             Effect.sync(() => open++),
             () => Effect.sync(() => open--)
           )
-          return Effect.succeed(EventStream.response(pieces, ending, counted))
+          return (yield* begin)(ending, counted)
         }),
       streamsOpen: () => open
     }
@@ -137,57 +174,37 @@ const summary = (stored: Host.Stored): Api.SessionSummary => ({
   title: stored.title,
   workspace: stored.workspace,
   model: stored.model,
+  turns: stored.turns,
   created: stored.created,
   lastActivity: stored.lastActivity,
   open: stored.open.map(({ requestId }) => requestId),
   holder: stored.holder
 })
 
-const snapshot = (stored: Host.Stored, live: Host.LiveSession | undefined): Effect.Effect<Api.SessionSnapshot> =>
+const snapshotOf = ({ found, sessions }: Tenancy.View, id: string) =>
   Effect.gen(function* () {
-    const rest = { ...summary(stored), cursor: String(stored.entries), todos: [], jobs: [], agents: [] }
-    if (live === undefined) return rest
-    const { agent, jobs } = live
-    const { cost, inputTokens, outputTokens } = agent.ledger.totals()
-    const { currency } = agent.ledger
-    return {
-      ...rest,
-      cursor: String(agent.feed?.position ?? stored.entries),
-      mode: (yield* agent.permissions.status).mode,
-      todos: (yield* Effect.orElseSucceed(agent.todos(), () => [])).map((todo) => ({ ...todo })),
-      jobs: jobs.list(agent.id).map((job) => ({ ...job })),
-      agents: (yield* agent.agents).map(({ origin, profile, session }) => ({
-        agent: origin.agent,
-        sessionId: origin.sessionId,
-        profile,
-        isIdle: session.isIdle()
-      })),
-      cost: { inputTokens, outputTokens, amount: cost, currency }
-    }
+    const { listed } = yield* found(id)
+    return snapshot(listed, yield* sessions.present(id))
   })
+
+const snapshot = (stored: Listed, present: Present.Present | undefined): Api.SessionSnapshot => {
+  const { position = stored.entries, ...rest } = present ?? { todos: [], jobs: [], agents: [] }
+  return { ...summary({ ...stored, isLive: present !== undefined }), cursor: String(position), ...rest }
+}
 
 const done = { ok: true } as const
 
 const sessions = HttpApiBuilder.group(Api.Api, "sessions", (handlers) =>
-  Effect.gen(function* () {
-    const desk = yield* Desk
-    const { host, liveOf, foundOf, snapshotOf } = desk
-
-    /** The live session, resumed if nobody runs it. */
-    const opened = (id: string) => Effect.zipRight(foundOf(id), Refusal.of(host.open(id)))
-
+  Effect.map(Desk, ({ eventsOf, mine, permitted, streaming, workspaces }) => {
+    const mySessions = Effect.map(mine, ({ sessions }) => sessions)
     return handlers
       .handle("create", ({ payload: { id, model, profile, workspace } }) =>
         Effect.gen(function* () {
-          const [first = ""] = desk.workspaces
-          const real = workspace === undefined ? first : (OwnFile.realDirectory(workspace) ?? workspace)
-          if (!desk.workspaces.includes(real)) {
-            return yield* new Api.Forbidden({
-              message: `This server does not work in ${JSON.stringify(workspace)}. Use one of the directories that it was started with.`
-            })
-          }
-          const session = yield* Refusal.of(host.create({ workspace: real, id, model, profile }))
-          return { sessionId: session.id }
+          const [first] = workspaces
+          if (workspace === undefined && first === undefined)
+            return yield* new Api.Forbidden({ message: "This server begins no sessions." })
+          const real = yield* permitted(workspace ?? first ?? "")
+          return yield* (yield* mySessions).create({ workspace: real, id, model, profile })
         })
       )
       .handle("list", ({ urlParams: { after, limit, workspace } }) =>
@@ -195,7 +212,7 @@ const sessions = HttpApiBuilder.group(Api.Api, "sessions", (handlers) =>
           const place = after === undefined ? undefined : placeIn(after)
           if (place !== undefined && Option.isNone(place))
             return yield* new Api.BadRequest({ message: '"after" is no "next" of a page of sessions.' })
-          const { next, remarks, sessions } = yield* desk.list({
+          const { next, remarks, sessions } = yield* (yield* mine).list({
             workspace,
             limit,
             after: Option.getOrUndefined(place ?? Option.none())
@@ -203,124 +220,201 @@ const sessions = HttpApiBuilder.group(Api.Api, "sessions", (handlers) =>
           return { sessions: sessions.map(summary), remarks, ...(next === undefined ? {} : { next: wordOf(next) }) }
         })
       )
-      .handle("get", ({ path }) => snapshotOf(path.sessionId))
-      .handle("send", ({ headers, path, payload: { files = [], id, target, text } }) =>
+      .handle("get", ({ path }) => Effect.flatMap(mine, (view) => snapshotOf(view, path.sessionId)))
+      .handle("send", ({ headers, path, payload: { delivery, files = [], id, target, text } }) =>
         Effect.gen(function* () {
           if (text === undefined && files.length === 0)
             return yield* new Api.BadRequest({ message: 'Give "text" or "files".' })
           const key = id ?? headers["idempotency-key"]
           if (id !== undefined && headers["idempotency-key"] !== undefined && headers["idempotency-key"] !== id)
             return yield* new Api.BadRequest({ message: '"id" and the header Idempotency-Key differ.' })
-          const { agent } = yield* opened(path.sessionId)
-          const input: Input.Input =
-            files.length === 0 ? (text ?? "") : [text ?? "", ...files.map((file) => Input.fromBytes(file.base64, file))]
-          return yield* Effect.map(agent.send(input, { id: key, target }), (message) => ({
-            messageId: message.id
-          })).pipe(
-            Effect.catchTag("MessageAlreadyTaken", ({ messageId }) =>
-              Effect.succeed({ messageId, again: true as const })
-            ),
-            Refusal.of
-          )
+          if (delivery === "queue" && target !== undefined)
+            return yield* new Api.BadRequest({ message: 'Words that are queued have no "target". Leave it out.' })
+          return yield* (yield* mySessions).send(path.sessionId, { text, files, target, delivery, id: key })
         })
       )
-      .handle("interrupt", ({ path, payload: { target, toolCallId } }) =>
-        Effect.gen(function* () {
-          yield* foundOf(path.sessionId)
-          const live = yield* liveOf(path.sessionId)
-          if (live !== undefined) yield* Refusal.of(live.agent.interrupt({ target, toolCallId }))
-          return done
-        })
+      .handle("interrupt", ({ path, payload }) =>
+        Effect.flatMap(mySessions, ({ interrupt }) => Effect.as(interrupt(path.sessionId, payload), done))
       )
+      .handle("takeBack", ({ path, payload: { target } }) =>
+        Effect.flatMap(mySessions, ({ takeBack }) => takeBack(path.sessionId, target))
+      )
+      .handle("compact", ({ path }) => Effect.flatMap(mySessions, ({ compact }) => compact(path.sessionId)))
       .handle("permissions", ({ path, payload }) =>
         Effect.gen(function* () {
           const { name } = yield* Api.Caller
-          const { agent } = yield* opened(path.sessionId)
-          const outcome = yield* agent.permissions(payload.command, { by: name })
-          if (Either.isLeft(outcome)) return yield* new Api.Unprocessable({ message: outcome.left })
-          return { lines: outcome.right.lines }
+          return yield* (yield* mySessions).permissions(path.sessionId, payload.command, name)
         })
       )
       .handle("mode", ({ path, payload }) =>
         Effect.gen(function* () {
           const { name } = yield* Api.Caller
-          const { agent } = yield* opened(path.sessionId)
-          yield* Refusal.of(agent.permissions.setMode(payload.mode, { by: name }))
+          yield* (yield* mySessions).setMode(path.sessionId, payload.mode, name)
           return done
         })
       )
-      .handle("model", ({ path, payload }) =>
-        Effect.gen(function* () {
-          const session = yield* opened(path.sessionId)
-          yield* Refusal.of(session.setModel(payload.model))
-          return done
-        })
+      .handle("model", ({ path, payload: { model, thinking } }) =>
+        Effect.flatMap(mySessions, ({ setModel }) => Effect.as(setModel(path.sessionId, model, thinking), done))
       )
       .handle("remove", ({ path }) =>
-        Effect.gen(function* () {
-          yield* foundOf(path.sessionId)
-          const live = yield* liveOf(path.sessionId)
-          if (live !== undefined && !(yield* live.agent.isIdle)) {
-            return yield* new Api.Conflict({
-              message: `Session ${path.sessionId} is at work. Interrupt it first.`
-            })
-          }
-          yield* host.close(path.sessionId)
-          yield* Refusal.of(host.delete(path.sessionId))
-          return done
-        })
+        Effect.flatMap(mySessions, ({ remove }) => Effect.as(remove(path.sessionId), done))
       )
       .handleRaw("events", ({ path, request }) =>
         Effect.gen(function* () {
-          const { store } = yield* foundOf(path.sessionId)
-          const source = { host, store, id: path.sessionId, snapshot: snapshotOf(path.sessionId) }
-          return yield* desk.streaming(SessionEvents.make(source, request.headers["last-event-id"]))
+          const view = yield* mine
+          const { listed, store } = yield* view.found(path.sessionId)
+          const id = listed.rootSessionId
+          const source = { sessions: view.sessions, store, id, snapshot: snapshotOf(view, id) }
+          const pieces = EventStream.ofPieces(SessionEvents.make(source, request.headers["last-event-id"]))
+          return yield* streaming(Effect.succeed((ended, counted) => EventStream.response(pieces, ended, counted)))
         })
       )
-      .handleRaw("allEvents", ({ request }) => desk.streaming(desk.events.read(request.headers["last-event-id"])))
+      .handleRaw("allEvents", ({ request }) =>
+        Effect.gen(function* () {
+          const view = yield* mine
+          yield* view.need("read")
+          const events = eventsOf(view, request.headers["last-event-id"])
+          return yield* streaming(Effect.succeed((ended, counted) => EventStream.response(events, ended, counted)))
+        })
+      )
   })
 )
 
 const requests = HttpApiBuilder.group(Api.Api, "requests", (handlers) =>
-  Effect.map(Desk, ({ answers, host, stores }) =>
-    handlers
-      .handle("list", () =>
+  Effect.map(Desk, ({ mine, stores }) => {
+    const votes = Answers.votes(stores)
+    return handlers
+      .handle("list", ({ urlParams: { session } }) =>
         Effect.gen(function* () {
-          const { remarks, waiting } = yield* stores.openRequests
+          const { openRequests, sessions } = yield* mine
+          const { remarks, waiting } = yield* openRequests(session)
           const seen = new Set(waiting.map(({ request }) => String(request.requestId)))
-          const asked = waiting.map(({ answer, holder, request, rootSessionId, title, workspace }) => ({
-            ...encoded(request),
-            sessionId: String(rootSessionId),
-            title,
-            workspace,
-            answeredBy: answer?.by,
-            holder
-          }))
+          const asked: Array<Api.OpenRequest> = yield* Effect.forEach(
+            waiting,
+            ({ answer, holder, request, rootSessionId, title, workspace }) =>
+              Effect.map(
+                Ballot.isReserved(request.interaction) ? votes(request.requestId) : Effect.succeed(undefined),
+                (open) => ({
+                  ...Present.encode(request),
+                  sessionId: String(rootSessionId),
+                  title,
+                  workspace,
+                  ...open,
+                  answeredBy: answer?.by,
+                  holder
+                })
+              )
+          )
           // Those that no other process asks again are at their brokers only.
-          for (const { agent, id, redactor, workspace } of yield* host.live) {
-            for (const request of yield* agent.broker.open) {
-              if (seen.has(request.requestId)) continue
-              asked.push({
-                ...encoded(request, (value) => redactor.value(value)),
-                sessionId: id,
-                title: "",
-                workspace,
-                answeredBy: undefined,
-                holder: undefined
-              })
-            }
-          }
+          for (const open of yield* sessions.open(session))
+            if (!seen.has(String(open.request["requestId"]))) asked.push(open)
           return { requests: asked, remarks }
         })
       )
       .handle("answer", ({ path, payload, request }) =>
-        Effect.flatMap(Api.Caller, (person) => {
+        Effect.gen(function* () {
           const isPrivate = Option.exists(request.remoteAddress, isLoopback)
-          return answers.answer(path.requestId, { ...payload, isPrivate }, person)
+          const { sessions } = yield* mine
+          return yield* sessions.answer(path.requestId, { ...payload, isPrivate }, yield* Api.Caller)
         })
       )
       .handle("cancel", ({ path }) =>
-        Effect.flatMap(Api.Caller, (person) => Effect.as(answers.cancel(path.requestId, person), done))
+        Effect.gen(function* () {
+          const { sessions } = yield* mine
+          yield* sessions.cancel(path.requestId, yield* Api.Caller)
+          return done
+        })
+      )
+  })
+)
+
+const runs = HttpApiBuilder.group(Api.Api, "runs", (handlers) =>
+  Effect.map(Desk, ({ mine, streaming }) => {
+    const run = (id: string, page: PageRun.Page, request: HttpServerRequest) =>
+      Effect.gen(function* () {
+        const isPrivate = Option.exists(request.remoteAddress, isLoopback)
+        const { sessions } = yield* mine
+        const lines = yield* sessions.run(id, page, { person: yield* Api.Caller, isPrivate })
+        return (ended: Effect.Effect<void>, counted: EventStream.Counted) =>
+          lines === undefined ? HttpServerResponse.empty() : PageRun.response(page, lines, ended, counted)
+      })
+    return handlers
+      .handle("agui", ({ path, payload, request }) =>
+        streaming(run(path.sessionId, { _tag: "AgUi", input: payload }, request))
+      )
+      .handle("ai", ({ path, payload, request }) =>
+        streaming(run(path.sessionId, { _tag: "AiSdk", input: payload }, request))
+      )
+      .handle("aiStream", ({ path: { chatId, sessionId }, request }) =>
+        streaming(run(sessionId, { _tag: "AiSdkAgain", chat: chatId }, request))
+      )
+  })
+)
+
+const control = HttpApiBuilder.group(Api.Api, "control", (handlers) =>
+  Effect.map(Desk, ({ host, isShared, mine, permitted, workspaces }) =>
+    handlers
+      .handle("about", () => Effect.map(Api.Caller, ({ name }) => ({ person: name, workspaces })))
+      .handle("workspaces", () =>
+        Effect.gen(function* () {
+          const [failed, found] = yield* Effect.partition(workspaces, host.trust)
+          return { workspaces: found, remarks: failed.map(({ message }) => message) }
+        })
+      )
+      .handle("trust", ({ payload: { digest, workspace } }) =>
+        Effect.gen(function* () {
+          if (isShared) return yield* new Api.BadRequest({ message: startWithTrust })
+          const { need, needWhole } = yield* mine
+          yield* needWhole
+          yield* need("permissions")
+          const real = yield* permitted(workspace)
+          const { name } = yield* Api.Caller
+          const given = yield* Effect.either(host.giveTrust(real, { digest, by: name }))
+          const trust = yield* Refusal.of(host.trust(real))
+          if (Either.isRight(given)) return trust
+          const { left } = given
+          if (left._tag === "TrustRefused" && left.problem === "changed")
+            return yield* new Api.WorkspaceChanged({ message: left.message, trust })
+          return yield* Refusal.make(left)
+        })
+      )
+      .handle("turns", ({ path }) =>
+        Effect.gen(function* () {
+          const { listed, store } = yield* (yield* mine).found(path.sessionId)
+          const turns = SessionFork.turns(yield* Refusal.of(store.load(listed.rootSessionId)))
+          return {
+            turns: turns.map(({ began, correlationId, ended, number, words }) => ({
+              number,
+              correlationId,
+              words,
+              began,
+              ended: ended?.at
+            }))
+          }
+        })
+      )
+      .handle("fork", ({ path, payload: { turn } }) =>
+        Effect.gen(function* () {
+          const { found, need, room } = yield* mine
+          yield* need("send")
+          const { listed } = yield* found(path.sessionId)
+          yield* room
+          const { name } = yield* Api.Caller
+          const { forked, words } = yield* Refusal.of(host.fork(listed.rootSessionId, { at: turn, by: name }))
+          return { sessionId: String(forked.rootSessionId), turn: forked.turn, words }
+        })
+      )
+      .handle("models", ({ path }) =>
+        Effect.gen(function* () {
+          return { models: yield* (yield* mine).sessions.models(path.sessionId) }
+        })
+      )
+      .handle("audit", ({ path }) =>
+        Effect.gen(function* () {
+          const { listed } = yield* (yield* mine).found(path.sessionId)
+          const { before, records, verdict, verified } = yield* Refusal.of(host.audit(listed.rootSessionId))
+          return { verified, verdict, records: records.map(asRecord), before }
+        })
       )
   )
 )
@@ -328,45 +422,50 @@ const requests = HttpApiBuilder.group(Api.Api, "requests", (handlers) =>
 /** Whether only this machine reaches the address. */
 const isLoopback = (address: string): boolean => /^(?:::1|(?:::ffff:)?127\.\d{1,3}\.\d{1,3}\.\d{1,3})$/.test(address)
 
-/** As `--jsonl` writes it. */
-const encoded = (
-  request: InteractionRequest.InteractionRequest,
-  mask: (value: unknown) => unknown = (value) => value
-) => {
-  const form = Form.of(request.interaction)
-  return {
-    _tag: "InteractionRequest" as const,
-    request: asRecord(mask(InteractionRequest.encode(request))),
-    form: form === undefined ? undefined : asRecord(mask(form))
-  }
-}
-
 const asRecord = (value: unknown): { readonly [key: string]: unknown } => ({ ...Object(value) })
 
 const health = HttpApiBuilder.group(Api.Api, "health", (handlers) =>
-  handlers.handle("healthz", () => Effect.succeed({ ok: true }))
+  Effect.map(Desk, ({ unready }) =>
+    handlers
+      .handle("healthz", () => Effect.succeed({ ok: true }))
+      .handle("readyz", () =>
+        Effect.flatMap(unready, (message) =>
+          message === undefined ? Effect.succeed({ ok: true }) : new Api.Unavailable({ message })
+        )
+      )
+  )
 )
 
 const metrics = HttpApiBuilder.group(Api.Api, "metrics", (handlers) =>
-  Effect.map(Desk, ({ host, stores, streamsOpen }) =>
+  Effect.map(Desk, ({ host, metrics, mine, stores, streamsOpen }) =>
     handlers.handle("metrics", () =>
       Effect.gen(function* () {
-        const { waiting } = yield* stores.openRequests
+        yield* (yield* mine).needWhole
         const { heapUsed, rss } = process.memoryUsage()
+        const { system, user } = process.cpuUsage()
         return [
           gauge("assent_sessions_live", "Sessions that this process runs.", (yield* host.live).length),
-          gauge("assent_requests_open", "Requests that wait for an answer, in all sessions.", waiting.length),
           gauge("assent_event_streams", "Event streams that are open.", streamsOpen()),
+          counter("process_cpu_seconds_total", "Processor time of the process.", (user + system) / 1_000_000),
           gauge("process_resident_memory_bytes", "Resident memory of the process.", rss),
-          gauge("nodejs_heap_size_used_bytes", "Memory that the heap uses.", heapUsed)
+          gauge("nodejs_heap_size_used_bytes", "Memory that the heap uses.", heapUsed),
+          yield* metrics ?? Effect.map(stores.openCount, requestsOpen)
         ].join("")
       })
     )
   )
 )
 
-const gauge = (name: string, help: string, value: number) =>
-  `# HELP ${name} ${help}\n# TYPE ${name} gauge\n${name} ${value}\n`
+const startWithTrust =
+  "Each node of a cluster reads trust when it starts. Trust the directory on each of them, and start them again."
+
+const metric = (type: "counter" | "gauge") => (name: string, help: string, value: number) =>
+  `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${name} ${value}\n`
+const counter = metric("counter")
+const gauge = metric("gauge")
+
+const requestsOpen = (count: number) =>
+  gauge("assent_requests_open", "Requests that wait for an answer, in all sessions.", count)
 
 /** A place in the list as a word, and back. */
 const Word = Schema.compose(

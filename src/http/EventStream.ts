@@ -7,6 +7,7 @@
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Chunk from "effect/Chunk"
 import * as Effect from "effect/Effect"
+import * as Mailbox from "effect/Mailbox"
 import type * as Scope from "effect/Scope"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
@@ -17,42 +18,137 @@ export interface Piece {
   readonly id?: string | undefined
   /** Default: `message`. */
   readonly event?: string | undefined
-  readonly data: unknown
+  readonly data?: unknown
+  /** The data as JSON, in its place: of pieces that many clients get. */
+  readonly json?: string | undefined
 }
+
+/** Where a response takes its bytes from. */
+export interface Source {
+  /** So many writes may wait for the connection. */
+  readonly ahead: number
+  /** Writes until there is no more. */
+  readonly run: (lines: Lines) => Effect.Effect<void>
+}
+
+/** The way to a connection. */
+export interface Lines {
+  /** Waits while too much waits for the connection. */
+  readonly send: (bytes: Uint8Array) => Effect.Effect<unknown>
+  /** False if too much waits for the connection: more writes than the source said, or bytes. It is not written then. */
+  readonly push: (bytes: Uint8Array) => boolean
+}
+
+/** Holds while a stream is open. */
+export type Counted = Effect.Effect<unknown, never, Scope.Scope>
 
 // -----------------------------------------------------------------------------------------------------------------
 // conversions
 // -----------------------------------------------------------------------------------------------------------------
 
 /** JSON has no line breaks, so the data is one line. Ids are ours, and have none. */
-export const encode = ({ data, event, id }: Piece): string =>
-  `${event === undefined ? "" : `event: ${event}\n`}data: ${JSON.stringify(data)}\n${id === undefined ? "" : `id: ${id}\n`}\n`
+export const encode = ({ data, event, id, json }: Piece): string =>
+  `${event === undefined ? "" : `event: ${event}\n`}data: ${json ?? JSON.stringify(data)}\n${id === undefined ? "" : `id: ${id}\n`}\n`
+
+/** A source that waits for its connection. */
+export const ofPieces = (pieces: Stream.Stream<Piece>): Source => ({
+  ahead: 1,
+  run: ({ send }) =>
+    Stream.runForEachChunk(pieces, (some) => send(bytesOf(Chunk.toReadonlyArray(some).map(encode).join(""))))
+})
 
 /**
  * The response. A comment comes whenever nothing else did for 15 seconds, so that neither end takes silence for a
- * connection that is gone. `ended` completes when the server ends; `counted` holds while the stream lasts.
+ * connection that is gone. `ended` completes when the server ends; `counted` holds while the stream lasts. When the source
+ * ends, the response does, and the client connects again.
  */
 export const response = (
-  pieces: Stream.Stream<Piece>,
+  { ahead, run }: Source,
   ended: Effect.Effect<void>,
-  counted: Effect.Effect<unknown, never, Scope.Scope>
-): HttpServerResponse.HttpServerResponse => {
-  const beats = Stream.as(Stream.fromSchedule(Schedule.spaced("15 seconds")), ": still here\n\n")
-  const farewell = Stream.as(Stream.fromEffect(ended), encode({ event: "goodbye", data: { message: goodbye } }))
-  const lines = Stream.mapChunks(pieces, (chunk) => Chunk.of(Chunk.toReadonlyArray(chunk).map(encode).join("")))
-  const text = Stream.mergeAll([Stream.make("retry: 1000\n\n"), lines, beats], {
-    concurrency: "unbounded",
-    bufferSize: 1
-  }).pipe(Stream.interruptWhen(ended), Stream.concat(farewell))
-  const whole = Stream.unwrapScoped(Effect.as(counted, text))
-  return HttpServerResponse.stream(Stream.encodeText(whole), {
-    contentType: "text/event-stream",
-    headers: { "x-accel-buffering": "no" }
-  })
-}
+  counted: Counted
+): HttpServerResponse.HttpServerResponse =>
+  streamed(
+    Stream.unwrapScoped(
+      Effect.gen(function* () {
+        // Written by the fibers below, read by the connection. When it is full, they wait. It ends with the source, or with
+        // the server.
+        const lines = yield* Mailbox.make<Uint8Array>(ahead)
+        let waiting = 0
+        const send = (bytes: Uint8Array) =>
+          Effect.suspend(() => {
+            waiting += bytes.length
+            return lines.offer(bytes)
+          })
+        const push = (bytes: Uint8Array) => {
+          if (waiting > mostWaiting || !lines.unsafeOffer(bytes)) return false
+          waiting += bytes.length
+          return true
+        }
+        yield* send(bytesOf("retry: 1000\n\n"))
+        const beating = Effect.forever(Effect.zipRight(Effect.sleep(silence), send(bytesOf(beat))))
+        const saying = Effect.as(ended, encode({ event: "goodbye", data: { message: goodbye } }))
+        yield* Effect.raceFirst(Effect.as(Effect.raceFirst(run({ push, send }), beating), undefined), saying).pipe(
+          Effect.flatMap((last) => (last === undefined ? Effect.void : send(bytesOf(last)))),
+          Effect.zipRight(lines.end),
+          Effect.forkScoped
+        )
+        return Stream.mapChunks(Mailbox.toStream(lines), (taken) => {
+          for (const bytes of taken) waiting -= bytes.length
+          return taken
+        })
+      })
+    ),
+    counted
+  )
+
+/** The response of a stream that ends by itself. `farewell` is what it ends with when the server ends before. */
+export const finite = (
+  lines: Stream.Stream<string>,
+  farewell: string,
+  ended: Effect.Effect<void>,
+  counted: Counted,
+  headers: Readonly<Record<string, string>> = {}
+): HttpServerResponse.HttpServerResponse =>
+  streamed(
+    Stream.encodeText(
+      Stream.suspend(() => {
+        let isWhole = false
+        const whole = Stream.concat(lines, Stream.drain(Stream.sync(() => (isWhole = true))))
+        return Stream.merge(whole, beats, { haltStrategy: "left" }).pipe(
+          Stream.interruptWhen(ended),
+          Stream.concat(Stream.suspend(() => (isWhole ? Stream.empty : Stream.make(farewell))))
+        )
+      })
+    ),
+    counted,
+    headers
+  )
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-const goodbye = "This server ends. Connect again to the one that follows it."
+const silence = "15 seconds"
+
+/** Bytes. */
+const mostWaiting = 8_000_000
+
+const beat = ": still here\n\n"
+
+const beats = Stream.as(Stream.fromSchedule(Schedule.spaced(silence)), beat)
+
+export const bytesOf = (text: string): Uint8Array => encoder.encode(text)
+
+const encoder = new TextEncoder()
+
+const streamed = (
+  bytes: Stream.Stream<Uint8Array>,
+  counted: Counted,
+  headers: Readonly<Record<string, string>> = {}
+): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.stream(Stream.unwrapScoped(Effect.as(counted, bytes)), {
+    contentType: "text/event-stream",
+    headers: { "x-accel-buffering": "no", ...headers }
+  })
+
+export const goodbye = "This server ends. Connect again to the one that follows it."

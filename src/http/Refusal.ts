@@ -13,6 +13,7 @@ export interface Known {
   readonly message: string
   readonly problem?: string | undefined
   readonly holder?: Holder | undefined
+  readonly unwritten?: boolean | undefined
 }
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -29,7 +30,7 @@ export const of = <A, E extends Known, R>(effect: Effect.Effect<A, E, R>): Effec
 
 /** What is not listed is the server's fault. */
 export const make = (error: Known): Refusal => {
-  const { _tag, holder, message, problem } = error
+  const { _tag, holder, message, problem, unwritten } = error
   if (_tag === "WorkspaceRefused" && problem !== "relative" && problem !== "noDirectory") {
     return new Api.Forbidden({ message })
   }
@@ -52,10 +53,16 @@ export const make = (error: Known): Refusal => {
     case "ModelRefused":
     case "AnswerRefused":
     case "MalformedAnswer":
-    case "VoteRefused":
     case "InputRefused":
+    case "CompactionFailed":
     case "PatternRefused":
+    case "PositionUnknown":
+    case "TrustRefused":
       return new Api.Unprocessable({ message })
+    case "VoteRefused":
+      return unwritten === true ? new Api.Unavailable({ message }) : new Api.Unprocessable({ message })
+    case "StoreUnusable":
+      return problem === "unavailable" ? new Api.Unavailable({ message }) : new Api.ServerFailed({ message })
     case "HostClosed":
     case "AgentStopped":
       return new Api.Unavailable({ message })

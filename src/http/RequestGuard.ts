@@ -12,7 +12,7 @@ import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
-import * as ForeignJson from "../core/ForeignJson.js"
+import * as UntrustedJson from "../core/UntrustedJson.js"
 
 /** Who may ask. */
 export interface Options {
@@ -36,7 +36,16 @@ export const before =
       const request = yield* HttpServerRequest.HttpServerRequest
       const refusal = strangeness(options, request) ?? options.refusal?.(request.method) ?? (yield* ofBody(request))
       return refusal ?? (yield* app)
-    }).pipe(Effect.map(HttpServerResponse.setHeaders(always)))
+    }).pipe(
+      // A page says itself what it may load.
+      Effect.map((response) =>
+        HttpServerResponse.setHeaders(response, {
+          ...always,
+          ...(response.status === 503 ? soon : {}),
+          ...response.headers
+        })
+      )
+    )
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
@@ -45,7 +54,12 @@ export const before =
 /** The longest body, in bytes. */
 const maxBody = 1_048_576
 
-/** On every answer: nothing of it is kept, framed, guessed or run. */
+/** That of a page which sends its whole history with each message. */
+const maxHistory = 4 * maxBody
+
+const maxOf = (url: string): number => (/^\/v1\/(?:agui|ai)\//.test(url) ? maxHistory : maxBody)
+
+/** On every answer that says nothing else: nothing of it is kept, framed, guessed or run. */
 const always = {
   "cache-control": "no-store",
   "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
@@ -53,6 +67,9 @@ const always = {
   "referrer-policy": "no-referrer",
   "x-content-type-options": "nosniff"
 }
+
+/** What cannot be done now can be done soon. */
+const soon = { "retry-after": "5" }
 
 const refuse = (status: number, tag: string, message: string) =>
   HttpServerResponse.unsafeJson(
@@ -63,7 +80,7 @@ const refuse = (status: number, tag: string, message: string) =>
 const strangeness = ({ hosts, origins }: Options, { headers }: HttpServerRequest.HttpServerRequest) => {
   const { host = "", origin, "sec-fetch-site": site } = headers
   if (!hosts.has(host.toLowerCase())) {
-    const name = ForeignJson.echo(host, 100)
+    const name = UntrustedJson.echo(host, 100)
     return refuse(
       403,
       "HostRefused",
@@ -71,7 +88,7 @@ const strangeness = ({ hosts, origins }: Options, { headers }: HttpServerRequest
     )
   }
   if (origin !== undefined && !origins.has(origin.toLowerCase())) {
-    return refuse(403, "OriginRefused", `Pages of "${ForeignJson.echo(origin, 100)}" may not use this server.`)
+    return refuse(403, "OriginRefused", `Pages of "${UntrustedJson.echo(origin, 100)}" may not use this server.`)
   }
   if (site !== undefined && site !== "same-origin" && site !== "none") {
     return refuse(403, "SiteRefused", "Pages of another site or port may not use this server.")
@@ -89,13 +106,14 @@ const ofBody = (request: HttpServerRequest.HttpServerRequest) => {
     return Effect.succeed(isEmptyPost ? notJson : undefined)
   }
   if (!isJson(type)) return Effect.succeed(notJson)
-  if (Number(length ?? 0) > maxBody) return Effect.succeed(tooLarge)
+  const most = maxOf(request.url)
+  if (Number(length ?? 0) > most) return Effect.succeed(tooLarge(most))
   return request.text.pipe(
-    HttpIncomingMessage.withMaxBodySize(Option.some(maxBody)),
+    HttpIncomingMessage.withMaxBodySize(Option.some(most)),
     Effect.match({
-      onFailure: () => tooLarge,
+      onFailure: () => tooLarge(most),
       onSuccess: (text) =>
-        Either.match(ForeignJson.parse(text, { size: maxBody }), {
+        Either.match(UntrustedJson.parse(text, { size: most }), {
           onLeft: ({ message }) => refuse(400, "BadRequest", `The body ${message}.`),
           onRight: () => undefined
         })
@@ -111,4 +129,5 @@ const notJson = refuse(
   "The body has to be JSON. Send it with the header content-type: application/json."
 )
 
-const tooLarge = refuse(413, "BodyTooLarge", `The body has more than ${maxBody} bytes, or did not arrive whole.`)
+const tooLarge = (most: number) =>
+  refuse(413, "BodyTooLarge", `The body has more than ${most} bytes, or did not arrive whole.`)

@@ -17,12 +17,14 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
 import type * as Scope from "effect/Scope"
-import { createServer } from "node:http"
+import { IncomingMessage, Server as NodeServer, ServerResponse } from "node:http"
+import type { Socket } from "node:net"
 import * as Host from "../host/Host.js"
 import type { StoreUnusable } from "../journal/StoreError.js"
 import * as Api from "./Api.js"
 import * as ApiHandlers from "./ApiHandlers.js"
 import * as RequestGuard from "./RequestGuard.js"
+import * as WebConsole from "./WebConsole.js"
 
 export interface Options extends Omit<ApiHandlers.Options, "ending"> {
   /** Where it listens; an address or a name. */
@@ -31,6 +33,10 @@ export interface Options extends Omit<ApiHandlers.Options, "ending"> {
   readonly port: number
   /** Further names with ports under which it answers, as behind a proxy. */
   readonly allowHosts?: ReadonlyArray<string> | undefined
+  /** Ends what its sessions do, gently. Default: drains those that this process runs. */
+  readonly draining?: Effect.Effect<void> | undefined
+  /** The directory with the files of the web console. Default: no console is served. */
+  readonly web?: string | undefined
 }
 
 export interface Server {
@@ -38,6 +44,8 @@ export interface Server {
   readonly url: string
   /** Ends gently; returns when running tools have ended and clients are told. */
   readonly end: Effect.Effect<void>
+  /** The same without waiting for tools. */
+  readonly farewell: Effect.Effect<void>
 }
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -55,8 +63,12 @@ export const make = (
   Effect.gen(function* () {
     const host = yield* Host.Host
     const ended = yield* Deferred.make<void>()
+    const drained = Effect.flatMap(host.live, (all) =>
+      Effect.forEach(all, ({ agent }) => agent.drain("10 seconds"), { concurrency: "unbounded", discard: true })
+    )
+    const { draining = drained } = options
     let isEnding = false
-    const node = createServer({
+    const node = new Listener({
       maxHeaderSize: 16_384,
       // A client that sends a byte a second is let go.
       headersTimeout: 10_000,
@@ -64,9 +76,14 @@ export const make = (
       keepAliveTimeout: 10_000,
       connectionsCheckingInterval: 2_000
     })
-    node.maxConnections = 1_024
+    node.maxConnections = most
+    keepRoom(node)
     // A client that reads nothing, so that nothing can be sent to it.
     node.setTimeout(60_000)
+    // It listens before it can answer. A client that comes back at once would wait for ever.
+    const early: Array<readonly [IncomingMessage, ServerResponse]> = []
+    const hold = (request: IncomingMessage, response: ServerResponse) => void early.push([request, response])
+    node.on("request", hold)
     const http = yield* NodeHttpServer.make(() => node, { host: options.host, port: options.port })
     // Closed before the server waits for its connections.
     yield* Effect.addFinalizer(() => Effect.sync(() => node.closeAllConnections()))
@@ -78,33 +95,38 @@ export const make = (
     )
     const api = yield* Effect.provide(HttpApiBuilder.httpApp, context)
     const document = HttpServerResponse.unsafeJson(OpenApi.fromApi(Api.Api))
-    const app = Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ method, url }) =>
-      method === "GET" && url === "/openapi.json"
-        ? Effect.succeed(document)
+    const web = options.web === undefined ? undefined : WebConsole.make(options.web)
+    const app = Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ method, url }) => {
+      const page = method !== "GET" ? undefined : url === "/openapi.json" ? document : web?.(url)
+      return page !== undefined
+        ? Effect.succeed(page)
         : // Its type does not say so, but an unknown path fails.
           Effect.catchAllCause(api, (cause) =>
             Predicate.isTagged(Cause.squash(cause), "RouteNotFound")
               ? Effect.succeed(notFound)
               : Effect.failCause(cause)
           )
-    )
+    })
     const guarded = RequestGuard.before({
       hosts: new Set(names),
       origins: new Set(names.flatMap((name) => [`http://${name}`, `https://${name}`])),
       refusal: (method) => (isEnding && method !== "GET" ? ending : undefined)
     })(app)
     yield* Effect.provide(http.serve(guarded), context)
+    node.off("request", hold)
+    for (const [request, response] of early) node.emit("request", request, response)
+    // A finalizer runs it, too.
+    const farewell = Effect.zipRight(
+      Deferred.succeed(ended, undefined),
+      Effect.asVoid(Effect.timeoutOption(Effect.interruptible(closed(node)), "2 seconds"))
+    )
     return {
+      farewell,
       url: `http://${addressOf(options.host)}:${port}`,
       end: Effect.gen(function* () {
         isEnding = true
-        yield* Effect.forEach(yield* host.live, ({ agent }) => agent.drain("10 seconds"), {
-          concurrency: "unbounded",
-          discard: true
-        })
-        yield* Deferred.succeed(ended, undefined)
-        // What was said has to leave before the connections close.
-        yield* Effect.sleep("100 millis")
+        yield* draining
+        yield* farewell
       })
     }
   })
@@ -112,6 +134,82 @@ export const make = (
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** Connections at once. Those above are refused by Node. */
+const most = 1_024
+
+/** Above so many connections, the one that is idle the longest has to leave for a new one. */
+const roomy = 768
+
+/** Requests of one connection that wait for their answers. Clients of today send one after the other. */
+const ahead = 4
+
+/**
+ * Refuses a request with two names. Closes a connection that sends requests and reads no answers: Node parses what has
+ * arrived all the same, so these requests are left out before they cost anything.
+ */
+class Listener extends NodeServer {
+  private readonly waiting = new WeakMap<Socket, number>()
+
+  override emit(event: string, ...args: ReadonlyArray<unknown>): boolean {
+    const [request, response] = args
+    if (event === "request" && request instanceof IncomingMessage && response instanceof ServerResponse) {
+      const { socket } = request
+      if (socket.destroyed) return true
+      // A proxy and this server may read different ones.
+      if ((request.headersDistinct["host"]?.length ?? 0) > 1) {
+        response.writeHead(400, { connection: "close" }).end()
+        return true
+      }
+      const count = (change: number) => {
+        const now = (this.waiting.get(socket) ?? 0) + change
+        this.waiting.set(socket, now)
+        return now
+      }
+      if (count(1) > ahead) {
+        socket.destroy()
+        return true
+      }
+      response.once("close", () => count(-1))
+    }
+    return super.emit(event, ...args)
+  }
+}
+
+/** Connections without a request cannot keep clients out that have one. */
+const keepRoom = (node: NodeServer): void => {
+  // Added with a connection and at the end of its request, removed with its request. A set keeps the order.
+  const idle = new Set<Socket>()
+  let open = 0
+  node.on("connection", (socket: Socket) => {
+    open++
+    idle.add(socket)
+    socket.once("close", () => {
+      open--
+      idle.delete(socket)
+    })
+    const [oldest] = idle
+    if (open > roomy && oldest !== undefined && oldest !== socket) oldest.destroy()
+  })
+  node.on("request", ({ socket }: IncomingMessage, response: ServerResponse) => {
+    idle.delete(socket)
+    response.once("close", () => {
+      if (!socket.destroyed) idle.add(socket)
+    })
+  })
+}
+
+/** Takes no connection more, and waits until each answer has left whole. */
+const closed = (node: NodeServer): Effect.Effect<void> =>
+  Effect.raceFirst(
+    Effect.promise(() => new Promise<void>((resolve) => node.close(() => resolve()))),
+    Effect.forever(
+      Effect.delay(
+        Effect.sync(() => node.closeIdleConnections()),
+        "20 millis"
+      )
+    )
+  )
 
 const addressOf = (host: string): string => (host.includes(":") ? `[${host}]` : host)
 

@@ -13,14 +13,14 @@ import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import { SessionId } from "../core/Id.js"
 import type { AgentEvent } from "../event/AgentEvent.js"
-import type * as Host from "../host/Host.js"
-import * as Replay from "../journal/Replay.js"
+import * as EventFeed from "../journal/EventFeed.js"
 import type * as SessionStore from "../journal/SessionStore.js"
 import type * as EventStream from "./EventStream.js"
+import type * as Sessions from "./Sessions.js"
 
 /** Where the events come from. */
 export interface Source {
-  readonly host: Host.Service
+  readonly sessions: Pick<Sessions.Sessions, "events">
   readonly store: SessionStore.Service
   readonly id: string
   /** What a client shows that knows nothing yet, and the position behind which events follow. */
@@ -29,7 +29,7 @@ export interface Source {
 
 /** `after`: the id that the client has last; undefined for all events; an id that the session has not gives a snapshot. */
 export const make = (source: Source, after: string | undefined): Stream.Stream<EventStream.Piece> => {
-  const { host, id, snapshot, store } = source
+  const { id, sessions, snapshot, store } = source
   let position = 0
 
   const piece = (event: AgentEvent): EventStream.Piece => {
@@ -45,37 +45,32 @@ export const make = (source: Source, after: string | undefined): Stream.Stream<E
     })
   )
 
-  const live = Effect.map(host.live, (all) => all.find((one) => one.id === id))
-
-  const following: Effect.Effect<Stream.Stream<EventStream.Piece, { readonly message: string }>> = Effect.map(
-    live,
-    (session) => {
-      const feed = session?.agent.feed
-      if (feed === undefined) return Stream.concat(stored, again)
-      const pieces = Stream.map(feed.read({ after: position }), piece)
-      return Stream.concat(
+  /** From its agent while a process runs it, else from its journal. */
+  const again: Stream.Stream<EventStream.Piece, { readonly message: string }> = Stream.suspend(() => {
+    let isLive = false
+    const live = Stream.map(sessions.events(id, position), (event) => {
+      isLive = true
+      return piece(event)
+    })
+    return Stream.concat(
+      Stream.catchAll(live, (error) => {
+        if (error._tag !== "PositionAhead") return Stream.fail(error)
         // A session that ran at a reader's last look may have been put back since.
-        Stream.catchTag(pieces, "PositionAhead", () => anew),
-        again
-      )
-    }
-  )
-  const again = Stream.unwrap(Effect.suspend(() => following))
+        isLive = true
+        return anew
+      }),
+      Stream.suspend(() => (isLive ? again : Stream.concat(stored, again)))
+    )
+  })
 
   const stored = Stream.unwrapScoped(
     Effect.gen(function* () {
       // Before the journal is read: an append in between is hinted at.
       const hints = yield* store.appends
-      const project = Replay.teller()
       const entries = yield* store.read(SessionId.make(id))
       const last = entries.at(-1)?.seq ?? 0
       if (position > last) return anew
-      const pieces = entries.flatMap((written) => {
-        const events = project(written)
-        return written.seq <= position
-          ? []
-          : events.map((event, at) => piece(at === events.length - 1 ? { ...event, position: written.seq } : event))
-      })
+      const pieces = entries.flatMap(EventFeed.teller(position)).map(piece)
       const next = Stream.drain(
         Stream.take(
           Stream.filter(hints, (root) => root === id),

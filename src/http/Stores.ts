@@ -18,8 +18,10 @@ export interface Found {
 export interface Stores {
   readonly all: ReadonlyArray<SessionStore.Service>
   readonly session: (id: string) => Effect.Effect<Found | undefined, StoreError.StoreUnusable>
-  /** Those that were in a turn when their process ended, and wait for nobody. */
+  /** Those that were in a turn when their process ended and wait for nobody, or have their answer. */
   readonly interrupted: Effect.Effect<ReadonlyArray<SessionId>>
+  /** How many requests wait, without reading them. */
+  readonly openCount: Effect.Effect<number>
   /** Open or settled. */
   readonly request: (
     id: string
@@ -27,8 +29,8 @@ export interface Stores {
     (SessionStore.KnownRequest & { readonly store: SessionStore.Service }) | undefined,
     StoreError.StoreUnusable | StoreError.JournalUnreadable
   >
-  /** Those of a store that cannot be read are left out; a sentence says so. */
-  readonly openRequests: Effect.Effect<{
+  /** Of one session, or of all. Those of a store that cannot be read are left out; a sentence says so. */
+  readonly openRequests: (of?: string) => Effect.Effect<{
     readonly waiting: ReadonlyArray<SessionStore.WaitingRequest>
     readonly remarks: ReadonlyArray<string>
   }>
@@ -47,12 +49,16 @@ export const make = (
         }
         return undefined
       }),
-    interrupted: Effect.map(
-      Effect.partition(all, (store) => store.page({ limit: Infinity })),
-      ([, pages]) =>
-        pages.flatMap(({ sessions }) =>
-          sessions.flatMap(({ rootSessionId, state }) => (state === "interrupted" ? [rootSessionId] : []))
-        )
+    interrupted: Effect.gen(function* () {
+      const [, pages] = yield* Effect.partition(all, (store) => store.page({ limit: Infinity }))
+      const cut = pages.flatMap(({ sessions }) => sessions.filter(({ state }) => state === "interrupted"))
+      const [, found] = yield* Effect.partition(all, (store) => store.openRequests())
+      const answered = found.flat().filter(({ answer }) => answer !== undefined)
+      return [...new Set([...cut, ...answered].map(({ rootSessionId }) => rootSessionId))]
+    }),
+    openCount: Effect.map(
+      Effect.partition(all, (store) => store.page({ waiting: true, limit: Infinity })),
+      ([, pages]) => pages.flatMap(({ sessions }) => sessions).reduce((sum, { open }) => sum + open.length, 0)
     ),
     request: (id) =>
       Effect.gen(function* () {
@@ -62,11 +68,12 @@ export const make = (
         }
         return undefined
       }),
-    openRequests: Effect.map(
-      Effect.partition(all, (store) => store.openRequests()),
-      ([failed, found]) => ({
-        waiting: found.flat().sort((a, b) => a.request.issuedAt - b.request.issuedAt),
-        remarks: failed.map(({ message }) => message)
-      })
-    )
+    openRequests: (of) =>
+      Effect.map(
+        Effect.partition(all, (store) => store.openRequests(of === undefined ? undefined : SessionId.make(of))),
+        ([failed, found]) => ({
+          waiting: found.flat().sort((a, b) => a.request.issuedAt - b.request.issuedAt),
+          remarks: failed.map(({ message }) => message)
+        })
+      )
   }))

@@ -2,10 +2,13 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
 import * as FastCheck from "fast-check"
 import * as fs from "node:fs"
+import * as http from "node:http"
 import * as net from "node:net"
+import { RequestId } from "../../src/core/Id.js"
 import * as Token from "../../src/http/Token.js"
 import * as Served from "../kit/Served.js"
 
@@ -25,9 +28,34 @@ const raw = (url: string, bytes: string) =>
     socket.on("error", end)
   })
 
-const statusOf = (answer: string) => answer.match(/^HTTP\/1\.1 (\d{3})/gm)?.map((line) => Number(line.slice(9))) ?? []
+/** An answer begins right behind the body of the one before. */
+const statusOf = (answer: string) => [...answer.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => Number(status))
 
 describe("a server", () => {
+  it.scopedLive("takes words back that no agent has read, and lists the requests of one session", () =>
+    Effect.gen(function* () {
+      const place = yield* Served.place
+      const served = yield* Served.serve(place, Served.asking(place))
+      const one = yield* Served.question(served)
+      const two = yield* Served.question(served)
+      const asked = (yield* served.call(`/v1/requests?session=${one.sessionId}`)).body.requests
+      assert.deepStrictEqual(
+        asked.map((found: { request: { requestId: string } }) => found.request.requestId),
+        [one.requestId]
+      )
+      assert.deepStrictEqual((yield* served.call("/v1/requests?session=none")).body.requests, [])
+      yield* served.call(`/v1/sessions/${two.sessionId}/messages`, { text: "wait", id: "w" })
+      const back = yield* served.call(`/v1/sessions/${two.sessionId}/take-back`, {})
+      assert.deepStrictEqual(
+        back.body.messages.map(({ id, text }: { id: string; text: string }) => [id, text]),
+        [["w", "wait"]]
+      )
+      assert.deepStrictEqual((yield* served.call(`/v1/sessions/${two.sessionId}/take-back`, {})).body.messages, [])
+      assert.strictEqual((yield* served.call("/v1/sessions/none/take-back", {})).status, 404)
+      assert.strictEqual((yield* served.call(`/v1/sessions/${two.sessionId}/compact`, {})).status, 409)
+    })
+  )
+
   it.scopedLive("serves a session from its first words to its end", () =>
     Effect.gen(function* () {
       const place = yield* Served.place
@@ -83,6 +111,8 @@ describe("a server", () => {
       assert.strictEqual((yield* post("permissions", { command: "status" })).status, 200)
       assert.strictEqual((yield* post("permissions", { command: "dance" })).status, 422)
       assert.strictEqual((yield* post("model", { model: "offline" })).status, 200)
+      assert.strictEqual((yield* post("model", { model: "offline", thinking: "high" })).status, 200)
+      assert.strictEqual((yield* post("model", { model: "offline", thinking: "hardest" })).status, 400)
       assert.strictEqual((yield* post("model", { model: "openai/nothing" })).status, 422)
       const { sessionId } = yield* Served.question(served)
       const interrupted = yield* served.call(`/v1/sessions/${sessionId}/interrupt`, {})
@@ -158,6 +188,69 @@ describe("a server", () => {
     })
   )
 
+  it.scopedLive("takes an answer again that a former process stored before it died, and goes on with it", () =>
+    Effect.gen(function* () {
+      const place = yield* Served.place
+      const model = Served.asking(place)
+      const first = yield* Scope.make()
+      const served = yield* Scope.extend(Served.serve(place, model), first)
+      const asked = yield* Effect.forEach([1, 2, 3], () => Served.question(served))
+      yield* Scope.close(first, Exit.void)
+      const [one, two, three] = asked.map(({ requestId }) => RequestId.make(requestId))
+      const second = yield* Scope.make()
+      const later = yield* Scope.extend(Served.serve(place, model), second)
+      const [store] = yield* Scope.extend(later.host.stores, second)
+      const yes = { decision: "allow", scope: "once" }
+      const answer = (requestId: string | undefined, body: object) =>
+        Effect.map(later.call(`/v1/requests/${requestId}/answer`, body), ({ body, status }) => [status, body.again])
+      // As a process does that dies before the session goes on.
+      for (const id of [one, two, three]) yield* store?.answer(id ?? RequestId.make(""), yes, "ada") ?? Effect.void
+      assert.deepStrictEqual(yield* answer(one, { answer: "n", id: "mine" }), [409, undefined])
+      assert.deepStrictEqual(yield* answer(one, { answer: "y" }), [409, undefined])
+      assert.deepStrictEqual(yield* answer(one, { answer: "y", id: "mine" }), [200, true])
+      yield* Served.until(
+        Effect.sync(() => fs.existsSync(place.at("one", "made"))),
+        (isThere) => isThere
+      )
+      assert.deepStrictEqual(yield* answer(one, { answer: "y", id: "mine" }), [200, true])
+      yield* Served.until(
+        later.call(`/v1/sessions/${asked[0]?.sessionId}`),
+        ({ body }) => body.agents[0]?.isIdle === true && body.open.length === 0
+      )
+      yield* Scope.close(second, Exit.void)
+      // Nobody asks again for the others: the next process goes on with them.
+      const last = yield* Served.serve(place, model)
+      yield* Served.until(last.call("/v1/requests"), ({ body }) => body.requests.length === 0)
+    })
+  )
+
+  it.scopedLive("takes an answer to a session that it is about to go on with", () =>
+    Effect.gen(function* () {
+      const place = yield* Served.place
+      const model = Served.asking(place)
+      const first = yield* Scope.make()
+      const served = yield* Scope.extend(Served.serve(place, model), first)
+      const asked = yield* Effect.forEach(Array.from({ length: 6 }), () => Served.question(served))
+      yield* Scope.close(first, Exit.void)
+      const later = yield* Served.serve(place, model)
+      const outcomes = yield* Effect.forEach(asked, ({ requestId, sessionId }) =>
+        Effect.gen(function* () {
+          const queued = { text: "and then", delivery: "queue" }
+          const sent = yield* Effect.fork(later.call(`/v1/sessions/${sessionId}/messages`, queued))
+          const answers: Array<Fiber.Fiber<Served.Answer>> = []
+          // One falls into the moment between the lock and the question.
+          for (let round = 0; round < 20; round++) {
+            const given = { answer: "n", id: "mine" }
+            answers.push(yield* Effect.fork(later.call(`/v1/requests/${requestId}/answer`, given)))
+            yield* later.call("/healthz")
+          }
+          return [yield* Fiber.join(sent), ...(yield* Fiber.joinAll(answers))]
+        })
+      )
+      assert.deepStrictEqual(new Set(outcomes.flat().map(({ status }) => status)), new Set([200]))
+    })
+  )
+
   it.scopedLive("goes on with what a former process was in the middle of", () =>
     Effect.gen(function* () {
       const place = yield* Served.place
@@ -171,11 +264,17 @@ describe("a server", () => {
       )
       yield* Scope.close(first, Exit.void)
       const later = yield* Served.serve(place, model)
-      const pieces = yield* later.events(`/v1/sessions/${sessionId}/events`, (all) =>
+      const whole = later.events(`/v1/sessions/${sessionId}/events`, (all) =>
         all.some(({ data }) => data._tag === "TurnEnded")
       )
+      const pieces = yield* whole
       const ended = pieces.filter(({ data }) => data._tag === "ToolCallEnded").map(({ data }) => data.outcome)
       assert.deepStrictEqual(ended, ["interrupted"])
+      // The journal has the same places as the agent.
+      const live = yield* whole
+      yield* later.host.close(sessionId)
+      const idsOf = (all: ReadonlyArray<Served.Piece>) => all.flatMap(({ id }) => id ?? [])
+      assert.deepStrictEqual(idsOf(yield* whole), idsOf(live))
     })
   )
 
@@ -295,17 +394,21 @@ describe("events of a server", () => {
     })
   )
 
-  it.scopedLive("of all sessions go on behind an id of the process before", () =>
+  it.scopedLive.each([
+    ["a store for each workspace", undefined],
+    ["one store for all", "all.db"]
+  ] as const)("of all sessions go on behind an id of the process before, in %s", ([, file]) =>
     Effect.gen(function* () {
       const place = yield* Served.place
+      const options = file === undefined ? {} : { store: place.at(file) }
       const model = Served.asking(place)
       const first = yield* Scope.make()
-      const served = yield* Scope.extend(Served.serve(place, model), first)
+      const served = yield* Scope.extend(Served.serve(place, model, options), first)
       const one = yield* Served.question(served)
       const [snapshot] = yield* served.events("/v1/events", (all) => all.length > 0)
       const two = yield* Served.question(served, { workspace: place.at("two") })
       yield* Scope.close(first, Exit.void)
-      const later = yield* Served.serve(place, model)
+      const later = yield* Served.serve(place, model, options)
       const answers = yield* Effect.fork(
         Effect.forEach([one, two], ({ requestId }) => later.call(`/v1/requests/${requestId}/answer`, { answer: "y" }))
       )
@@ -321,7 +424,68 @@ describe("events of a server", () => {
       assert.notInclude(tagsOf(one.sessionId), "TurnStarted")
       for (const { sessionId } of [one, two])
         assert.strictEqual(tagsOf(sessionId).filter((tag) => tag === "InteractionAnswered").length, 1)
+      // A place in the middle: what follows it, and nothing twice.
+      const ids = pieces.flatMap(({ id }) => (id === undefined ? [] : [id]))
+      assert.strictEqual(new Set(ids).size, ids.length)
+      const middle = ids[Math.floor(ids.length / 2)]
+      const rest = pieces.slice(pieces.findIndex(({ id }) => id === middle) + 1)
+      // Two stores have no order between them.
+      const bySession = (all: ReadonlyArray<Served.Piece>) =>
+        [one, two].map(({ sessionId }) => all.flatMap(({ data }) => (data.rootSessionId === sessionId ? [data] : [])))
+      const again = yield* later.events("/v1/events", (all) => all.length === rest.length, middle)
+      assert.deepStrictEqual(bySession(again), bySession(rest))
     })
+  )
+
+  it.scopedLive(
+    "that are long are kept up to a limit: who reads has all of them, who does not is told and dropped",
+    () =>
+      Effect.gen(function* () {
+        const place = yield* Served.place
+        const served = yield* Served.serve(place, "offline")
+        const zero = yield* place0(served)
+        const { host, hostname, port } = new URL(served.url)
+        const deaf = yield* Effect.acquireRelease(
+          Effect.sync(() => net.connect(Number(port), hostname).pause()),
+          (socket) => Effect.sync(() => socket.destroy())
+        )
+        deaf.write(`GET /v1/events HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${served.token}\r\n\r\n`)
+        const turns = 24
+        const isEnd = (pieces: ReadonlyArray<Served.Piece>) =>
+          durable(pieces).filter(({ data }) => data._tag === "TurnEnded").length === turns
+        const reader = yield* Effect.fork(served.events("/v1/events", isEnd, zero))
+        // 21 MB. Each session has one turn.
+        for (let turn = 0; turn < turns; turn++) {
+          yield* served.call("/v1/sessions", { id: `long${turn}` })
+          yield* served.call(`/v1/sessions/long${turn}/messages`, { text: "word ".repeat(180_000) })
+        }
+        const whole = durable(yield* Fiber.join(reader)).map(({ data, id }) => [id, data._tag, data.sessionId])
+        const middle = whole.findIndex(([id], index) => index > whole.length / 2 && id !== undefined)
+        for (const [after, expected] of [
+          [zero, whole],
+          [String(whole[middle]?.[0]), whole.slice(middle + 1)]
+        ] as const) {
+          const left = expected.filter(([, tag]) => tag === "TurnEnded").length
+          const again = yield* served.events(
+            "/v1/events",
+            (all) => durable(all).filter(({ data }) => data._tag === "TurnEnded").length === left,
+            after
+          )
+          assert.deepStrictEqual(
+            durable(again).map(({ data, id }) => [id, data._tag, data.sessionId]),
+            expected
+          )
+        }
+        let text = ""
+        yield* Effect.async<void>((resume) => {
+          deaf.on("data", (data) => {
+            text = (text + String(data)).slice(-10_000)
+            if (text.includes("This client reads too slowly and was dropped.")) resume(Effect.void)
+          })
+          deaf.resume()
+        })
+      }),
+    120_000
   )
 
   it.scopedLive("go to so many clients, and no more", () =>
@@ -359,6 +523,39 @@ const place0 = (served: Served.Served) =>
   )
 
 describe("what a server refuses", () => {
+  it.scopedLive(
+    "are connections without a request when there are too many, and never a client with one",
+    () =>
+      Effect.gen(function* () {
+        const place = yield* Served.place
+        const served = yield* Served.serve(place, Served.asking(place))
+        yield* served.call("/v1/sessions", { id: "one" })
+        const { hostname, port } = new URL(served.url)
+        // A stream is a client with a request, also when nothing happens.
+        const stream = yield* Effect.fork(
+          served.events("/v1/sessions/one/events", (pieces) => pieces.some(({ data }) => data._tag === "TurnEnded"))
+        )
+        const silent = yield* Effect.acquireRelease(
+          Effect.sync(() =>
+            Array.from({ length: 2_000 }, () => net.connect(Number(port), hostname).on("error", () => {}))
+          ),
+          (sockets) => Effect.sync(() => sockets.forEach((socket) => socket.destroy()))
+        )
+        yield* Served.until(
+          Effect.sync(() => silent.filter(({ connecting }) => connecting).length),
+          (left) => left === 0
+        )
+        for (let count = 0; count < 20; count++)
+          assert.strictEqual((yield* served.call("/healthz", undefined, { connection: "close" })).status, 200)
+        yield* served.call("/v1/sessions/one/messages", { text: "go" })
+        yield* Served.until(served.call("/v1/requests"), ({ body }) => body.requests.length === 1)
+        const [{ request }] = (yield* served.call("/v1/requests")).body.requests
+        yield* served.call(`/v1/requests/${request.requestId}/answer`, { answer: "y" })
+        assert.isAbove((yield* Fiber.join(stream)).length, 3)
+      }),
+    60_000
+  )
+
   it.scopedLive("is said with its status, and nothing of it is done", () =>
     Effect.gen(function* () {
       const place = yield* Served.place
@@ -439,7 +636,30 @@ describe("what a server refuses", () => {
       const served = yield* Served.serve(place, "offline")
       const { host } = new URL(served.url)
       const hidden = `GET /healthz HTTP/1.1\r\nHost: ${host}\r\n\r\n`
+      const post = `POST /v1/sessions HTTP/1.1\r\nHost: ${host}\r\nContent-Type: application/json\r\n`
       const smuggled = [
+        ...["+0", "0x0", "0, 44", "0 0", "-1", "", "0\r\n 44", "99999999999999999999"].map(
+          (length) => `${post}Content-Length: ${length}\r\n\r\n${hidden}`
+        ),
+        ...[
+          "xchunked",
+          "chunked, chunked",
+          "identity",
+          "gzip, chunked",
+          "\x0bchunked",
+          "chunked\r\nTransfer-Encoding: x"
+        ].map((coding) => `${post}Transfer-Encoding: ${coding}\r\nContent-Length: 2\r\n\r\n{}${hidden}`),
+        ...["g", "-1", "0x0", "fffffffffffffffff", "0;\n", " 0"].map(
+          (size) => `${post}Transfer-Encoding: chunked\r\n\r\n${size}\r\n\r\n${hidden}`
+        ),
+        `${post}Content-Length: 0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${hidden}`,
+        `${post}Content-Length\0: 0\r\n\r\n${hidden}`,
+        `${post}Content-Length: 0\n\n${hidden}`,
+        `${post.replaceAll("\r\n", "\r")}\r\r${hidden}`,
+        `GET /healthz HTTP/1.1\r\nHost: ${host}\r\nHost: evil.example\r\n\r\n`,
+        `GET http://evil.example/healthz HTTP/1.1\r\nHost: evil.example\r\n\r\n`,
+        `CONNECT ${host} HTTP/1.1\r\nHost: ${host}\r\n\r\n${hidden}`,
+        `PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n${hidden}`,
         `POST /v1/sessions HTTP/1.1\r\nHost: ${host}\r\nContent-Type: application/json\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${hidden}`,
         `POST /v1/sessions HTTP/1.1\r\nHost: ${host}\r\nContent-Length: 0\r\nContent-Length: 44\r\n\r\n${hidden}`,
         `POST /v1/sessions HTTP/1.1\r\nHost: ${host}\r\nTransfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n${hidden}`,
@@ -451,6 +671,29 @@ describe("what a server refuses", () => {
         assert.notInclude(statuses, 200, bytes.slice(0, 200))
       }
       assert.strictEqual((yield* served.call("/healthz")).status, 200)
+    })
+  )
+
+  it.scopedLive("are requests of a connection that reads no answers, beyond four", () =>
+    Effect.gen(function* () {
+      const place = yield* Served.place
+      const served = yield* Served.serve(place, "offline")
+      const request = `GET /healthz HTTP/1.1\r\nHost: ${new URL(served.url).host}\r\n\r\n`
+      assert.deepStrictEqual(statusOf(yield* raw(served.url, request.repeat(4))), [200, 200, 200, 200])
+      for (const count of [5, 6, 100])
+        assert.isAtMost(statusOf(yield* raw(served.url, request.repeat(count))).length, 4)
+      // One after the other, they are as many as a client wants.
+      const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
+      for (let count = 0; count < 20; count++)
+        assert.strictEqual(
+          yield* Effect.async<number | undefined>((resume) => {
+            http.get(`${served.url}/healthz`, { agent }, (answer) =>
+              answer.resume().on("end", () => resume(Effect.succeed(answer.statusCode)))
+            )
+          }),
+          200
+        )
+      agent.destroy()
     })
   )
 
@@ -472,6 +715,31 @@ describe("what a server refuses", () => {
       fs.writeFileSync(file, "short\n")
       const error = yield* Effect.flip(Token.open(file))
       assert.include(error.message, "at least 22 characters")
+    })
+  )
+
+  it.scopedLive("answers a client that came while it began", () =>
+    Effect.gen(function* () {
+      const place = yield* Served.place
+      const port = yield* Effect.promise(
+        () =>
+          new Promise<number>((resolve) => {
+            const probe = net.createServer().listen(0, "127.0.0.1", () => {
+              const { port } = probe.address() as net.AddressInfo
+              probe.close(() => resolve(port))
+            })
+          })
+      )
+      // As soon as somebody listens there, it is asked.
+      const first = yield* Effect.fork(
+        Effect.tryPromise(() => fetch(`http://127.0.0.1:${port}/healthz`)).pipe(
+          Effect.map(({ status }) => status),
+          Effect.retry({ schedule: Schedule.spaced("1 millis") }),
+          Effect.timeout("20 seconds")
+        )
+      )
+      yield* Served.serve(place, Served.asking(place), { port })
+      assert.strictEqual(yield* Fiber.join(first), 200)
     })
   )
 })
