@@ -16,5 +16,7 @@ describe.runIf(Postgres.isThere)("PostgreSQL", () => {
   sessionStoreSuite("a PostgreSQL database", { make: fresh, runs: 15 })
   persistenceSuite("a PostgreSQL database", { make: fresh })
 
-  for (const { check, name } of SessionStoreSuite.make({ fresh })) it(name, () => Effect.runPromise(check))
+  // Rows are read up to the first transaction that has not ended. Other files have some open in the same database, for a while.
+  for (const { check, name } of SessionStoreSuite.make({ fresh }))
+    it(name, { retry: 5 }, () => Effect.runPromise(check))
 })

@@ -13,6 +13,7 @@ import * as PostgresConnection from "../../src/store/PostgresConnection.js"
 import * as PostgresStore from "../../src/store/PostgresStore.js"
 import * as JournalSample from "../kit/JournalSample.js"
 import * as Postgres from "../kit/Postgres.js"
+import * as Wait from "../kit/Wait.js"
 
 const { attached, content, draft, opened, raised, received, root, said } = JournalSample
 const me: Process = { pid: 1, host: "here", isAlive: () => true }
@@ -135,6 +136,10 @@ describe.runIf(Postgres.isThere)("a PostgreSQL store that cannot be opened", () 
             "DROP INDEX assent_session_order",
             "DROP INDEX assent_session_workspace",
             "DROP INDEX assent_session_open",
+            "DROP INDEX assent_lock_awake",
+            "DROP INDEX assent_lock_due",
+            "DROP TABLE assent_audit, assent_audit_head, assent_key, assent_tenant, assent_node, assent_spent, assent_notified",
+            "DROP INDEX assent_session_id",
             `DELETE FROM ${Migrations.table} WHERE migration_id > 1`
           ],
           (statement) => sql.unsafe(statement)
@@ -160,8 +165,9 @@ describe.runIf(Postgres.isThere)("a PostgreSQL store that cannot be opened", () 
             // An opener needs this one to look at tables, and not to look for the version.
             yield* sql`LOCK TABLE pg_inherits IN ACCESS EXCLUSIVE MODE`
             yield* locked.open
-            yield* sql`SELECT 1 FROM pg_locks WHERE relation = 'pg_inherits'::regclass AND NOT granted`.pipe(
-              Effect.repeat({ until: (waiting) => waiting.length > 0 })
+            yield* Wait.until(
+              sql`SELECT 1 FROM pg_locks WHERE relation = 'pg_inherits'::regclass AND NOT granted`,
+              (waiting) => waiting.length > 0
             )
             yield* Effect.provideService(Migrations.run, SqlClient.SqlClient, sql)
           })
@@ -238,7 +244,8 @@ describe.runIf(Postgres.isThere)("a PostgreSQL store that cannot be written to",
   )
 })
 
-describe.runIf(Postgres.isThere)("a PostgreSQL store whose connection fails", () => {
+// Some wait until the silence of the server is noticed.
+describe.runIf(Postgres.isThere)("a PostgreSQL store whose connection fails", { concurrent: true }, () => {
   /** A store with something in between, whose lease is held. */
   const between = Effect.gen(function* () {
     const { open, parameters } = yield* place

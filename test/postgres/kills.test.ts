@@ -9,9 +9,9 @@ import { once } from "node:events"
 import { existsSync } from "node:fs"
 import { dirname } from "node:path"
 import { createInterface } from "node:readline"
-import { build } from "rolldown"
 import type { SessionId } from "../../src/core/Id.js"
 import * as PostgresStore from "../../src/store/PostgresStore.js"
+import * as Bundle from "../kit/Bundle.js"
 import * as Postgres from "../kit/Postgres.js"
 
 const live = (name: string, effect: () => Effect.Effect<void, unknown, Scope.Scope>) =>
@@ -31,15 +31,7 @@ describe.runIf(Postgres.isThere)("a process that is killed", () => {
   live("loses nothing that was acknowledged, leaves nothing in part, and the next one takes over at once", () =>
     Effect.gen(function* () {
       const program = "dist/postgres/writer.js"
-      yield* Effect.promise(() =>
-        build({
-          input: "test/postgres/writer.ts",
-          platform: "node",
-          logLevel: "silent",
-          external: /^[@a-z]/,
-          output: { file: program, format: "esm" }
-        })
-      )
+      yield* Bundle.make("test/postgres/writer.ts", program)
       const url = Postgres.url(yield* Postgres.schema)
       const root = "ses_killed" as SessionId
       const store = yield* PostgresStore.make({ url, process: { pid: 1, host: "there", isAlive: () => true } })

@@ -13,6 +13,7 @@ import * as PostgresConnection from "../../src/store/PostgresConnection.js"
 import * as PostgresStore from "../../src/store/PostgresStore.js"
 import * as JournalSample from "../kit/JournalSample.js"
 import * as Postgres from "../kit/Postgres.js"
+import * as Wait from "../kit/Wait.js"
 import { raceSuite } from "../suite/raceSuite.js"
 
 const { attached, content, draft, opened, raised, received } = JournalSample
@@ -187,7 +188,7 @@ describe.runIf(Postgres.isThere)("in PostgreSQL, a reader of all sessions", () =
   /** Other tests append to this database too, and a reader waits for them. */
   const sees = (store: SessionStore.Service, after: SessionStore.Cursor | undefined, expected: ReadonlyArray<string>) =>
     Effect.flatMap(
-      Effect.repeat(seqs(store, after), { until: ({ length }) => length >= expected.length, times: 2_000 }),
+      Wait.until(seqs(store, after), ({ length }) => length >= expected.length),
       (found) => Effect.sync(() => assert.deepStrictEqual(found, expected))
     )
   const write = (store: SessionStore.Service, id: string, ...words: ReadonlyArray<string>) =>

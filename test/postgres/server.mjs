@@ -35,7 +35,7 @@ const server = new EmbeddedPostgres({
   initdbFlags: ["--encoding=UTF8", "--locale=C", "--no-sync"],
   postgresFlags: [
     ...["listen_addresses=", `unix_socket_directories=${socket}`, "unix_socket_permissions=0777"],
-    ...["fsync=off", "max_connections=200", "shared_buffers=32MB"]
+    ...["fsync=off", "max_connections=500", "shared_buffers=32MB"]
   ].flatMap((setting) => ["-c", setting]),
   onLog: (text) => said.push(text),
   onError: (error) => said.push(String(error))
