@@ -16,11 +16,11 @@ import * as Arguments from "./config/Arguments.js"
 import type { ConfigurationInvalid } from "../host/local/ConfigurationInvalid.js"
 import * as Help from "./config/Help.js"
 import * as Environment from "../host/Environment.js"
-import * as ExitCode from "./ExitCode.js"
+import * as ExitCode from "../host/ExitCode.js"
 import * as NodeFiles from "../host/NodeFiles.js"
 import * as StoreLocation from "../host/StoreLocation.js"
-import * as Output from "./terminal/Output.js"
-import * as Tty from "./terminal/Tty.js"
+import * as Output from "../tui/process/Output.js"
+import * as Tty from "../tui/process/Tty.js"
 
 type Failure = Arguments.UsageError | ConfigurationInvalid
 
@@ -92,6 +92,10 @@ const dispatch = (invocation: Arguments.Invocation) =>
   Effect.gen(function* () {
     switch (invocation.command) {
       case "chat": {
+        if (invocation.flags.attach !== undefined) {
+          const Attach = yield* Effect.promise(() => import("./command/Attach.js"))
+          return yield* Attach.run(invocation)
+        }
         const Chat = yield* Effect.promise(() => import("./command/Chat.js"))
         return yield* Chat.run(invocation)
       }
@@ -102,6 +106,10 @@ const dispatch = (invocation: Arguments.Invocation) =>
       case "sessions": {
         const Sessions = yield* Effect.promise(() => import("./command/Sessions.js"))
         return yield* Sessions.run(invocation)
+      }
+      case "keys": {
+        const Keys = yield* Effect.promise(() => import("./command/Keys.js"))
+        return yield* Keys.run(invocation)
       }
       case "audit": {
         const Audit = yield* Effect.promise(() => import("./command/Audit.js"))
@@ -149,7 +157,7 @@ const dispatch = (invocation: Arguments.Invocation) =>
           return yield* Output.write("stdout", Completion.script(shell)).pipe(Effect.as(ExitCode.completed))
         return yield* new Arguments.UsageError({ message: `assent completion takes ${Completion.shells.join(", ")}.` })
       }
-      // `Told` has printed other help before.
+      // `StaticHelp` has printed other help before.
       case "help": {
         if (invocation.words[0] === "settings") {
           const ConfigFile = yield* Effect.promise(() => import("../host/local/ConfigFile.js"))

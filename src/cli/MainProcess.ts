@@ -3,11 +3,11 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Cli from "./Cli.js"
-import * as ExitCode from "./ExitCode.js"
-import * as Interrupts from "./terminal/Interrupts.js"
-import * as LostTerminal from "./terminal/LostTerminal.js"
-import * as Output from "./terminal/Output.js"
-import * as Tty from "./terminal/Tty.js"
+import * as ExitCode from "../host/ExitCode.js"
+import * as Interrupts from "../tui/process/Interrupts.js"
+import * as LostTerminal from "../tui/process/LostTerminal.js"
+import * as Output from "../tui/process/Output.js"
+import * as Tty from "../tui/process/Tty.js"
 
 /**
  * Node sets the mode of the terminal again when it exits, for which the system stops a job in the background: one that was

@@ -5,5 +5,5 @@
  */
 export * as NodeProcess from "../host/NodeProcess.js"
 export * as NodeWeb from "../host/NodeWeb.js"
-export * as NodeTerminal from "./terminal/NodeTerminal.js"
-export * as Screen from "./terminal/Screen.js"
+export * as NodeTerminal from "../tui/process/NodeTerminal.js"
+export * as Screen from "../tui/process/Screen.js"

@@ -34,7 +34,7 @@ import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { cachedDataVersionTag, getHeapStatistics, setFlagsFromString } from "node:v8"
 import { runInNewContext, Script } from "node:vm"
-import * as ExitCode from "./ExitCode.js"
+import * as ExitCode from "../host/ExitCode.js"
 
 /**
  * It has to be said before the program is loaded, because each collection fixes when the next one comes.

@@ -12,7 +12,7 @@ import * as Pseudo from "../kit/Pseudo.js"
 const probe = `
 import vm from "node:vm"
 const { Script } = vm
-const wanted = ["MarkdownStream-", "CodeColors-", "Speech-", "Printed-"]
+const wanted = ["MarkdownStream-", "CodeColors-", "AgentText-", "Printed-"]
 let most = 0, together = 0
 vm.Script = class extends Script {
   constructor(code, options) {

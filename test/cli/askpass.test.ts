@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Confined from "../kit/Confined.js"
 import * as Program from "../kit/Program.js"
 import * as Pseudo from "../kit/Pseudo.js"
+import * as Wait from "../kit/Wait.js"
 
 const secret = "correct-horse-battery"
 
@@ -28,7 +29,7 @@ const hushed = Effect.sleep("700 millis")
 
 const places = ["off", ...(Confined.isWanted ? ["require"] : [])]
 
-describe("a command that asks for a password", () => {
+describe.concurrent("a command that asks for a password", () => {
   it.scopedLive.each(places)(
     "gets it from the peer, and it is in no event, no journal and no audit, sandbox %s",
     (sandbox) =>
@@ -90,7 +91,7 @@ describe("a command that asks for a password", () => {
       const at = yield* Program.place
       yield* at.write("config/permissions.json", { defaultPolicy: "allow" })
       const model = yield* at.script(calling(echoing), {
-        expect: { contains: "assent: Nobody is there to be asked for a password." },
+        expect: { contains: "assent: No person can be asked for a password." },
         text: "I cannot."
       })
       const { code, stdout } = yield* at.call(["run", "--channel", "halt", "--model", model, "go"])
@@ -152,7 +153,7 @@ describe("a command that asks for a password", () => {
           assert.notInclude(screen.everything(), secret)
           assert.notInclude(yield* at.allText, secret)
           // The call ends beside the prompt.
-          yield* Effect.repeat(Effect.delay(askpassOf(at), "50 millis"), { until: (left) => left.length === 0 })
+          yield* Wait.until(askpassOf(at), (left) => left.length === 0)
         })
       ),
     120_000

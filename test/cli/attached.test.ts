@@ -1,6 +1,7 @@
 /** What goes with words: files that a line names, files that were attached, and what was piped in. */
 import { assert, describe, it } from "@effect/vitest"
 import * as NodeContext from "@effect/platform-node/NodeContext"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Queue from "effect/Queue"
 import * as FastCheck from "fast-check"
@@ -8,12 +9,14 @@ import { spawn } from "node:child_process"
 import { existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import * as path from "node:path"
 import { fileURLToPath } from "node:url"
-import * as ChatExecutor from "../../src/cli/executor/ChatExecutor.js"
-import * as ChatFiles from "../../src/cli/executor/ChatFiles.js"
+import * as ChatExecutor from "../../src/tui/chat/ChatExecutor.js"
+import * as ChatFiles from "../../src/tui/chat/ChatFiles.js"
 import * as FileSample from "../kit/FileSample.js"
 import * as ModelServer from "../kit/ModelServer.js"
 import * as Program from "../kit/Program.js"
 import * as Pseudo from "../kit/Pseudo.js"
+import * as Runs from "../kit/Runs.js"
+import * as Wait from "../kit/Wait.js"
 import { chat } from "../kit/Wire.js"
 
 /** A workspace with files of every kind, and a model that can be read what it got. */
@@ -48,7 +51,7 @@ const start = (place: Program.Place, args: ReadonlyArray<string>, env: Readonly<
     screen.sees((text) => text.endsWith(".\n>"))
   )
 
-describe("a line that names files", () => {
+describe.concurrent("a line that names files", () => {
   it.live("takes them along: texts, images, directories, with blanks in names, and behind an agent's name", () =>
     Effect.scoped(
       Effect.gen(function* () {
@@ -86,7 +89,7 @@ describe("a line that names files", () => {
         const refused: ReadonlyArray<readonly [string, string]> = [
           ["see @src/none.ts", "There is no file src/none.ts."],
           ['see @"no such"', "There is no file no such."],
-          ["see @blob.bin", "blob.bin is a binary file; texts, images and PDFs go with words."],
+          ["see @blob.bin", "blob.bin is a binary file. You can send texts, images and PDFs."],
           ["see @big.txt", "big.txt has 200 kB; a text of at most 200 kB goes with words."],
           ["see @../outside.txt", "../outside.txt is outside the workspace"],
           ["see @link.txt", "link.txt is outside the workspace"],
@@ -167,7 +170,7 @@ describe("a line that names files", () => {
   )
 })
 
-describe("the list behind an @", () => {
+describe.concurrent("the list behind an @", () => {
   for (const columns of [80, 40])
     it.live(`has the files that git would have, and is taken with Tab and Enter, in ${columns} columns`, () =>
       Effect.scoped(
@@ -219,7 +222,7 @@ describe("the list behind an @", () => {
     )
 })
 
-describe("the list behind an @ of a large repository", () => {
+describe.concurrent("the list behind an @ of a large repository", () => {
   it.live("has its last files too", () =>
     Effect.scoped(
       Effect.gen(function* () {
@@ -266,7 +269,7 @@ describe("the list behind an @ of a large repository", () => {
   )
 })
 
-describe("a name that is picked", () => {
+describe.concurrent("a name that is picked", () => {
   it.live("is read as that file again, whatever letters it has; what no line can name is not in the list", () =>
     Effect.scoped(
       Effect.gen(function* () {
@@ -296,7 +299,7 @@ describe("a name that is picked", () => {
         ]
         const names = FastCheck.sample(
           FastCheck.string({ unit: FastCheck.constantFrom(...letters), minLength: 1, maxLength: 6 }),
-          { numRuns: 300, seed: 17 }
+          { numRuns: Runs.of(300), seed: 17 }
         ).filter((name) => !/^\.+$/.test(name))
         for (const name of names) writeFileSync(path.join(root, name), name)
         for (const name of ["two\nlines", "esc\u001b[31m", "tab\t", Buffer.from([0x62, 0xff])])
@@ -326,7 +329,7 @@ describe("a name that is picked", () => {
   )
 })
 
-describe("the words of a message with files", () => {
+describe.concurrent("the words of a message with files", () => {
   it("are those that were typed", () => {
     assert.strictEqual(ChatFiles.typedOf("see @a\nand\n[File a (1 byte, 1 line)]\n[File b (empty)]"), "see @a\nand")
     assert.strictEqual(ChatFiles.typedOf("[File shot.png (image/png, 1 kB)]"), "")
@@ -355,7 +358,7 @@ describe("the words of a message with files", () => {
   )
 })
 
-describe("an attached file", () => {
+describe.concurrent("an attached file", () => {
   it.live("goes with the first words, from the command line or from anywhere, and with no others", () =>
     Effect.scoped(
       Effect.gen(function* () {
@@ -384,7 +387,7 @@ describe("an attached file", () => {
   )
 })
 
-describe("a task that names files", () => {
+describe.concurrent("a task that names files", () => {
   it.live("takes them along as a line of a chat does, and says so", () =>
     Effect.scoped(
       Effect.gen(function* () {
@@ -430,7 +433,7 @@ describe("a task that names files", () => {
           assert.notInclude(yield* got, "[File")
         }
         for (const [task, why] of [
-          ["explain @src/none.ts", "There is no file src/none.ts. If it is no file, put a backslash before the @."],
+          ["explain @src/none.ts", "There is no file src/none.ts. If you mean a word, put a backslash before the @."],
           ["explain @big.txt", "a text of at most 200 kB goes with words"],
           ["explain @blob.bin", "blob.bin is a binary file"],
           ["explain @../outside.txt", "--file takes a file from anywhere."],
@@ -451,13 +454,13 @@ describe("a task that names files", () => {
   )
 })
 
-describe("what is piped in beside words", () => {
+describe.concurrent("what is piped in beside words", () => {
   it.live("is part of the task, with its size told, and no task without words", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const { args, at, env, got, says } = yield* setting
         yield* says("Right.")
-        const result = yield* at.run(["run", ...args, "is", "this right?"], { env, stdin: "one\ntwo\n" })
+        const result = yield* at.call(["run", ...args, "is", "this right?"], { env, stdin: "one\ntwo\n" })
         assert.deepStrictEqual(result, {
           code: 0,
           stdout: "Right.\n",
@@ -483,9 +486,16 @@ describe("what is piped in beside words", () => {
   it.live("leaves it to be seen what goes on, except in the background", () =>
     Effect.scoped(
       Effect.gen(function* () {
-        const { args, at, env, says, server } = yield* setting
+        const { args, at, env, server } = yield* setting
+        /** The model thinks until then. */
+        const thinking = Effect.gen(function* () {
+          const said = yield* Deferred.make<ModelServer.Script>()
+          yield* server.play(() => Effect.runPromise(Deferred.await(said)))
+          return (text: string) => Deferred.succeed(said, ModelServer.eventStream(chat.events({ text: [text] })))
+        })
         const shell = yield* Pseudo.startShell(at, { columns: 100, env })
         yield* shell.sees((text) => text === "$")
+        const says = yield* thinking
         const line = `echo one | assent run ${args.join(" ")} hello`
         yield* shell.type(`clear; ${line}\r`)
         const seen = yield* shell.sees((text) => /\n\S thinking \d+\.\ds$/.test(text))
@@ -495,11 +505,12 @@ describe("what is piped in beside words", () => {
         yield* shell.sees((text) => text.endsWith("(4 bytes, 1 line)\nThere.\n$"))
         yield* server.received
         const before = shell.raw().length
+        const saysLater = yield* thinking
         yield* shell.type(`${line} &\r`)
         yield* server.received
         yield* shell.type("jobs\r")
         yield* shell.sees((text) => text.includes("Running"))
-        yield* says("Here.")
+        yield* saysLater("Here.")
         yield* shell.sees((text) => text.includes("Here."))
         assert.notInclude(shell.raw().slice(before), "thinking")
       })
@@ -520,7 +531,7 @@ describe("what is piped in beside words", () => {
           })
           child.on("exit", (code) => resume(Effect.succeed(code)))
           return Effect.sync(() => child.kill("SIGKILL"))
-        }).pipe(Effect.timeout(Program.patience))
+        }).pipe(Effect.timeout(Wait.patience))
         assert.strictEqual(code, 0)
       })
     )

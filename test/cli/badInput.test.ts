@@ -37,7 +37,7 @@ describe.concurrent("bad input", () => {
         {
           args: ["run", "--modle", "offline", "x"],
           says: [
-            /^assent: There is no flag "--modle"\. Did you mean --model\?\nassent help run lists what there is\.\n$/
+            /^assent: There is no flag "--modle"\. Did you mean --model\?\nassent help run shows how to use it\.\n$/
           ]
         },
         {

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Program from "../kit/Program.js"
+import * as ServerKit from "../kit/ServerKit.js"
 
 /** Positions of these texts, which must come one after the other. */
 const inOrder = (text: string, parts: ReadonlyArray<string>) => {
@@ -17,7 +18,7 @@ describe.concurrent("assent chat at a pipe", () => {
     Effect.gen(function* () {
       const at = yield* Program.place
       yield* at.write("workspace/notes.txt", "remember the milk")
-      const { code, stdout, stderr } = yield* at.run(["chat"], { stdin: "list\n\n   \nread notes.txt\nlist" })
+      const { code, stdout, stderr } = yield* at.call(["chat"], { stdin: "list\n\n   \nread notes.txt\nlist" })
       assert.strictEqual(code, 0)
       assert.strictEqual(stderr, "")
       inOrder(stdout, [
@@ -34,6 +35,58 @@ describe.concurrent("assent chat at a pipe", () => {
       assert.notInclude(stdout, "↳")
       assert.notInclude(stdout, "\u001b")
       assert.notInclude(stdout, "I am not a language model but")
+    })
+  )
+
+  it.scopedLive("shows a prompt of a tool server and sends it, and refuses one that its server has not", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      const { name, ...settings } = ServerKit.legacySettings(at.path("log"))
+      yield* at.write("config/config.json", { mcp_servers: { [name]: settings } })
+      const model = yield* at.script({ text: "Hello, Ada." })
+      const stdin = "/mcp:legacy:greet\n/mcp:legacy:no\n/mcp:other:greet\n/mcp:legacy:greet Ada\n"
+      const { code, stdout } = yield* at.run(["chat", "--model", model], { stdin })
+      assert.strictEqual(code, 0)
+      inOrder(stdout, [
+        "The prompt needs arguments: /mcp:legacy:greet WHO",
+        "The server legacy has no prompt no. It has /mcp:legacy:greet.",
+        "There is no server other. Servers: assent mcp",
+        "Do what the prompt greet of the server legacy says. I chose it.",
+        '<foreign-text source="mcp:legacy">',
+        "Greet Ada.",
+        "Hello, Ada."
+      ])
+    })
+  )
+
+  it.scopedLive("asks again about a tool that its server changed after `always`, and shows what changed", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      const { name, ...settings } = ServerKit.legacySettings(at.path("log"))
+      yield* at.write("config/config.json", { mcp_servers: { [name]: settings } })
+      const call = (tool: string, params: object) => ({ tools: [{ name: `mcp__legacy__${tool}`, params }] })
+      const wait = { tools: [{ name: "run_command", params: { command: "sleep 2" } }] }
+      const echo = call("echo", { text: "hello" })
+      const model = yield* at.script(
+        { tools: [{ name: "run_command", params: { command: "sleep 6" } }] },
+        echo,
+        echo,
+        call("change", { to: "Sends it away." }),
+        wait,
+        echo,
+        { text: "Done." }
+      )
+      const stdin = "go\ny\na\ny\ny\nn\n"
+      const { stdout } = yield* at.run(["chat", "--piped-answers", "--model", model], { stdin })
+      assert.strictEqual(stdout.match(/Allow mcp__legacy__echo\?/g)?.length, 2, stdout)
+      inOrder(stdout, [
+        "Allow mcp__legacy__echo?",
+        "Allow mcp__legacy__change?",
+        "Allow mcp__legacy__echo?",
+        "The server changed mcp__legacy__echo after it was allowed.",
+        "Sends it away.",
+        "Done."
+      ])
     })
   )
 
@@ -75,8 +128,8 @@ describe.concurrent("assent chat at a pipe", () => {
       const refused = yield* at.call(["chat", "--resume", id], { stdin: "/rewind 7\n/rewind two\n/rewind -1\n" })
       inOrder(refused.stdout, [
         "There are 2 turns. /rewind lists them.",
-        '"two" is no number of a turn. /rewind lists them.',
-        '"-1" is no number of a turn.'
+        '"two" is not the number of a turn. /rewind lists the turns.',
+        '"-1" is not the number of a turn.'
       ])
       assert.strictEqual((yield* at.call(["sessions"])).stdout.trim().split("\n").length, 1)
       // Resumed once: from here on it is only gone back from.
@@ -113,16 +166,16 @@ describe.concurrent("assent chat at a pipe", () => {
       const at = yield* Program.place
       yield* at.write("workspace/a.txt", "old a")
       const task = "write a.txt: new a and write made/b.txt: b and run echo x > c.txt"
-      assert.strictEqual((yield* at.run(["run", "--yolo", task])).code, 0)
+      assert.strictEqual((yield* at.call(["run", "--yolo", task])).code, 0)
       assert.strictEqual(yield* at.read("workspace/a.txt"), "new a")
-      const { code, stdout } = yield* at.run(["chat", "--continue"], { stdin: "/undo\n/undo\nlist\n/undo\n" })
+      const { code, stdout } = yield* at.call(["chat", "--continue"], { stdin: "/undo\n/undo\nlist\n/undo\n" })
       assert.strictEqual(code, 0)
       inOrder(stdout, [
         "The files of turn 1 are as before: 2 files. The agent reads this with your next message.",
-        "  put back   a.txt\n  removed    made/b.txt, which was made\n  not undone run_command echo x > c.txt: what commands changed stays",
+        "  put back   a.txt\n  removed    made/b.txt, which the turn had created\n  not undone run_command echo x > c.txt: what commands changed stays",
         "Nothing of turn 1 was restored.",
         "● list_files",
-        "There is nothing to restore of turn 2"
+        "Turn 2 has nothing to restore"
       ])
       assert.strictEqual(yield* at.read("workspace/a.txt"), "old a")
       assert.isFalse(yield* at.exists("workspace/made"))

@@ -40,7 +40,7 @@ const begin = (size: { readonly columns: number; readonly rows?: number }, ...qu
     return { answers, press, screen }
   })
 
-describe("the choices of a model's question", () => {
+describe.concurrent("the choices of a model's question", () => {
   for (const columns of [80, 40]) {
     it.scopedLive(`are marked by arrows and taken by Enter, in ${columns} columns`, () =>
       Effect.gen(function* () {

@@ -8,9 +8,8 @@ import * as Table from "../../src/cli/config/CompletionTable.js"
 import * as Program from "../kit/Program.js"
 import * as Pseudo from "../kit/Pseudo.js"
 
-const commands = "chat run permissions profiles sessions mcp audit answer serve acp adopt doctor completion help".split(
-  " "
-)
+const commands =
+  "chat run permissions profiles sessions mcp audit answer serve keys acp adopt doctor completion help".split(" ")
 
 /** A program in whose place shells complete, and what it has. */
 const completing = Effect.gen(function* () {
@@ -241,7 +240,7 @@ describe("completion", () => {
           ["channel", /Channels: (.*)\./],
           ["escalate", /or (none), not/],
           ["speed", /or (max)\./],
-          ["model", /the providers (.*); "offline"/]
+          ["model", /The providers are (.*)\. The model/]
         ]
         const call = (flag: string, value: string) =>
           flag === "speed"

@@ -55,12 +55,12 @@ describe("a session on the disk", () => {
       )
       const first = yield* place.start(["run", "--jsonl", "--model", model, "go"])
       const { request } = yield* first.json("InteractionRequest")
-      const second = yield* place.run(["run", "--resume", request.sessionId])
+      const second = yield* place.call(["run", "--resume", request.sessionId])
       assert.strictEqual(second.code, 2)
       assert.include(second.stderr, `is run by process ${first.pid}`)
       yield* first.signal("SIGKILL")
       yield* first.exit
-      const third = yield* place.run(["run", "--jsonl", "--resume", request.sessionId])
+      const third = yield* place.call(["run", "--jsonl", "--resume", request.sessionId])
       assert.include(third.stdout, request.requestId)
     })
   )
@@ -84,7 +84,7 @@ describe("a session on the disk", () => {
       }
       const model = `script:${yield* place.write("family.json", { version: 1, agents })}`
       const policy = yield* place.write("policy.json", { version: 1, whitelist: { tools: ["spawn_subagent"] } })
-      const halted = yield* place.run(["run", "--model", model, "--policy", policy, "go"])
+      const halted = yield* place.call(["run", "--model", model, "--policy", policy, "go"])
       assert.strictEqual(halted.code, 3)
       const line = JSON.parse(halted.stderr.split("\n").find((text) => text.startsWith("{")) ?? "{}")
       assert.deepInclude(line, { _tag: "InteractionRequired", kind: "Ask" })
@@ -105,18 +105,18 @@ describe("a session on the disk", () => {
     Effect.gen(function* () {
       const place = yield* Program.place
       const model = yield* place.script({ text: "One." }, { text: "Two." })
-      const first = yield* place.run(["run", "--json", "--model", model, "go"])
+      const first = yield* place.call(["run", "--json", "--model", model, "go"])
       const [{ sessionId }] = Program.events(first.stdout) as unknown as [{ readonly sessionId: string }]
       const file = model.slice("script:".length)
       const text = yield* place.read(file)
       yield* place.write(file, "no script")
-      const gone = yield* place.run(["run", "--resume", sessionId, "go on"])
+      const gone = yield* place.call(["run", "--resume", sessionId, "go on"])
       assert.strictEqual(gone.code, 2)
       assert.include(gone.stderr, "is not a script")
       const other = `script:${yield* place.write("other.json", text)}`
-      const second = yield* place.run(["run", "--resume", sessionId, "--model", other, "go on"])
+      const second = yield* place.call(["run", "--resume", sessionId, "--model", other, "go on"])
       assert.deepStrictEqual([second.code, second.stdout], [0, "Two.\n"])
-      assert.strictEqual((yield* place.run(["run", "--continue", "--model", other])).code, 0)
+      assert.strictEqual((yield* place.call(["run", "--continue", "--model", other])).code, 0)
     })
   )
 })

@@ -102,7 +102,7 @@ const begin = ({ content, file, links = [] }: Case) =>
     return { at, look, before: yield* look, names: names.map((name) => at.path(name)) }
   })
 
-describe.each(cases)("$what", (one) => {
+describe.concurrent.each(cases)("$what", (one) => {
   it.scopedLive("is written by no tool", () =>
     Effect.gen(function* () {
       const { at, before, look, names } = yield* begin(one)
@@ -163,7 +163,7 @@ describe.each(cases)("$what", (one) => {
       const model = yield* at.script(build, build, { text: "done" })
       const { code, stderr } = yield* at.call(["run", "--json", "--model", model, ...(one.flags ?? []), "x"])
       assert.strictEqual(code, 0, stderr)
-      assert.match(stderr, /changed since the start\. This session goes on with what it was\./)
+      assert.match(stderr, /changed since the start\. This session continues with the former text\./)
       for (const line of new Set(stderr.split("\n"))) {
         if (line !== "") assert.strictEqual(stderr.split(line).length, 2, line)
       }
@@ -171,7 +171,7 @@ describe.each(cases)("$what", (one) => {
   )
 })
 
-describe("the configuration directory as the workspace", () => {
+describe.concurrent("the configuration directory as the workspace", () => {
   it.scopedLive("has the person's own files out of reach, also those that are not there yet", () =>
     Effect.gen(function* () {
       const at = yield* Program.place
@@ -190,7 +190,7 @@ describe("the configuration directory as the workspace", () => {
   )
 })
 
-describe("a link on the way to a policy", () => {
+describe.concurrent("a link on the way to a policy", () => {
   it.scopedLive.skipIf(!Confined.isWanted)(
     "that a confined command replaces by a directory is told to the person",
     () =>
@@ -214,7 +214,7 @@ describe("a link on the way to a policy", () => {
   )
 })
 
-describe("a hard link to a policy", () => {
+describe.concurrent("a hard link to a policy", () => {
   it.scopedLive.skipIf(!Confined.isWanted)("is as closed for a confined command, and no tool writes through it", () =>
     Effect.gen(function* () {
       const at = yield* Program.place
@@ -235,7 +235,7 @@ describe("a hard link to a policy", () => {
   )
 })
 
-describe("a key", () => {
+describe.concurrent("a key", () => {
   it.scopedLive("is read by no tool, under no name", () =>
     Effect.gen(function* () {
       const at = yield* Program.place
@@ -273,7 +273,7 @@ describe("a key", () => {
   )
 })
 
-describe("the script of a model", () => {
+describe.concurrent("the script of a model", () => {
   it.scopedLive("in the workspace is written by no tool, and a subagent plays the one of the start", () =>
     Effect.gen(function* () {
       const at = yield* Program.place
@@ -314,7 +314,7 @@ describe("the script of a model", () => {
   )
 })
 
-describe("an editor", () => {
+describe.concurrent("an editor", () => {
   it.scopedLive("that replaces the policy changes nothing in the session, and the person is told", () =>
     Effect.gen(function* () {
       const at = yield* Program.place

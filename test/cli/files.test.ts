@@ -44,7 +44,7 @@ describe.concurrent("files with words", () => {
         [
           "--file",
           "sub/pipe",
-          "sub/pipe is a pipe, and is not taken. Put what comes out of it into a file, and name that."
+          "sub/pipe is a pipe, and is not taken. Write its output into a file, and attach that file."
         ],
         ["--file", "fake.png/x", "fake.png/x cannot be read: there is no such file."],
         ["--file", "x".repeat(300), `${"x".repeat(199)}… cannot be read: its name is too long.`]

@@ -28,7 +28,7 @@ const isOpen = (at: Program.Place) =>
     return id
   })
 
-describe("input that ends at a question", () => {
+describe.concurrent("input that ends at a question", () => {
   for (const args of [
     ["chat", "--piped-answers"],
     ["run", "--piped-answers", "go"]
@@ -38,18 +38,18 @@ describe("input that ends at a question", () => {
         const at = yield* Program.place
         const model = yield* at.script(...script)
         const stdin = args[0] === "chat" ? "go\n" : ""
-        const ended = yield* at.run([...args, "--model", model], { stdin })
+        const ended = yield* at.call([...args, "--model", model], { stdin })
         assert.strictEqual(ended.code, 3)
         assert.match(ended.stdout + ended.stderr, stays)
         assert.notMatch(ended.stdout + ended.stderr, /withdrawn|denied/)
         yield* isOpen(at)
         // A line that was cut off is no answer and no message.
-        const again = yield* at.run(["chat", "--piped-answers", "--continue"], { stdin: "y" })
+        const again = yield* at.call(["chat", "--piped-answers", "--continue"], { stdin: "y" })
         assert.strictEqual(again.code, 3)
         assert.match(again.stdout, stays)
         assert.notInclude(again.stdout, "Nothing was sent")
         yield* isOpen(at)
-        const { code, stdout } = yield* at.run(["chat", "--piped-answers", "--continue"], { stdin: "y\n" })
+        const { code, stdout } = yield* at.call(["chat", "--piped-answers", "--continue"], { stdin: "y\n" })
         assert.strictEqual(code, 0)
         assert.include(stdout, "It was made.")
         assert.isTrue(yield* at.exists("workspace/made.txt"))
@@ -60,11 +60,11 @@ describe("input that ends at a question", () => {
     Effect.gen(function* () {
       const at = yield* Program.place
       const model = yield* at.script(...script)
-      yield* at.run(["chat", "--piped-answers", "--model", model], { stdin: "go\n" })
+      yield* at.call(["chat", "--piped-answers", "--model", model], { stdin: "go\n" })
       const id = yield* isOpen(at)
       const request = /req_\S+/.exec((yield* at.call(["sessions", "answer", id])).stdout)?.[0] ?? ""
-      assert.strictEqual((yield* at.run(["sessions", "answer", id, request, "yes"])).code, 0)
-      const { code, stdout } = yield* at.run(["chat", "--continue"])
+      assert.strictEqual((yield* at.call(["sessions", "answer", id, request, "yes"])).code, 0)
+      const { code, stdout } = yield* at.call(["chat", "--continue"])
       assert.strictEqual(code, 0)
       assert.include(stdout, "It was made.")
     })
@@ -74,11 +74,11 @@ describe("input that ends at a question", () => {
     Effect.gen(function* () {
       const at = yield* Program.place
       const model = yield* at.script(...script)
-      const { code, stdout } = yield* at.run(["chat", "--piped-answers", "--store", ":memory:", "--model", model], {
+      const { code, stdout } = yield* at.call(["chat", "--piped-answers", "--store", ":memory:", "--model", model], {
         stdin: "go\n"
       })
       assert.strictEqual(code, 3)
-      assert.include(stdout, "The input ended before this was answered. Nothing of it is kept.")
+      assert.include(stdout, "The input ended before this was answered. Assent does not store this session.")
     })
   )
 

@@ -5,18 +5,29 @@ import * as CommandTable from "../../src/cli/config/CommandTable.js"
 import * as CompletionTable from "../../src/cli/config/CompletionTable.js"
 import * as Flags from "../../src/cli/config/Flags.js"
 import * as Help from "../../src/cli/config/Help.js"
+import { type CommandName, commandNames } from "../../src/host/CommandName.js"
 
 /** Every command, alone and with each of its verbs. */
-const places: ReadonlyArray<readonly [command: Flags.CommandName, ...words: ReadonlyArray<string>]> =
-  Flags.commands.flatMap((name) => [
+const places: ReadonlyArray<readonly [command: CommandName, ...words: ReadonlyArray<string>]> = commandNames.flatMap(
+  (name) => [
     [name],
     ...(CommandTable.commands[name].verbs ?? []).map((verb) => [name, CommandTable.nameOf(verb)] as const)
-  ])
+  ]
+)
 
 const given = (flag: keyof Flags.Flags): ReadonlyArray<string> =>
   Flags.table[flag].type === "boolean" ? [`--${flag}`] : [`--${flag}`, "x"]
 
 describe("a command line", () => {
+  it("has many workspaces for serve, and the last one elsewhere", () => {
+    const two = ["--workspace", "a", "--workspace=b"]
+    assert.deepInclude(Invocation.read(["serve", ...two, "c"]), { flags: { workspace: "a" }, words: ["c", "b"] })
+    assert.deepInclude(Invocation.read([...two, "serve"]), { flags: { workspace: "a" }, words: ["b"] })
+    assert.deepInclude(Invocation.read(["run", ...two, "c"]), { flags: { workspace: "b" }, words: ["c"] })
+    assert.deepInclude(Invocation.read(["run", "c"]), { flags: {}, words: ["c"] })
+    assert.include(Invocation.read(["doctor", ...two, "c"]), "takes no words")
+  })
+
   it("has no word that its command does not take", () => {
     for (const [argv, told] of [
       [
@@ -24,14 +35,14 @@ describe("a command line", () => {
         'assent chat takes no words, and "fix" is one. To run a task: assent run "fix it"; in a chat, type it.'
       ],
       [["chat", "doctor"], 'assent chat takes no words, and "doctor" is one. Did you mean assent doctor?'],
-      [["doctor", "x"], 'assent doctor takes no words, and "x" is one. assent help doctor lists what there is.'],
+      [["doctor", "x"], 'assent doctor takes no words, and "x" is one. assent help doctor shows how to use it.'],
       [
         ["completion", "bash", "zsh"],
-        'assent completion takes one word, and "zsh" is another one. assent help completion lists what there is.'
+        'assent completion takes one word, and "zsh" is another one. assent help completion shows how to use it.'
       ],
       [
         ["answer", "a", "b"],
-        'assent answer takes one word, and "b" is another one. assent help answer lists what there is.'
+        'assent answer takes one word, and "b" is another one. assent help answer shows how to use it.'
       ]
     ] as const)
       assert.strictEqual(Invocation.read(argv), told)
@@ -59,7 +70,7 @@ describe("a command line", () => {
             first.startsWith(`assent ${command}`) && first.includes(` takes no --${flag}; that is for assent `),
             first
           )
-          assert.strictEqual(second, `assent help ${command} lists what there is.`)
+          assert.strictEqual(second, `assent help ${command} shows how to use it.`)
           assert.deepStrictEqual(others, [])
           for (const taker of CommandTable.takersOf(flag)) assert.include(first, `assent ${taker}`)
         }
@@ -74,7 +85,7 @@ describe("a command line", () => {
   })
 
   it("is told in help, and completed, as it is taken", () => {
-    for (const name of Flags.commands) {
+    for (const name of commandNames) {
       const taken = Flags.names.filter((flag) =>
         places.some(
           ([command, ...words]) =>
@@ -100,7 +111,7 @@ describe("a command line", () => {
     ["--timeout 5m", "assent chat takes no --timeout; that is for assent run."],
     [
       "permissions --store x",
-      "assent permissions show takes no --store; that is for assent chat, assent run, assent sessions, assent serve, assent acp, assent adopt, assent doctor."
+      "assent permissions show takes no --store; that is for assent chat, assent run, assent permissions try, assent sessions, assent audit, assent serve, assent keys, assent acp, assent adopt, assent doctor."
     ],
     ["audit --json", "assent audit list takes no --json"]
   ])("of what a command has no use for is refused: %s", (line, sentence) => {

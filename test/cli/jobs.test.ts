@@ -47,7 +47,7 @@ const modes = [
 for (const { sandbox, skip } of modes) {
   const env = { ASSENT_SANDBOX: sandbox }
 
-  describe.skipIf(skip)(`a background job, with the sandbox ${sandbox}`, () => {
+  describe.skipIf(skip)(`a background job, with the sandbox ${sandbox}`, { concurrent: true }, () => {
     it.live("serves while the agent goes on, is listed and stopped, and leaves nothing when the chat ends", () =>
       Effect.scoped(
         Effect.gen(function* () {
@@ -141,7 +141,7 @@ for (const { sandbox, skip } of modes) {
             { tools: nine.slice(8) },
             { expect: refused, text: "done" }
           )
-          const { code, stderr, stdout } = yield* at.run(["run", "--model", model, "x"], { env })
+          const { code, stderr, stdout } = yield* at.call(["run", "--model", model, "x"], { env })
           assert.deepStrictEqual({ code, stdout }, { code: 0, stdout: "done\n" }, stderr)
           for (const index of [0, 7])
             assert.include(
@@ -155,7 +155,7 @@ for (const { sandbox, skip } of modes) {
   })
 }
 
-describe("a command that its call waits for, outside of the sandbox", () => {
+describe.concurrent("a command that its call waits for, outside of the sandbox", () => {
   it.live("leaves nothing either when the program is killed, once it has run for a moment", () =>
     Effect.scoped(
       Effect.gen(function* () {
@@ -177,7 +177,7 @@ describe("a command that its call waits for, outside of the sandbox", () => {
   )
 })
 
-describe("a background job, in a chat", () => {
+describe.concurrent("a background job, in a chat", () => {
   it.live("goes on when plan mode begins, and ends with the session that /rewind and /resume leave: each is said", () =>
     Effect.scoped(
       Effect.gen(function* () {

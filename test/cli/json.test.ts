@@ -21,7 +21,7 @@ describe.concurrent("assent run --json", () => {
         { thinking: "Hm.", text: "Let me see.", ...run("echo out; echo err >&2"), chunks: 2 },
         { text: "Done: it says out.", usage: { input: 12, output: 7 } }
       )
-      const { code, stdout, stderr } = yield* at.run(["run", "--json", "--yolo", "--model", model, "go on"])
+      const { code, stdout, stderr } = yield* at.call(["run", "--json", "--yolo", "--model", model, "go on"])
       assert.strictEqual(code, 0)
       assert.strictEqual(stderr, "")
       const events = Program.events(stdout)
@@ -361,7 +361,7 @@ describe.concurrent("assent run --jsonl", () => {
       const stdin = ["one", "two", "three"]
         .map((text) => `${JSON.stringify({ _tag: "Send", text, when: "idle" })}\n`)
         .join("")
-      const { code, stdout } = yield* at.run(["run", "--jsonl", "--model", model], { stdin })
+      const { code, stdout } = yield* at.call(["run", "--jsonl", "--model", model], { stdin })
       assert.strictEqual(code, 0)
       const events = Program.events(stdout, Program.protocol)
       const inputs = events.flatMap((event) => (event._tag === "TurnStarted" ? [event.input] : []))

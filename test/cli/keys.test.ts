@@ -4,8 +4,11 @@ import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from "n
 import { join } from "node:path"
 import * as Program from "../kit/Program.js"
 import * as Pseudo from "../kit/Pseudo.js"
+import * as Runs from "../kit/Runs.js"
 
 const sizes = [120, 80, 40]
+/** All sizes in the soak; here one, which differs by test. */
+const sizesOf = (turn: number): ReadonlyArray<number> => (Runs.isWhole ? sizes : sizes.slice(turn, turn + 1))
 
 const start = (place: Program.Place, options: Pseudo.Options = {}, ...flags: ReadonlyArray<string>) =>
   Effect.gen(function* () {
@@ -41,8 +44,8 @@ const suspend = (shell: Effect.Effect.Success<typeof chatInShell>) =>
     shell.sees((text) => /Stopped[^\n]*\n(?:[^\n]*\n)?\$$/.test(text))
   )
 
-describe("keys at a terminal", () => {
-  for (const columns of sizes)
+describe.concurrent("keys at a terminal", () => {
+  for (const columns of sizesOf(2))
     it.live(`clear, search, fold and break lines, in ${columns} columns`, () =>
       Effect.scoped(
         Effect.gen(function* () {
@@ -252,7 +255,7 @@ describe("keys at a terminal", () => {
   )
 })
 
-describe("a message that begins with a slash", () => {
+describe.concurrent("a message that begins with a slash", () => {
   it.live("is one where it begins with a path, and no command that there is not", () =>
     Effect.scoped(
       Effect.gen(function* () {
@@ -270,8 +273,8 @@ describe("a message that begins with a slash", () => {
   )
 })
 
-describe("a permission at a terminal", () => {
-  for (const columns of sizes)
+describe.concurrent("a permission at a terminal", () => {
+  for (const columns of sizesOf(1))
     it.live(`is given with one key, and takes commands, in ${columns} columns`, () =>
       Effect.scoped(
         Effect.gen(function* () {
@@ -319,7 +322,7 @@ describe("a permission at a terminal", () => {
         yield* first.sees((text) => text.endsWith("Done.\n>"))
         yield* first.type("\x04")
         assert.strictEqual(yield* first.exit, 0)
-        const { stdout } = yield* place.run(["permissions"])
+        const { stdout } = yield* place.call(["permissions"])
         assert.match(stdout, /allowed in this project, in every session:\n {2}exactly `touch made`/)
 
         const second = yield* start(place, { rows: 40 }, "--model", "script:script.json")
@@ -346,7 +349,7 @@ describe("a permission at a terminal", () => {
         yield* second.sees((text) => text.endsWith("rules> (back)\n>"))
         yield* second.type("\x04")
         assert.strictEqual(yield* second.exit, 0)
-        assert.notInclude((yield* place.run(["permissions"])).stdout, "in this project")
+        assert.notInclude((yield* place.call(["permissions"])).stdout, "in this project")
       })
     )
   )
@@ -498,7 +501,7 @@ describe("a permission at a terminal", () => {
   )
 })
 
-describe("without a screen", () => {
+describe.concurrent("without a screen", () => {
   const question = (extra: object) => ({
     tools: [
       {

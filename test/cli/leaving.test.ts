@@ -6,7 +6,7 @@ import * as Pseudo from "../kit/Pseudo.js"
 const command = (line: string) => ({ tools: [{ name: "run_command", params: { command: line } }] })
 const hushed = Effect.sleep("700 millis")
 
-describe("whoever leaves at a terminal", () => {
+describe.concurrent("whoever leaves at a terminal", () => {
   it.scopedLive("quits by Ctrl-D at a question too, which stays open and is asked again; a comment is left first", () =>
     Effect.gen(function* () {
       const place = yield* Program.place

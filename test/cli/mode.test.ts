@@ -10,7 +10,7 @@ const shiftTab = "\u001b[Z"
 const write = (path: string) => ({ name: "write_file", params: { path, content: "x\n" } })
 const plan = { name: "propose_plan", params: { plan: "# The plan\n\n1. write `made.txt`\n2. look at it" } }
 
-describe("plan mode at a terminal", () => {
+describe.concurrent("plan mode at a terminal", () => {
   it.live("can be tried without a model: what is refused becomes a plan, and is done when that is approved", () =>
     Effect.scoped(
       Effect.gen(function* () {
@@ -30,7 +30,7 @@ describe("plan mode at a terminal", () => {
         )
         assert.match(asked, /1\. write notes\.txt\n.*2\. run touch x\n/)
         assert.deepStrictEqual(made(), [false, false])
-        assert.include(asked.replace(/\n│ /g, " "), "Never denies each plan of this session")
+        assert.include(asked.replace(/\n│ /g, " "), "`never` denies every plan of this session")
         // Sent back, it waits for other words.
         yield* answers("c: not like that\r")
         yield* screen.sees((text) => text.includes("User comment: not like that") && text.endsWith("\n>"))
@@ -133,7 +133,7 @@ describe("plan mode at a terminal", () => {
   )
 })
 
-describe("the list of what is to be done", () => {
+describe.concurrent("the list of what is to be done", () => {
   it.live("is shown when it changes, counted below the prompt, and there again when the session goes on", () =>
     Effect.scoped(
       Effect.gen(function* () {

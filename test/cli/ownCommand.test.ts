@@ -29,7 +29,7 @@ const settingWith = (more: Record<string, string> = {}) =>
   })
 const setting = settingWith()
 
-describe("a command with ! before it", () => {
+describe.concurrent("a command with ! before it", () => {
   it.live.skipIf(!Confined.isWanted)("that fails in the sandbox is told so, in words for a person", () =>
     Effect.scoped(
       Effect.gen(function* () {
@@ -91,7 +91,7 @@ describe("a command with ! before it", () => {
         rmSync(at.path("workspace"), { recursive: true })
         yield* screen.type("!echo one\r")
         yield* screen.sees((text) =>
-          /✗ The workspace is gone: there is no directory .* Nothing is made in its place; it can be used again when it is back\.\n>$/.test(
+          /✗ The workspace is gone: there is no directory .* Assent creates no other one\. Restore the directory, and call again\.\n>$/.test(
             joined(text)
           )
         )

@@ -98,7 +98,7 @@ describe.concurrent("a reviewer", () => {
   )
 })
 
-describe("an escalation", () => {
+describe.concurrent("an escalation", () => {
   it.scopedLive("asks at the terminal first, and after the time another process too, which answers", () =>
     Effect.gen(function* () {
       const { at, audit, channel, request } = yield* begin
@@ -124,7 +124,7 @@ describe("an escalation", () => {
       const screen = yield* Pseudo.start(at, ["chat", ...flags])
       yield* screen.sees((text) => text.endsWith("\n>"))
       yield* screen.type("run touch made\r")
-      yield* screen.sees((text) => text.includes("pass leaves it to them") && text.endsWith("answer>"))
+      yield* screen.sees((text) => text.includes("type pass to ask them now") && text.endsWith("answer>"))
       yield* say(screen, "pass\r")
       const { requestId } = yield* request
       yield* respond(requestId, "n", "grace")
@@ -133,7 +133,7 @@ describe("an escalation", () => {
   )
 })
 
-describe("a quorum", () => {
+describe.concurrent("a quorum", () => {
   it.scopedLive("of a person at the terminal and one at another process is shown, collected and recorded", () =>
     Effect.gen(function* () {
       const { at, audit, channel, request, respond } = yield* begin
@@ -155,12 +155,12 @@ describe("a quorum", () => {
   )
 })
 
-describe("a vote from another process", () => {
+describe.concurrent("a vote from another process", () => {
   it.scopedLive("is in the audit, with its author", () =>
     Effect.gen(function* () {
       const { at, audit } = yield* begin
       yield* at.write("config/permissions.json", { approvals: [{ patterns: ["touch *"], quorum: 2 }] })
-      assert.strictEqual((yield* at.run(["run", "--channel", "halt", "run touch made"])).code, 3)
+      assert.strictEqual((yield* at.call(["run", "--channel", "halt", "run touch made"])).code, 3)
       const waiting = JSON.parse((yield* at.call(["sessions", "waiting", "--json"])).stdout)
       const answered = yield* at.call(["sessions", "answer", waiting.rootSessionId, waiting.request.requestId, "y"])
       assert.strictEqual(answered.code, 0, answered.stderr)
@@ -220,11 +220,11 @@ describe.concurrent("who is asked", () => {
       args: ["--escalate", "soon", "--channel", "auto"],
       told: '--escalate takes a time such as 90s, 5m or 1.5h, or none, not "soon".'
     },
-    { args: ["--escalate", "5m"], told: "--escalate needs somebody to go on to" },
-    { args: ["--escalate", "5m", "--channel", "auto"], told: "--escalate needs somebody to go on to" },
+    { args: ["--escalate", "5m"], told: "--escalate needs a second channel" },
+    { args: ["--escalate", "5m", "--channel", "auto"], told: "--escalate needs a second channel" },
     {
       args: ["--escalate", "5m", "--channel", "halt", "--channel", "auto"],
-      told: "--channel halt means that nobody is there"
+      told: "With --channel halt nobody answers"
     },
     { args: ["--escalate", "5m", "--yolo"], told: "--yolo asks nobody; leave out --escalate." },
     { args: ["--escalate", "5m", "--jsonl"], told: "With --jsonl the program at the other end decides" },

@@ -270,4 +270,48 @@ describe.concurrent("assent permissions", () => {
       assert.strictEqual((yield* at.call(["permissions", "mode", "--mode", "plan"])).stdout, "mode: plan\n")
     })
   )
+
+  it.scopedLive("tries a policy on the calls of stored sessions", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      yield* at.write("workspace/notes", "x")
+      const model = yield* at.script(
+        {
+          tools: [
+            { name: "run_command", params: { command: "touch made" } },
+            { name: "run_command", params: { command: "rm -r made" } },
+            { name: "read_file", params: { path: "notes" } },
+            { name: "read_file", params: { path: "none" } }
+          ]
+        },
+        { text: "done" }
+      )
+      const broad = yield* at.write("broad.json", { whitelist: { patterns: ["touch *"] }, defaultPolicy: "deny" })
+      yield* at.call(["run", "--model", model, "--policy", broad, "--sandbox", "off", "go"])
+      const other = yield* at.write("other.json", {
+        blacklist: { patterns: ["touch *"] },
+        whitelist: { patterns: ["rm *"] },
+        defaultPolicy: "deny"
+      })
+      const tried = yield* at.call(["permissions", "try", other, "--sandbox", "off"])
+      assert.strictEqual(tried.stderr, "")
+      assert.deepStrictEqual(Program.linesOf(tried.stdout), [
+        "4 calls in 1 session of this workspace: 1 decided the same, 2 otherwise, 1 not judged.",
+        "allowed -> deny  by touch *  (run_command)",
+        "denied -> allow  by rm *  (run_command)",
+        "  Careful: refused then: 1 call.",
+        "not judged: the tool itself refused it  (read_file)"
+      ])
+      assert.strictEqual(tried.code, 0)
+      const same = yield* at.call(["permissions", "try", broad, "--sandbox", "off"])
+      assert.match(
+        same.stdout,
+        /^4 calls in 1 session of this workspace: 3 decided the same, 0 otherwise, 1 not judged\./
+      )
+      const missing = yield* at.call(["permissions", "try"])
+      assert.deepStrictEqual([missing.code, missing.stdout], [2, ""])
+      assert.include(missing.stderr, "permissions try takes one policy file")
+      assert.strictEqual((yield* at.call(["permissions", "try", at.path("gone.json")])).code, 2)
+    })
+  )
 })

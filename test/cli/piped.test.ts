@@ -13,7 +13,7 @@ const withoutTerminal = (at: Program.Place, lines: string, args: ReadonlyArray<s
     env: at.environment
   })
 
-describe.skipIf(process.platform !== "linux")("a pipe on standard input", () => {
+describe.skipIf(process.platform !== "linux")("a pipe on standard input", { concurrent: true }, () => {
   it.scopedLive.each([
     ["y\\n", ["run", "run touch made"]],
     ["yes\\nalways\\n", ["run", "run touch made"]],

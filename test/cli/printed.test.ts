@@ -1,4 +1,4 @@
-import { assert, describe, expect, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Program from "../kit/Program.js"
 import * as Pseudo from "../kit/Pseudo.js"
@@ -21,7 +21,7 @@ const hushed = Effect.sleep("700 millis")
 /** Without times, which differ. */
 const steady = (text: string) => `${text.replace(/\d+(?:\.\d)? m?s/g, "N s")}\n`
 
-describe("what commands do, at a terminal", () => {
+describe.concurrent("what commands do, at a terminal", () => {
   it.live("is seen while it happens, and what is seen is kept when it is stopped", () =>
     Effect.scoped(
       Effect.gen(function* () {
@@ -169,7 +169,7 @@ describe("what commands do, at a terminal", () => {
   )
 
   for (const columns of [120, 80, 40])
-    it.live(`is said in a person's words, in ${columns} columns`, () =>
+    it.live(`is said in a person's words, in ${columns} columns`, ({ expect }) =>
       Effect.scoped(
         Effect.gen(function* () {
           const edit = { path: "a.ts", old_text: "const b = 2\nconst c = 3", new_text: "const b = 7777\nconst d = 4" }

@@ -55,7 +55,7 @@ describe.concurrent("a provider", () => {
         ModelServer.jsonError(429, chat.error("Slow down.", "rate_limit"), { "retry-after-ms": "30" }),
         ...replies({ text: ["Mi", "lk."] })
       )
-      const { code, stdout, stderr } = yield* at.run(["run", ...args, "what to buy?"], { env })
+      const { code, stdout, stderr } = yield* at.call(["run", ...args, "what to buy?"], { env })
       assert.deepStrictEqual({ code, stdout }, { code: 0, stdout: "Milk.\n" })
       assert.match(
         stderr,
@@ -482,7 +482,7 @@ describe.concurrent("a provider", () => {
           { text: ["Done."] }
         )
       )
-      const { code, stdout } = yield* at.run(["run", "--json", ...args, "x"], {
+      const { code, stdout } = yield* at.call(["run", "--json", ...args, "x"], {
         env: {
           ...env,
           OTEL_EXPORTER_OTLP_HEADERS: "authorization=Bearer otelkey12345",

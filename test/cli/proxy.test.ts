@@ -115,13 +115,15 @@ describe.concurrent("a program behind a proxy", () => {
     Effect.gen(function* () {
       const at = yield* Program.place
       const server = yield* ModelServer.make
-      const proxy = yield* ForwardProxy.make({ to: server.url, login })
       const authority = yield* at.write("ca.pem", ForwardProxy.certificate)
       for (const wire of [anthropic, chat, google, openai]) {
         for (const scheme of ["http", "https"]) {
+          // A program may still connect to the one of the case before.
+          const proxy = yield* ForwardProxy.make({ to: server.url, login })
           yield* server.play(ModelServer.eventStream(wire.events({ text: ["Milk."] })))
-          const asked = proxy.asked.length
-          const result = yield* at.run(["run", "--model", `${wire.provider}/${wire.model}`, "what to buy?"], {
+          // Only a process takes another certificate.
+          const asking = scheme === "http" ? at.call : at.run
+          const result = yield* asking(["run", "--model", `${wire.provider}/${wire.model}`, "what to buy?"], {
             env: {
               [keys[wire.provider]]: "a-key-of-a-person",
               [variable(wire.provider)]: `${scheme}://provider.assent.test${wire.basePath}`,
@@ -132,8 +134,8 @@ describe.concurrent("a program behind a proxy", () => {
           assert.deepStrictEqual([result.code, result.stdout], [0, "Milk.\n"], `${wire.provider} ${result.stderr}`)
           const expected =
             scheme === "http" ? /^POST http:\/\/provider\.assent\.test\// : /^CONNECT provider\.assent\.test:443$/
-          assert.isAbove(proxy.asked.length, asked)
-          for (const one of proxy.asked.slice(asked)) assert.match(one, expected)
+          assert.isAbove(proxy.asked.length, 0)
+          for (const one of proxy.asked) assert.match(one, expected)
           const received = yield* server.received
           assert.isUndefined(received.headers["proxy-authorization"])
         }
@@ -168,7 +170,7 @@ describe.concurrent("a program behind a proxy", () => {
         ]
       ]
       for (const [scheme, value, said] of table) {
-        const { code, stderr } = yield* at.run(["run", "--model", "anthropic/claude-test", "what to buy?"], {
+        const { code, stderr } = yield* at.call(["run", "--model", "anthropic/claude-test", "what to buy?"], {
           env: {
             ANTHROPIC_API_KEY: "a-key-of-a-person",
             ANTHROPIC_BASE_URL: `${scheme}://provider.assent.test`,

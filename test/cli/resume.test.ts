@@ -19,7 +19,7 @@ const said = (place: Program.Place, words: string, answer: string) =>
     return String(JSON.parse(Program.linesOf(stdout)[0] ?? "{}").rootSessionId)
   })
 
-describe("going on with a session", () => {
+describe.concurrent("going on with a session", () => {
   for (const columns of [120, 80, 40])
     it.live(`shows what was said last, and how to go on again, in ${columns} columns`, () =>
       Effect.scoped(

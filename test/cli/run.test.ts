@@ -194,6 +194,18 @@ describe.concurrent("assent run", () => {
     })
   )
 
+  it.scopedLive("prints a plan, and names the chat in which a person approves it", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      const { code, stderr, stdout } = yield* at.run(["run", "--mode", "plan", "write a.txt: b"])
+      assert.strictEqual(code, 0)
+      assert.include(stdout, "1. write `a.txt`")
+      const [said, hint] = stderr.trim().split("\n").slice(-2)
+      assert.match(said ?? "", /nothing was changed\. Resume the session in a chat and approve it there\.$/)
+      assert.match(hint ?? "", /^assent: resume with: assent chat --resume ses_\S+$/)
+    })
+  )
+
   it.scopedLive.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)(
     "ends with 130 on %s while a command runs, and leaves no process behind",
     (signal) =>

@@ -12,7 +12,7 @@ const events = (stdout: string): ReadonlyArray<Record<string, unknown>> =>
 
 const calling = (params: Record<string, unknown>) => ({ text: "So.", tools: [{ name: "run_command", params }] })
 
-describe("the sandbox of the command line", () => {
+describe.concurrent("the sandbox of the command line", () => {
   it.scopedLive("takes the modes there are, and directories that are there", () =>
     Effect.gen(function* () {
       const at = yield* Program.place
@@ -27,11 +27,11 @@ describe("the sandbox of the command line", () => {
       assert.include(missing.stderr, "is not a directory")
       const all = yield* at.call(["run", "--add-dir", "/", "x"])
       assert.strictEqual(all.code, 2)
-      assert.include(all.stderr, "--add-dir / cannot be given as a whole")
+      assert.include(all.stderr, "--add-dir / is too wide")
       yield* at.write("config/config.json", { sandbox: { writable: ["/etc"] } })
       const etc = yield* at.call(["run", "x"])
       assert.strictEqual(etc.code, 2)
-      assert.include(etc.stderr, "sandbox.writable: /etc cannot be given as a whole")
+      assert.include(etc.stderr, "sandbox.writable: /etc is too wide")
     })
   )
 
@@ -64,7 +64,7 @@ describe("the sandbox of the command line", () => {
     })
   )
 
-  describe.skipIf(!Confined.isWanted)("where there is one", () => {
+  describe.skipIf(!Confined.isWanted)("where there is one", { concurrent: true }, () => {
     it.scopedLive("lets confined commands run unasked when the policy says so, and says how they ran", () =>
       Effect.gen(function* () {
         const at = yield* Program.place
@@ -74,7 +74,7 @@ describe("the sandbox of the command line", () => {
         yield* at.write("workspace/build.sh", `echo in > made; echo out > ${out}; cat ${at.path("config")}/*; exit 1\n`)
         const told = { expect: { contains: "It ran in a sandbox" }, text: "done" }
         const model = yield* at.script(calling({ command: "sh build.sh" }), told)
-        const { code, stderr, stdout } = yield* at.run(["run", "--json", "--model", model, "x"], { env })
+        const { code, stderr, stdout } = yield* at.call(["run", "--json", "--model", model, "x"], { env })
         assert.deepStrictEqual({ code, stderr }, { code: 0, stderr: "" })
         assert.strictEqual(yield* at.read("workspace/made"), "in\n")
         assert.isFalse(yield* at.exists("out"))
@@ -126,7 +126,7 @@ describe("the sandbox of the command line", () => {
         yield* at.write("home/go.sh", "cat .ssh/id > out; echo evil > .profile\n")
         const model = yield* at.script(calling({ command: "sh go.sh" }), { text: "done" })
         const args = ["run", "--allow-home", "--workspace", at.path("home"), "--model", model, "x"]
-        const told = yield* at.run(args, { env })
+        const told = yield* at.call(args, { env })
         assert.strictEqual(told.code, 0, told.stderr)
         assert.strictEqual(yield* at.read("home/out"), "")
         assert.isFalse(yield* at.exists("home/.profile"))
@@ -145,7 +145,7 @@ describe("the sandbox of the command line", () => {
         const at = yield* Program.place
         yield* at.write("config/permissions.json", { whitelist: { sandboxed: true } })
         const model = yield* at.script(calling({ command: line }), { expect: { contains: "moved to" }, text: "done" })
-        const told = yield* at.run(["run", "--json", "--model", model, "x"], { env })
+        const told = yield* at.call(["run", "--json", "--model", model, "x"], { env })
         assert.strictEqual(told.code, 0, told.stderr)
         const events = told.stdout.split("\n").filter((row) => row.includes('"FilesSetAside"'))
         assert.lengthOf(events, 1)
@@ -156,10 +156,10 @@ describe("the sandbox of the command line", () => {
         const to = /it was moved to (\S+?)\.(?: |\])/.exec(notice)?.[1] ?? ""
         assert.isTrue(yield* at.exists(to), notice)
         assert.isFalse(yield* at.exists(`workspace/${place}`))
-        const trail = yield* at.run(["audit", "show", sessionId], { env })
+        const trail = yield* at.call(["audit", "show", sessionId], { env })
         assert.match(trail.stdout, /files_set_aside/)
         assert.include(trail.stdout.replace(/\s+/g, " "), place)
-        assert.strictEqual((yield* at.run(["audit", "verify"], { env })).code, 0)
+        assert.strictEqual((yield* at.call(["audit", "verify"], { env })).code, 0)
       })
     )
 
@@ -168,11 +168,14 @@ describe("the sandbox of the command line", () => {
         const at = yield* Program.place
         yield* at.write("config/permissions.json", { whitelist: { sandboxed: true } })
         const bare = yield* at.script(calling({ command: "git init -q --bare docs" }), { text: "done" })
-        const told = yield* at.run(["run", "--model", bare, "x"], { env })
+        const told = yield* at.call(["run", "--model", bare, "x"], { env })
         assert.strictEqual(told.code, 0, told.stderr)
-        assert.include(told.stderr, "docs/HEAD makes docs a git directory, whose settings act when git runs there")
+        assert.include(
+          told.stderr,
+          "docs/HEAD makes docs a git directory; its settings take effect when git runs there"
+        )
         const plain = yield* at.script(calling({ command: "mkdir docs2; : > docs2/HEAD" }), { text: "done" })
-        const silent = yield* at.run(["run", "--json", "--model", plain, "x"], { env })
+        const silent = yield* at.call(["run", "--json", "--model", plain, "x"], { env })
         assert.strictEqual(silent.code, 0, silent.stderr)
         assert.notInclude(silent.stdout, "FilesSetAside")
         assert.notInclude(silent.stderr, "HEAD")

@@ -7,6 +7,7 @@ import * as fs from "node:fs"
 import * as net from "node:net"
 import * as Program from "../kit/Program.js"
 import * as Served from "../kit/Served.js"
+import * as WebhookReceiver from "../kit/WebhookReceiver.js"
 
 /** A server that has said where it is. */
 const serving = (place: Program.Place, args: ReadonlyArray<string>) =>
@@ -14,22 +15,65 @@ const serving = (place: Program.Place, args: ReadonlyArray<string>) =>
     const program = yield* place.start(["serve", "--port", "0", ...args])
     const line = yield* program.line((text) => text.startsWith("http://"))
     const [url = "", token = ""] = line.split("/#token=")
-    const call = (path: string, body?: unknown) =>
-      Effect.promise(async () => {
-        const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" }
-        const answer = await fetch(`${url}${path}`, {
-          headers,
-          ...(body === undefined ? {} : { method: "POST", body: JSON.stringify(body) })
-        })
-        return { status: answer.status, body: JSON.parse(await answer.text()) }
-      })
-    return { program, url, token, call }
+    return { program, url, token, call: callAt(url, token) }
+  })
+
+const callAt = (url: string, token: string) => (path: string, body?: unknown) =>
+  Effect.promise(async () => {
+    const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" }
+    const answer = await fetch(`${url}${path}`, {
+      headers,
+      ...(body === undefined ? {} : { method: "POST", body: JSON.stringify(body) })
+    })
+    const isJson = answer.headers.get("content-type")?.includes("json") === true
+    return { status: answer.status, body: await (isJson ? answer.json() : answer.text()) }
   })
 
 const asking = (place: Program.Place) =>
   place.script({ tools: [{ name: "run_command", params: { command: "touch made" } }] }, { text: "done" })
 
-describe("assent serve", () => {
+describe.concurrent("assent run --serve", () => {
+  it.scopedLive("shows its session and no other, takes an answer, and prints the result", () =>
+    Effect.gen(function* () {
+      const place = yield* Program.place
+      const model = yield* asking(place)
+      // Another session of the same store, with an open question.
+      yield* place.run(["run", "go", "--model", model, "--channel", "halt"])
+      const program = yield* place.start(["run", "go", "--serve", "--model", model])
+      const said = yield* program.errorLine((line) => line.includes("others see this run at"))
+      const [, url = "", token = ""] = /(http:\S+)\/#token=(\S+)/.exec(said) ?? []
+      const call = callAt(url, token)
+      const asked = yield* Served.until(call("/v1/requests"), ({ body }) => body.requests.length > 0)
+      assert.lengthOf(asked.body.requests, 1)
+      const [{ request, sessionId }] = asked.body.requests
+      assert.deepStrictEqual(
+        (yield* call("/v1/sessions")).body.sessions.map((one: { sessionId: string; isLive: boolean }) => [
+          one.sessionId,
+          one.isLive
+        ]),
+        [[sessionId, true]]
+      )
+      const { body: metrics } = yield* call("/metrics")
+      for (const gauge of ["assent_sessions_live 1", "assent_requests_open 1"]) assert.include(metrics, `\n${gauge}\n`)
+      const { stdout } = yield* place.run(["sessions", "list", "--json"])
+      const other = Program.linesOf(stdout).flatMap((line) => {
+        const { rootSessionId = "" } = JSON.parse(line)
+        return rootSessionId === sessionId ? [] : [String(rootSessionId)]
+      })
+      assert.lengthOf(other, 1)
+      assert.strictEqual((yield* call(`/v1/sessions/${other[0]}`)).status, 404)
+      assert.strictEqual((yield* call("/v1/sessions", {})).status, 403)
+      assert.strictEqual((yield* call(`/v1/sessions/${sessionId}/model`, { model: "offline" })).status, 422)
+      assert.strictEqual((yield* call(`/v1/requests/${request.requestId}/answer`, { answer: "y" })).status, 200)
+      const { code, stdout: printed } = yield* program.exit
+      assert.deepStrictEqual([code, printed], [0, "done\n"])
+      assert.isTrue(yield* place.exists("workspace/made"))
+      assert.strictEqual((yield* place.run(["run", "go", "--port", "1"])).code, 2)
+    })
+  )
+})
+
+describe.concurrent("assent serve", () => {
   it.scopedLive("does what the guide's lines of curl say", () =>
     Effect.gen(function* () {
       const place = yield* Program.place
@@ -42,6 +86,118 @@ describe("assent serve", () => {
       assert.include(stdout, '{"status":"answered"}')
       assert.match(stdout, /"winner":"[^"]+","_tag":"InteractionAlreadyAnswered"/)
       assert.match(stdout, /"_tag":"ToolCallEnded".*\n(?:.*\n)*id: \d+/)
+      assert.isTrue(yield* place.exists("workspace/made"))
+    })
+  )
+
+  it.scopedLive("works in each of its workspaces, in no other one, and trusts as the guide's lines of curl say", () =>
+    Effect.gen(function* () {
+      const place = yield* Program.place
+      for (const name of ["two", "three", "other"]) fs.mkdirSync(place.path(name))
+      yield* place.write(
+        "workspace/.assent/permissions.json",
+        JSON.stringify({ version: "1.0", whitelist: { patterns: ["touch *"] } })
+      )
+      const directories = [
+        "--workspace",
+        place.path("workspace"),
+        "--workspace",
+        place.path("two"),
+        place.path("three")
+      ]
+      const { call, program, url } = yield* serving(place, [...directories, "--model", yield* asking(place)])
+      const workspaces = ["workspace", "three", "two"].map((name) => fs.realpathSync(place.path(name)))
+      assert.deepStrictEqual((yield* call("/v1/about")).body.workspaces, workspaces)
+      for (const workspace of workspaces) {
+        const { body, status } = yield* call("/v1/sessions", { workspace })
+        assert.strictEqual(status, 200)
+        assert.strictEqual((yield* call(`/v1/sessions/${body.sessionId}`)).body.workspace, workspace)
+      }
+      yield* program.errorLine((line) => line.includes("does not count until you trust it"))
+      for (const workspace of ["other", ".", "workspace/.assent", "nowhere"])
+        assert.strictEqual((yield* call("/v1/sessions", { workspace: place.path(workspace) })).status, 403)
+
+      const guide = fs.readFileSync(".github/guide/server.md", "utf8")
+      const [, first = ""] = /<!-- curl -->\n\n```sh\n([^]*?\n)\n/.exec(guide) ?? []
+      const [, lines = ""] = /<!-- curl trust -->\n\n```sh\n([^]*?)```/.exec(guide) ?? []
+      const env = { ...place.environment, PORT: new URL(url).port }
+      const { stdout } = yield* Program.execute("bash", ["-euc", first + lines], { env, cwd: workspaces[0] ?? "" })
+      assert.match(stdout, /"allowances":\["calls like touch \*"\].*"isTrusted":true/s)
+      yield* call("/v1/sessions", { id: "later" })
+      yield* call("/v1/sessions/later/messages", { text: "go" })
+      yield* Served.until(place.exists("workspace/made"), (isThere) => isThere)
+    })
+  )
+
+  it.scopedLive("calls the webhook of the person's settings about a question, and takes no other one", () =>
+    Effect.gen(function* () {
+      const place = yield* Program.place
+      const receiver = yield* WebhookReceiver.make
+      const configure = (notify: object) => place.write("config/config.json", JSON.stringify({ notify }))
+      for (const [notify, words] of [
+        [{ webhook: "file:///etc/passwd" }, "The address of notify.webhook is not an http or https address."],
+        [{ webhook: "https://ann:secret@ops.example.com" }, "holds a user name or a password"],
+        [{ webhook: receiver.url, after: "soon" }, 'notify.after: "soon" is no time.'],
+        [{ webhook: receiver.url, after: "0" }, 'notify.after: "0" is no time.'],
+        [{ after: "1m" }, "notify.webhook"],
+        [{ webhook: receiver.url, hook: true }, "notify.hook"]
+      ] as const) {
+        yield* configure(notify)
+        const { code, stderr } = yield* place.run(["serve", "--port", "0"])
+        assert.deepInclude({ code, isSaid: stderr.includes(words) }, { code: 2, isSaid: true }, stderr)
+        assert.notInclude(stderr, "secret")
+      }
+      yield* configure({ webhook: receiver.url, after: "1s" })
+      // What a workspace brings does not count here, trusted or not.
+      const other = { notify: { webhook: "http://127.0.0.1:1/", after: "1s" } }
+      yield* place.write("workspace/.assent/config.json", JSON.stringify(other))
+      const args = ["--allow-host", "ops.example.com:443", "--model", yield* asking(place)]
+      const { call, program } = yield* serving(place, args)
+      yield* call("/v1/sessions", { id: "mine" })
+      yield* program.errorLine((line) => line.includes('"notify" in the config.json of a workspace does not count'))
+      yield* call("/v1/sessions/mine/messages", { text: "go" })
+      const arrival = yield* receiver.arrival
+      const { age, ...body } = JSON.parse(arrival.body)
+      assert.isAtLeast(age, 1)
+      assert.deepStrictEqual(body, {
+        kind: "Approve",
+        session: "mine",
+        link: "https://ops.example.com/#/session/mine"
+      })
+      yield* arrival.reply({ body: "" })
+    })
+  )
+
+  it.scopedLive("asks a page in AG-UI, is killed, and takes the page's answer as the next process", () =>
+    Effect.gen(function* () {
+      const place = yield* Program.place
+      const model = yield* asking(place)
+      const input = { threadId: "t", protocolVersion: "1.0", messages: [{ id: "m", role: "user", content: "go" }] }
+      const run = (served: { readonly url: string; readonly token: string }, body: object) =>
+        Effect.promise(async () => {
+          const answer = await fetch(`${served.url}/v1/agui/mine`, {
+            method: "POST",
+            headers: { authorization: `Bearer ${served.token}`, "content-type": "application/json" },
+            body: JSON.stringify({ ...input, ...body })
+          })
+          const events = (await answer.text()).split("\n\n").flatMap(Served.parse)
+          return events.map(({ data }) => data)
+        })
+      const first = yield* Scope.make()
+      const before = yield* Scope.extend(serving(place, ["--model", model]), first)
+      yield* before.call("/v1/sessions", { id: "mine" })
+      const asked = (yield* run(before, { runId: "r1" })).at(-1)
+      assert.strictEqual(asked.outcome.type, "interrupt")
+      yield* before.program.signal("SIGKILL")
+      yield* before.program.exit
+      yield* Scope.close(first, Exit.void)
+      const after = yield* serving(place, ["--model", model])
+      const [{ id: interruptId }] = asked.outcome.interrupts
+      const events = yield* run(after, {
+        runId: "r2",
+        resume: [{ interruptId, status: "resolved", payload: { approved: true } }]
+      })
+      assert.deepStrictEqual(events.at(-1).outcome, { type: "success" }, JSON.stringify(events.at(-1)))
       assert.isTrue(yield* place.exists("workspace/made"))
     })
   )
@@ -112,13 +268,14 @@ describe("assent serve", () => {
     Effect.gen(function* () {
       const place = yield* Program.place
       const model = yield* place.script(
-        { tools: [{ name: "run_command", params: { command: "sleep 30" } }] },
+        { tools: [{ name: "run_command", params: { command: "touch begun; sleep 30" } }] },
         { text: "done" }
       )
       const { call, program, token } = yield* serving(place, ["--model", model, "--mode", "allow"])
       yield* call("/v1/sessions", { id: "one" })
       yield* call("/v1/sessions/one/messages", { text: "go" })
-      yield* Served.until(call("/v1/sessions/one"), ({ body }) => body.agents[0]?.isIdle === false)
+      // A server without a running tool would end at once.
+      yield* place.appears("workspace/begun")
       yield* program.signal("SIGTERM")
       const refused = yield* Served.until(call("/v1/sessions", {}), ({ status }) => status === 503)
       assert.strictEqual(refused.body._tag, "Unavailable")
@@ -146,15 +303,15 @@ describe("assent serve", () => {
       yield* place.write("short", "abc\n")
       const cases: ReadonlyArray<readonly [ReadonlyArray<string>, string]> = [
         [["--port", port], `Port ${port} of 127.0.0.1 is in use`],
-        [["--port", "many"], '"many" is no port'],
-        [["--port", "70000"], "is no port"],
+        [["--port", "many"], '"many" is not a port'],
+        [["--port", "70000"], "is not a port"],
         [["/nowhere"], 'There is no directory "/nowhere"'],
         [["--host", "203.0.113.9", "--port", "0"], "Cannot listen on 203.0.113.9:0"],
         [["--host", "0.0.0.0", "--token-file", place.path("short")], "at least 22 characters"],
         [["token"], "assent serve token takes: rotate."]
       ]
       for (const [args, says] of cases) {
-        const { code, stderr } = yield* place.run(["serve", ...args])
+        const { code, stderr } = yield* place.call(["serve", ...args])
         assert.deepStrictEqual([code, stderr.includes(says)], [2, true], `${args.join(" ")}: ${stderr}`)
       }
     })

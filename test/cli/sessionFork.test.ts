@@ -140,8 +140,8 @@ describe("assent sessions", () => {
           { at: "3" },
           /Session ses_root has no turn 3: 1 turn of it has ended; 0 is its beginning\. assent sessions turns/
         ],
-        [["fork", root], { at: "-1" }, /"-1" is no number of a turn/],
-        [["fork", root], { at: "two" }, /"two" is no number of a turn/],
+        [["fork", root], { at: "-1" }, /"-1" is not the number of a turn/],
+        [["fork", root], { at: "two" }, /"two" is not the number of a turn/],
         [["fork"], {}, /assent sessions fork needs a session/],
         [["fork", "ses_none"], {}, /There is no session ses_none/],
         [["turns", "ses_none"], {}, /There is no session ses_none/]

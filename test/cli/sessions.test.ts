@@ -189,7 +189,7 @@ describe("assent sessions", () => {
       assert.include(everywhere.stderr, `--workspace ${at.workspace} list --limit 2 --after ses_103`)
       for (const flags of [{ limit: "0" }, { limit: "-1" }, { limit: "many" }, { after: "ses_x" }, { after: "ses_" }]) {
         const { code } = yield* sessions(at, ["list"], flags)
-        assert.match(String(code), /no number of sessions|There is no session ses_x|More than 5 sessions begin with/)
+        assert.match(String(code), /not a number of sessions|There is no session ses_x|More than 5 sessions begin with/)
       }
       const { code } = yield* sessions(at, ["list"], { all: true, after: "ses_104" })
       assert.match(String(code), /--all lists all workspaces. Remove one of them/)
@@ -291,8 +291,8 @@ describe("assent sessions", () => {
         assert.strictEqual((yield* sessions(at, ["replay", root], flags)).code, 0)
       }
       for (const speed of ["0", "-1", "fast", "", "x"])
-        assert.include(String((yield* sessions(at, ["replay", root], { speed })).code), "is no speed")
-      assert.include(String((yield* sessions(at, ["replay", root], { pause: "long" })).code), "Give one such as 90s")
+        assert.include(String((yield* sessions(at, ["replay", root], { speed })).code), "is not a speed")
+      assert.include(String((yield* sessions(at, ["replay", root], { pause: "long" })).code), "Use one such as 90s")
     })
   )
 

@@ -33,7 +33,7 @@ const isGivenBack = (screen: Pseudo.Pseudo) => {
   return !screen.isPaging()
 }
 
-describe("a signal that ends a chat", () => {
+describe.concurrent("a signal that ends a chat", () => {
   for (const signal of ["SIGTERM", "SIGHUP"] as const) {
     it.scopedLive(`leaves on the screen what was being said: ${signal}`, () =>
       Effect.gen(function* () {

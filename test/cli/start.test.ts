@@ -19,6 +19,7 @@ import { join, resolve } from "node:path"
 import { promisify } from "node:util"
 import * as Program from "../kit/Program.js"
 import * as Pseudo from "../kit/Pseudo.js"
+import * as Runs from "../kit/Runs.js"
 
 /** The program in a place of its own: as it is built and nobody has run it, or as another place is. */
 const install = (like?: string) => {
@@ -297,7 +298,10 @@ describe("how the program starts", () => {
     })
   )
 
-  it.scopedLive("a run that compiled much more keeps all of it, and the next one finds it", () =>
+  // These take many starts, and are about when the cache is worth it: the soak has them.
+  const whole = it.scopedLive.skipIf(!Runs.isWhole)
+
+  whole("a run that compiled much more keeps all of it, and the next one finds it", () =>
     Effect.gen(function* () {
       const { assent, caches } = yield* installed
       // It fails early, so little was compiled, and it is not counted.
@@ -340,7 +344,7 @@ describe("how the program starts", () => {
     })
   )
 
-  it.scopedLive("only some runs look whether it is worth it, and none when there have been many", () =>
+  whole("only some runs look whether it is worth it, and none when there have been many", () =>
     Effect.gen(function* () {
       const { assent, caches, counted } = yield* greeted
       const { whole } = caches()
@@ -356,7 +360,7 @@ describe("how the program starts", () => {
     })
   )
 
-  it.scopedLive("runs that keep it anew at once leave whole files, and nothing else", () =>
+  whole("runs that keep it anew at once leave whole files, and nothing else", () =>
     Effect.gen(function* () {
       const { assent, caches, counted } = yield* greeted
       const first = caches()

@@ -17,7 +17,7 @@ describe("the state of a workspace", () => {
   it.scopedLive("lies outside of it, for its owner alone, and is found by its real path", () =>
     Effect.gen(function* () {
       const at = yield* Program.place
-      const halted = yield* at.run(["run", "run touch made"])
+      const halted = yield* at.call(["run", "run touch made"])
       assert.strictEqual(halted.code, 3)
       assert.deepStrictEqual(yield* at.list("workspace"), [])
       assert.deepStrictEqual(openBelow(at.path("state")), [])
@@ -67,7 +67,7 @@ describe("the state of a workspace", () => {
       assert.notInclude(outcomes, "succeeded")
       const inside = yield* at.call(["run", "x"], { cwd: state, env })
       assert.strictEqual(inside.code, 2)
-      assert.include(inside.stderr, "where state is kept and no agent may work")
+      assert.include(inside.stderr, "which holds Assent's state; no agent may work there")
     })
   )
 
@@ -85,7 +85,10 @@ describe("the state of a workspace", () => {
       ]) {
         const { code, stderr, stdout } = yield* at.call(["run", "x"], { env })
         assert.deepStrictEqual([code, stdout], [2, ""])
-        assert.match(stderr, /^assent: State cannot be kept in [^\n]+ set ASSENT_STATE_DIR to another one\.\n$/)
+        assert.match(
+          stderr,
+          /^assent: Assent cannot store its state in [^\n]+ set ASSENT_STATE_DIR to another one\.\n$/
+        )
       }
     })
   )
@@ -114,7 +117,7 @@ describe("a session", () => {
       const here = { cwd: at.path("moved") }
       assert.strictEqual((yield* at.call(["run", "--resume", id], here)).code, 2)
       const unnamed = yield* at.call(["sessions", "adopt"], here)
-      assert.include(unnamed.stderr, `which are gone: ${at.path("workspace")}`)
+      assert.include(unnamed.stderr, `are gone, and their sessions are stored: ${at.path("workspace")}`)
       const adopted = yield* at.call(["sessions", "adopt", at.path("workspace")], here)
       assert.strictEqual(adopted.code, 0)
       assert.include(adopted.stderr, `1 session of ${at.path("workspace")} works in ${at.path("moved")}`)
@@ -317,7 +320,7 @@ describe("trust", () => {
       const begun = (...flags: ReadonlyArray<string>) =>
         Effect.map(at.call(["run", ...flags, "list"]), ({ stderr }) => Program.linesOf(stderr))
       const lost = (what: string) => [
-        `assent: ${at.path(file)} no longer denies what it denied when you trusted the directory: ${what}. If that is meant, start with --trust.`
+        `assent: ${at.path(file)} no longer denies what it denied when you trusted the directory: ${what}. If you meant that, start with --trust.`
       ]
       const blacklist = { tools: ["fetch_url"], patterns: ["rm *", "git push*"] }
       const approvals = [{ patterns: ["deploy*"], quorum: 2 }]

@@ -1,5 +1,5 @@
 /** The row below the prompt, /status and /model, at a terminal and by lines. */
-import { assert, describe, expect, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { mkdirSync, writeFileSync } from "node:fs"
 import * as Program from "../kit/Program.js"
@@ -52,9 +52,9 @@ const chat = (at: Program.Place, options: Pseudo.Options = {}, ...flags: Readonl
 /** Without times, which differ. */
 const steady = (text: string) => `${text.replace(/,\s+\d+(?:\.\d)?\s+m?s/g, ", N s")}\n`
 
-describe("the line below the prompt", () => {
+describe.concurrent("the line below the prompt", () => {
   for (const columns of [120, 80, 40])
-    it.live(`shows what is known, and less in fewer columns: ${columns}`, () =>
+    it.live(`shows what is known, and less in fewer columns: ${columns}`, ({ expect }) =>
       Effect.scoped(
         Effect.gen(function* () {
           const at = yield* place()
@@ -103,8 +103,8 @@ describe("the line below the prompt", () => {
           yield* screen.sees((text) => text.endsWith("\noffline/offline · git other · ask"))
           yield* screen.type("/status\r")
           assert.include(
-            yield* screen.sees((text) => text.includes("before the first answer")),
-            "Model: offline/offline\nBranch: other\nMode: ask\nContext: not known before the first answer"
+            yield* screen.sees((text) => text.includes("until the first answer")),
+            "Model: offline/offline\nBranch: other\nMode: ask\nContext: unknown until the first answer"
           )
         })
       )
@@ -157,7 +157,7 @@ describe("the line below the prompt", () => {
   )
 })
 
-describe("/model", () => {
+describe.concurrent("/model", () => {
   it.live("without a name is a list to pick from, with the present one marked", () =>
     Effect.scoped(
       Effect.gen(function* () {
@@ -216,7 +216,7 @@ describe("/model", () => {
   )
 })
 
-describe("what a chat says", () => {
+describe.concurrent("what a chat says", () => {
   it.live("is broken between words, names paths as they were typed, and tells of an @ that names no file", () =>
     Effect.scoped(
       Effect.gen(function* () {

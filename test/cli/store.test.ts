@@ -51,11 +51,8 @@ describe("assent with a store that is a database", () => {
       /no server answers at that address\. Check that/
     ],
     "it cannot be read": [`postgres://ann:${secret}%zz@h/agents`, /cannot be read\. Give one such as postgres:/],
-    "it is of another kind": [
-      `mysql://ann:${secret}@h/agents`,
-      /in a file or in PostgreSQL: give a path, or postgres:/
-    ],
-    "its kind is misspelt": [`postgress://ann:${secret}@h/agents`, /in a file or in PostgreSQL: give a path/],
+    "it is of another kind": [`mysql://ann:${secret}@h/agents`, /in a file or in PostgreSQL. Use a path, or postgres:/],
+    "its kind is misspelt": [`postgress://ann:${secret}@h/agents`, /in a file or in PostgreSQL. Use a path/],
     "it has one slash": [`postgres:/ann:${secret}@h/agents`, /cannot be read\. Give one such as postgres:/]
   }
   for (const [name, [address, says]] of Object.entries(refused)) {

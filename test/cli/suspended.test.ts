@@ -50,7 +50,7 @@ const pidIn = (place: Program.Place): number => {
   return Number(found)
 }
 
-describe("Ctrl-Z", () => {
+describe.concurrent("Ctrl-Z", () => {
   it.scopedLive("leaves a pager, which comes back where it was, and goes on", () =>
     Effect.gen(function* () {
       const { ends, shell } = yield* chatInShell([command("seq 1 100"), { text: "Done." }], {}, "--yolo")
@@ -155,7 +155,7 @@ describe("Ctrl-Z", () => {
   )
 })
 
-describe.skipIf(process.platform !== "linux")("a stop from outside", () => {
+describe.skipIf(process.platform !== "linux")("a stop from outside", { concurrent: true }, () => {
   for (const where of ["a draft", "a pager"])
     it.scopedLive(`is gone on from at ${where}, once and in raw mode, and nothing of the shell's is lost`, () =>
       Effect.gen(function* () {

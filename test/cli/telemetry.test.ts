@@ -18,7 +18,7 @@ describe("traces of the command line", () => {
         { text: canary, tools: [{ name: "read_file", params: { path: "notes.txt" } }] },
         { text: `Done with ${canary}.` }
       )
-      const result = yield* at.run(["run", "--model", model, `look for ${canary}`], {
+      const result = yield* at.call(["run", "--model", model, `look for ${canary}`], {
         env: {
           OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
           OTEL_EXPORTER_OTLP_PROTOCOL: "http/json",
@@ -90,7 +90,7 @@ describe("traces of the command line", () => {
         { tools: [{ name: "run_command", params: { command: "env | grep -c OTLP_HEADERS; cat leaked.txt" } }] },
         { expect: { contains: "0\nit is [REDACTED]" }, text: "Done." }
       )
-      const result = yield* at.run(["run", "--yolo", "--model", model, "x"], {
+      const result = yield* at.call(["run", "--yolo", "--model", model, "x"], {
         env: {
           OTEL_SDK_DISABLED: "false",
           OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:9",

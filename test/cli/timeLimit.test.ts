@@ -10,7 +10,7 @@ const left = (text: string): number => Number(/0:0(\d) left to answer\nanswer>$/
 
 const hushed = Effect.sleep("700 millis")
 
-describe("a question with a time limit at a terminal", () => {
+describe.concurrent("a question with a time limit at a terminal", () => {
   it.scopedLive("counts down, and is taken away in words when nobody has answered", () =>
     Effect.gen(function* () {
       const place = yield* Program.place

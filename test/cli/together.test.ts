@@ -35,7 +35,7 @@ const begin = (options: Pseudo.Options, tools: ReadonlyArray<unknown>, ...flags:
 /** A person who reads before they type. */
 const say = (screen: Pseudo.Pseudo, line: string) => Effect.delay(screen.type(line), "700 millis")
 
-describe("calls of one tool at a terminal", () => {
+describe.concurrent("calls of one tool at a terminal", () => {
   it.live("are one dialog, and each is decided and recorded for itself", () =>
     Effect.scoped(
       Effect.gen(function* () {

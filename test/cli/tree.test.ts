@@ -4,9 +4,9 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as TestClock from "effect/TestClock"
-import * as ConsoleChannel from "../../src/channel/ConsoleChannel.js"
-import * as ConsoleScreen from "../../src/channel/ConsoleScreen.js"
-import * as ChatExecutor from "../../src/cli/executor/ChatExecutor.js"
+import * as ConsoleChannel from "../../src/tui/console/ConsoleChannel.js"
+import * as ConsoleScreen from "../../src/tui/console/ConsoleScreen.js"
+import * as ChatExecutor from "../../src/tui/chat/ChatExecutor.js"
 import * as ConfigurationInvalid from "../../src/host/local/ConfigurationInvalid.js"
 import type * as EventBus from "../../src/event/EventBus.js"
 import type * as ScriptedModel from "../../src/model/ScriptedModel.js"
@@ -61,7 +61,7 @@ const chat = (
           agent: Object.create(agent, { events: { value: events } }),
           interactive: true,
           commands,
-          resolveModel: (ref) => Effect.fail(ConfigurationInvalid.make(`There is no ${ref}.`)),
+          setModel: (ref) => Effect.fail(ConfigurationInvalid.make(`There is no ${ref}.`)),
           profiles: ["helper"]
         }),
         ConsoleScreen.ConsoleScreen,

@@ -1,4 +1,4 @@
-import { assert, describe, expect, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Program from "../kit/Program.js"
 import * as Pseudo from "../kit/Pseudo.js"
@@ -37,9 +37,9 @@ const chat = (steps: ReadonlyArray<unknown>, options: Pseudo.Options = {}) =>
     return screen
   })
 
-describe("what a model says, at a terminal", () => {
+describe.concurrent("what a model says, at a terminal", () => {
   for (const columns of [120, 80, 40])
-    it.live(`is drawn as it is meant, in ${columns} columns`, () =>
+    it.live(`is drawn as it is meant, in ${columns} columns`, ({ expect }) =>
       Effect.scoped(
         Effect.gen(function* () {
           const screen = yield* chat([{ text: answer, chunks: 60 }], { columns, rows: 50 })
@@ -101,7 +101,7 @@ describe("what a model says, at a terminal", () => {
         })
     )
 
-  it.live("is readable without colours, and as it came on a dumb terminal", () =>
+  it.live("is readable without colours, and as it came on a dumb terminal", ({ expect }) =>
     Effect.scoped(
       Effect.gen(function* () {
         const plain = yield* chat([{ text: answer }], { rows: 50, env: { NO_COLOR: "1" } })

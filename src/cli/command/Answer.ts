@@ -8,14 +8,14 @@ import * as FileFailure from "../../core/FileFailure.js"
 import * as OwnFile from "../../host/local/OwnFile.js"
 import * as StoreLocation from "../../host/StoreLocation.js"
 import * as FileExchange from "../../channel/FileExchange.js"
-import { ConsoleScreen } from "../../channel/ConsoleScreen.js"
+import { ConsoleScreen } from "../../tui/console/ConsoleScreen.js"
 import * as TypedAnswer from "../../interaction/TypedAnswer.js"
 import * as AnswerExecutor from "../executor/AnswerExecutor.js"
 import * as Arguments from "../config/Arguments.js"
-import * as InputLines from "../terminal/InputLines.js"
-import * as Output from "../terminal/Output.js"
+import * as InputLines from "../../tui/process/InputLines.js"
+import * as Output from "../../tui/process/Output.js"
 import * as Person from "../../host/local/Person.js"
-import * as Screen from "../terminal/Screen.js"
+import * as Screen from "../../tui/process/Screen.js"
 
 /** The part of a command line that this command reads. */
 export type Invocation = Omit<Arguments.Invocation, "command">

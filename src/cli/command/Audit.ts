@@ -3,7 +3,9 @@ import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import { SessionId } from "../../core/Id.js"
+import * as Predicate from "effect/Predicate"
+import * as Redacted from "effect/Redacted"
+import type { SessionId } from "../../core/Id.js"
 import * as IdName from "../../core/IdName.js"
 import * as AuditArchive from "../../audit/AuditArchive.js"
 import type { AuditBroken } from "../../audit/AuditBroken.js"
@@ -12,8 +14,10 @@ import * as AuditReport from "../../audit/AuditReport.js"
 import * as Arguments from "../config/Arguments.js"
 import * as CommandTable from "../config/CommandTable.js"
 import * as AuditLocation from "../../host/local/AuditLocation.js"
-import * as ExitCode from "../ExitCode.js"
-import * as Output from "../terminal/Output.js"
+import * as StoreAddress from "../../host/local/StoreAddress.js"
+import * as StoreLocation from "../../host/StoreLocation.js"
+import * as ExitCode from "../../host/ExitCode.js"
+import * as Output from "../../tui/process/Output.js"
 import * as Settings from "../../host/Settings.js"
 import * as Remedy from "../../host/Remedy.js"
 
@@ -26,8 +30,12 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
     }
     const settings = yield* Settings.load(flags)
     const key = settings.auditKey
-    const archive = AuditLocation.archive(settings)
-    const known = yield* AuditArchive.sessions(archive)
+    const sources = yield* sourcesOf(flags, settings)
+    const trails = (yield* Effect.forEach(sources, (source) =>
+      Effect.map(AuditArchive.sessions(source), (ids) => ids.map((id): Trail => ({ id, source })))
+    )).flat()
+    const known = [...new Set(trails.map(({ id }) => id))]
+    const where = sources.map(({ name }) => name).join(" and in ")
     const named = id === undefined ? [] : IdName.found(id, known, "ses_")
     if (id !== undefined && named.length > 1) {
       return yield* new Arguments.UsageError({
@@ -35,41 +43,56 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
       })
     }
     const [only] = named
-    const sessionId = only === undefined ? undefined : SessionId.make(only)
-    if (id !== undefined && sessionId === undefined) {
+    if (id !== undefined && only === undefined) {
       return yield* new Arguments.UsageError({
-        message: `There is no audit of session ${id} in ${archive.directory}. ${among(known)}`
+        message: `There is no audit of session ${id} in ${where}. ${among(known)}`
       })
     }
+    const chosen = only === undefined ? trails : trails.filter(({ id }) => id === only)
     if (verb === "show") {
-      const shown = sessionId ?? (known.length === 1 ? known[0] : undefined)
-      if (shown !== undefined) return yield* show(archive, shown, key)
+      const ids = new Set(chosen.map(({ id }) => id))
+      if (ids.size === 1) return Math.max(...(yield* Effect.forEach(chosen, (trail) => show(trail, key))))
       return yield* new Arguments.UsageError({ message: `assent audit show needs a session. ${among(known)}` })
     }
     if (known.length === 0) {
-      yield* Output.notice(`no decision was recorded in ${archive.directory} yet.`)
+      yield* Output.notice(`no decision was recorded in ${where} yet.`)
       return ExitCode.completed
     }
-    if (verb === "verify") return yield* verify(archive, sessionId === undefined ? known : [sessionId], key)
-    yield* say(yield* AuditReport.list(archive))
+    if (verb === "verify") return yield* verify(chosen, key)
+    for (const source of sources) yield* say(yield* AuditReport.list(source))
     return ExitCode.completed
-  }).pipe(Effect.catchTag("AuditBroken", (broken) => Effect.as(Output.notice(Remedy.said(broken)), ExitCode.failed)))
+  }).pipe(
+    Effect.scoped,
+    Effect.catchTag("AuditBroken", (broken) => Effect.as(Output.notice(Remedy.said(broken)), ExitCode.failed))
+  )
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
+/** A trail and the place where it is kept. */
+interface Trail {
+  readonly id: SessionId
+  readonly source: AuditArchive.Source
+}
+
+/** The database, if sessions are kept in one, and the files of the workspace. */
+const sourcesOf = (flags: Arguments.Flags, settings: Settings.Settings) =>
+  Effect.gen(function* () {
+    const files = yield* AuditArchive.sourceOf(AuditLocation.archive(settings))
+    const store = yield* Settings.databaseOf(flags)
+    const database = store === undefined ? undefined : yield* StoreAddress.parse(Redacted.value(store))
+    const inDatabase = database === undefined ? undefined : yield* StoreLocation.auditIn(database)
+    return inDatabase === undefined ? [files] : [inDatabase, files]
+  }).pipe(Effect.catchIf(Predicate.isString, (message) => new Arguments.UsageError({ message })))
+
 type Platform = FileSystem.FileSystem | Path.Path
 
 /** Shows entries, with a warning when they may have been tampered with. */
-const show = (
-  archive: AuditArchive.Archive,
-  sessionId: SessionId,
-  key: AuditChain.Key | undefined
-): Effect.Effect<number, AuditBroken, Platform> =>
+const show = ({ id, source }: Trail, key: AuditChain.Key | undefined): Effect.Effect<number, AuditBroken, Platform> =>
   Effect.gen(function* () {
-    yield* AuditReport.show(archive, sessionId, say)
-    const verified = yield* Effect.either(AuditArchive.verifyStreamed(archive, sessionId, key))
+    yield* AuditReport.show(source, id, say)
+    const verified = yield* Effect.either(AuditArchive.verifyStreamed(source, id, key))
     if (Either.isRight(verified)) return ExitCode.completed
     yield* Output.notice(`not verified: ${Remedy.said(verified.left)}`)
     return verified.left.problem === "keyNeeded" ? ExitCode.completed : ExitCode.failed
@@ -77,14 +100,13 @@ const show = (
 
 /** Verifies every trail, also after a broken one. */
 const verify = (
-  archive: AuditArchive.Archive,
-  sessions: ReadonlyArray<SessionId>,
+  trails: ReadonlyArray<Trail>,
   key: AuditChain.Key | undefined
 ): Effect.Effect<number, never, Platform> =>
   Effect.map(
-    Effect.forEach(sessions, (sessionId) =>
-      Effect.matchEffect(AuditArchive.verifyStreamed(archive, sessionId, key), {
-        onFailure: (broken) => Effect.as(say([`${sessionId}: ${labelOf(broken)}. ${Remedy.said(broken)}`]), false),
+    Effect.forEach(trails, ({ id, source }) =>
+      Effect.matchEffect(AuditArchive.verifyStreamed(source, id, key), {
+        onFailure: (broken) => Effect.as(say([`${id}: ${labelOf(broken)}. ${Remedy.said(broken)}`]), false),
         onSuccess: (chain) => Effect.as(say(AuditReport.verdict(chain)), true)
       })
     ),

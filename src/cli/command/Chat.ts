@@ -10,35 +10,35 @@ import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import * as Checkpoints from "../../builtin/Checkpoints.js"
-import * as ConsoleChannel from "../../channel/ConsoleChannel.js"
-import { ConsoleScreen } from "../../channel/ConsoleScreen.js"
-import * as Asking from "../../interaction/Asking.js"
+import * as ConsoleChannel from "../../tui/console/ConsoleChannel.js"
+import { ConsoleScreen } from "../../tui/console/ConsoleScreen.js"
+import * as InteractorCall from "../../interaction/InteractorCall.js"
 import * as Interaction from "../../interaction/Interaction.js"
 import * as InteractionRequest from "../../interaction/InteractionRequest.js"
 import * as Interactor from "../../interaction/Interactor.js"
 import type { Loaded } from "../../journal/SessionStore.js"
 import type * as Arguments from "../config/Arguments.js"
 import * as Channels from "../config/Channels.js"
-import * as ChatCommand from "../executor/ChatCommand.js"
-import * as ChatExecutor from "../executor/ChatExecutor.js"
-import * as ChatFiles from "../executor/ChatFiles.js"
-import * as OwnCommand from "../executor/OwnCommand.js"
+import * as ChatCommand from "../../tui/chat/ChatCommand.js"
+import * as ChatExecutor from "../../tui/chat/ChatExecutor.js"
+import * as ChatFiles from "../../tui/chat/ChatFiles.js"
+import * as OwnCommand from "../../tui/chat/OwnCommand.js"
 import * as GitBranch from "../../host/local/GitBranch.js"
 import * as GivenFiles from "../config/GivenFiles.js"
 import * as ModelList from "../../host/ModelList.js"
 import * as Person from "../../host/local/Person.js"
-import * as Display from "../../terminal/Display.js"
-import * as ExitCode from "../ExitCode.js"
+import * as Display from "../../tui/terminal/Display.js"
+import * as ExitCode from "../../host/ExitCode.js"
 import * as SessionSelection from "../../host/SessionSelection.js"
 import * as Environment from "../../host/Environment.js"
 import * as Host from "../../host/Host.js"
 import * as Launch from "../../host/Launch.js"
-import * as Interrupts from "../terminal/Interrupts.js"
-import * as Output from "../terminal/Output.js"
-import * as ProgramStatus from "../terminal/ProgramStatus.js"
-import * as Screen from "../terminal/Screen.js"
-import * as Worded from "../terminal/Worded.js"
-import * as UndoReport from "../view/UndoReport.js"
+import * as Interrupts from "../../tui/process/Interrupts.js"
+import * as Output from "../../tui/process/Output.js"
+import * as ProgramStatus from "../../tui/process/ProgramStatus.js"
+import * as Screen from "../../tui/process/Screen.js"
+import * as Worded from "../../tui/process/Worded.js"
+import * as UndoReport from "../../tui/view/UndoReport.js"
 import * as Settings from "../../host/Settings.js"
 import * as StoreLocation from "../../host/StoreLocation.js"
 import * as Trust from "../../host/local/Trust.js"
@@ -186,8 +186,14 @@ export const run = (invocation: Arguments.Invocation) =>
             branch: () => GitBranch.of(current.workspace),
             statusLine: current.statusLine,
             ...(flags.yolo === true ? { unasked: "--yolo" } : {}),
+            prompts: started.prompts,
             profiles: [...profiles.all.keys()],
-            resolveModel: (ref) => Effect.tap(withModel({ ...settings, model: ref }), () => keepModel(ref)),
+            setModel: (ref) =>
+              withModel({ ...settings, model: ref }).pipe(
+                Effect.tap((model) => Effect.zipRight(keepModel(ref), agent.setModel(model))),
+                Effect.map(({ id }) => id)
+              ),
+            clear: () => agent.history.clear(),
             unmet: (ref) => Launch.unmetOf(settings, ref)
           })
           return { ended, last: { baseUrls: settings.baseUrls, model: (yield* agent.model).id } }
@@ -225,7 +231,7 @@ export const run = (invocation: Arguments.Invocation) =>
 const picked = (flags: Arguments.Flags, settings: Settings.Settings) =>
   Effect.gen(function* () {
     const sessions = yield* SessionSelection.look(flags, settings)
-    const ChatResume = yield* Effect.promise(() => import("../executor/ChatResume.js"))
+    const ChatResume = yield* Effect.promise(() => import("../../tui/chat/ChatResume.js"))
     const { workspace } = settings
     const one = yield* Effect.provide(
       Effect.flatMap(ConsoleScreen, (screen) => ChatResume.pick(screen, sessions, { workspace })),
@@ -290,7 +296,7 @@ const loadTrustQuestion = Effect.promise(() => import("../config/TrustQuestion.j
 const askForTrust = (settings: Settings.Settings, screen: ConsoleScreen["Type"], console: Interactor.Service) =>
   Effect.gen(function* () {
     const TrustQuestion = yield* loadTrustQuestion
-    const preface = TrustQuestion.preface(settings, yield* TrustQuestion.wanted(settings))
+    const preface = yield* TrustQuestion.preface(settings)
     if (Either.isLeft(preface)) {
       yield* screen.printLine(preface.left)
       return false
@@ -303,7 +309,7 @@ const askForTrust = (settings: Settings.Settings, screen: ConsoleScreen["Type"],
         default: false
       })
     )
-    const answered = yield* Effect.option(Asking.ask(console, request))
+    const answered = yield* Effect.option(InteractorCall.ask(console, request))
     if (Option.isNone(answered)) return false
     const { answer: trusted, by, how } = answered.value
     const { issuedAt: askedAt, requestId } = request

@@ -5,7 +5,7 @@ import * as Either from "effect/Either"
 import * as Redacted from "effect/Redacted"
 import { accessSync, constants, existsSync, statfsSync } from "node:fs"
 import { dirname } from "node:path"
-import * as Display from "../../terminal/Display.js"
+import * as Display from "../../tui/terminal/Display.js"
 import type * as Model from "../../model/Model.js"
 import { providers } from "../../model/ProviderName.js"
 import * as Compaction from "../../turn/Compaction.js"
@@ -14,11 +14,11 @@ import * as Trust from "../../host/local/Trust.js"
 import * as ModelList from "../../host/ModelList.js"
 import * as Settings from "../../host/Settings.js"
 import * as StoreLocation from "../../host/StoreLocation.js"
-import * as ExitCode from "../ExitCode.js"
+import * as ExitCode from "../../host/ExitCode.js"
 import * as Launch from "../../host/Launch.js"
-import * as Output from "../terminal/Output.js"
-import * as Screen from "../terminal/Screen.js"
-import * as CallEnd from "../view/CallEnd.js"
+import * as Output from "../../tui/process/Output.js"
+import * as Screen from "../../tui/process/Screen.js"
+import * as CallEnd from "../../tui/view/CallEnd.js"
 import * as Version from "../../host/Version.js"
 
 /** One thing that was looked at. */
@@ -64,7 +64,8 @@ const broken = (what: string, detail: string): Finding => ({ state: "broken", wh
 
 const terminal = Effect.map(Screen.wantsColor("stdout"), (color): Finding => {
   const kind = process.env["TERM"] ?? "unknown"
-  if (!Screen.isInteractive("stdout")) return off("terminal", "input or output is no terminal: plain lines")
+  if (!Screen.isInteractive("stdout"))
+    return off("terminal", "input or output is not a terminal; Assent prints plain lines")
   if (!Screen.canDraw("stdout")) return works("terminal", `${kind}: lines, without a screen`)
   return works("terminal", `${kind}, ${Output.columns("stdout") ?? "?"} columns, ${color ? "with" : "without"} colours`)
 })
@@ -113,7 +114,7 @@ const ofSettings = (flags: Arguments.Flags, settings: Settings.Settings) =>
 /** A vendor is not asked: that would cost, and say who looks. */
 const modelOf = (settings: Settings.Settings, id: string): Effect.Effect<Finding> =>
   id.startsWith("offline")
-    ? Effect.succeed(off("model", `${id}, which is no language model; name one with --model PROVIDER/MODEL`))
+    ? Effect.succeed(off("model", `${id}, which is not a language model; choose one with --model PROVIDER/MODEL`))
     : Effect.map(ModelList.atServerOf(settings, id), (server) => {
         if (server === undefined) return works("model", id)
         const { models, url } = server

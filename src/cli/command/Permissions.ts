@@ -5,9 +5,9 @@ import type * as ToolRegistry from "../../tool/ToolRegistry.js"
 import * as Arguments from "../config/Arguments.js"
 import * as Arrangement from "../../host/Arrangement.js"
 import * as Channels from "../config/Channels.js"
-import * as ExitCode from "../ExitCode.js"
+import * as ExitCode from "../../host/ExitCode.js"
 import * as Launch from "../../host/Launch.js"
-import * as Output from "../terminal/Output.js"
+import * as Output from "../../tui/process/Output.js"
 import * as Settings from "../../host/Settings.js"
 import * as TrustQuestion from "../config/TrustQuestion.js"
 
@@ -48,8 +48,16 @@ const quoted = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word :
 
 export const run = ({ flags, words }: Arguments.Invocation) =>
   Effect.gen(function* () {
+    const [verb, file] = words
+    if (verb === "try") {
+      if (file === undefined || words.length > 2)
+        return yield* new Arguments.UsageError({
+          message: "permissions try takes one policy file, such as stricter.json."
+        })
+      const PermissionsTry = yield* Effect.promise(() => import("./PermissionsTry.js"))
+      return yield* PermissionsTry.run(flags, file)
+    }
     const settings = yield* Settings.load(flags)
-    const [verb] = words
     const profiles = yield* Launch.profiles(settings)
     const { permissions, tools } = yield* Launch.judgement(settings, profiles)
     const behind = flagBehind(words, tools)

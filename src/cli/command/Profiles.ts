@@ -1,16 +1,16 @@
 /** `assent profiles`: the recipes of subagents, and what is wrong with their files. */
 import * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
-import * as Display from "../../terminal/Display.js"
+import * as Display from "../../tui/terminal/Display.js"
 import * as ProfileLoader from "../../subagent/ProfileLoader.js"
 import * as SubagentProfile from "../../subagent/SubagentProfile.js"
 import * as ToolRegistry from "../../tool/ToolRegistry.js"
 import * as Arguments from "../config/Arguments.js"
 import * as CommandTable from "../config/CommandTable.js"
-import * as ExitCode from "../ExitCode.js"
-import * as Output from "../terminal/Output.js"
+import * as ExitCode from "../../host/ExitCode.js"
+import * as Output from "../../tui/process/Output.js"
 import * as ProfileLocation from "../../host/ProfileLocation.js"
-import * as Screen from "../terminal/Screen.js"
+import * as Screen from "../../tui/process/Screen.js"
 import * as Settings from "../../host/Settings.js"
 import * as Tools from "../../host/Tools.js"
 
@@ -38,6 +38,9 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+const sandboxOf = ({ network, writable }: NonNullable<SubagentProfile.SubagentProfile["sandbox"]>): string =>
+  [network ? "with the network" : "without the network", ...writable.map((place) => `may write ${place}`)].join(", ")
 
 interface View {
   readonly settings: Settings.Settings
@@ -98,6 +101,7 @@ const show = (name: string, { problems, profiles, warnings }: ProfileLoader.Load
       row("max turns", String(profile.maxTurns)),
       row("asks", profile.autoApproved ? "nobody; guards still deny" : "as the policy says"),
       row("compaction", profile.gc === undefined ? "as its parent" : JSON.stringify(profile.gc)),
+      ...(profile.sandbox === undefined ? [] : [row("sandbox", sandboxOf(profile.sandbox))]),
       ...(profile.iconName === undefined ? [] : [row("icon", profile.iconName)]),
       ...Object.entries(profile.pluginConfigs).map(([of, config]) => row(`for ${of}`, JSON.stringify(config))),
       ...(profile.systemInstructions === undefined ? [] : ["", Display.reveal(profile.systemInstructions)])

@@ -4,21 +4,22 @@ import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import type { Service as Screen } from "../../channel/ConsoleScreen.js"
+import type { Service as Screen } from "../../tui/console/ConsoleScreen.js"
 import * as Redaction from "../../core/Redaction.js"
 import type * as Interactor from "../../interaction/Interactor.js"
 import type { Principal } from "../../interaction/Principal.js"
 import * as Arguments from "../config/Arguments.js"
-import * as ProgramStatus from "../terminal/ProgramStatus.js"
-import * as Piped from "../terminal/Piped.js"
-import { isForeground, isInteractive } from "../terminal/Tty.js"
+import * as ProgramStatus from "../../tui/process/ProgramStatus.js"
+import * as Piped from "../../tui/process/Piped.js"
+import { isForeground, isInteractive } from "../../tui/process/Tty.js"
 import * as Channels from "../config/Channels.js"
 import * as SessionSelection from "../../host/SessionSelection.js"
 import * as GivenFiles from "../config/GivenFiles.js"
 import * as Environment from "../../host/Environment.js"
 import * as Host from "../../host/Host.js"
+import * as HostOfOne from "../../host/HostOfOne.js"
 import * as Launch from "../../host/Launch.js"
-import * as Output from "../terminal/Output.js"
+import * as Output from "../../tui/process/Output.js"
 import * as RunExecutor from "../executor/RunExecutor.js"
 import * as Person from "../../host/local/Person.js"
 import * as Settings from "../../host/Settings.js"
@@ -34,7 +35,16 @@ export const run = (invocation: Arguments.Invocation) =>
     const isWatched = !json && Output.isTerminal("stderr")
     const attended = isWatched && isInteractive("stderr")
     const isAnswered = attended || flags["piped-answers"] === true
-    const fallback: ReadonlyArray<Channels.Plan> = isAnswered ? [{ _tag: "Console" }] : jsonl ? [] : [{ _tag: "Halt" }]
+    // Others answer over HTTP.
+    const isServed = flags.serve === true
+    const lone = (["host", "port", "allow-host", "token-file"] as const).find((name) => flags[name] !== undefined)
+    if (!isServed && lone !== undefined)
+      return yield* new Arguments.UsageError({ message: `--${lone} goes with --serve.` })
+    const fallback: ReadonlyArray<Channels.Plan> = isAnswered
+      ? [{ _tag: "Console" }]
+      : jsonl || isServed
+        ? []
+        : [{ _tag: "Halt" }]
     const plans = yield* Effect.flatMap(Channels.plan(flags, loaded, fallback), (plans) =>
       Channels.reachable(plans, flags)
     )
@@ -47,7 +57,7 @@ export const run = (invocation: Arguments.Invocation) =>
     // Read while the session is opened.
     const beside = yield* Effect.fork(isBeside ? GivenFiles.piped(Output.notice) : Effect.succeed([]))
     const said = yield* taskOf(words, { mayLack, hasFiles, wantsConsole })
-    const { atEnd, checkpoints, files, keepGiven, left, resumeCommand, persistence, settings } =
+    const { atEnd, checkpoints, files, keepGiven, left, resumeCommand, persistence, settings, store } =
       yield* SessionSelection.open(flags, loaded)
     const tellOfTrust = Effect.flatMap(loadTrustQuestion, (TrustQuestion) => TrustQuestion.tell(settings))
     // What is missing may stand in settings that nobody has trusted.
@@ -83,11 +93,11 @@ export const run = (invocation: Arguments.Invocation) =>
             : Option.none()
         const writer = yield* lines === undefined ? Effect.succeed(undefined) : lines.JsonExecutor.makeWriter
         const reported = isWatched ? yield* ProgramStatus.follow("stderr") : () => Effect.void
-        const { agent, jobs, review } = yield* host.start({
+        const started = yield* host.start({
           sharing: {
             settings,
             profiles,
-            ...Channels.placed(opened, files),
+            ...Channels.placed(isServed ? { ...opened, attended: true } : opened, files),
             checkpoints,
             outputStreamed: false
           },
@@ -95,11 +105,13 @@ export const run = (invocation: Arguments.Invocation) =>
           options: {
             persistence,
             // With a peer, requests wait until it is connected.
-            whenNobody: jsonl ? "wait" : "fail",
+            whenNobody: jsonl || isServed ? "wait" : "fail",
             // A program that reads our lines gets every event; a screen may miss some.
             events: json ? { capacity: 64, whenFull: "wait" } : { capacity: 4_096 }
           }
         })
+        const { agent, jobs, review } = started
+        if (isServed) yield* serve(HostOfOne.make(host, started, settings.workspace, store), flags)
         yield* reported(agent)
         if (limit !== undefined) yield* Effect.forkScoped(Effect.delay(agent.cancel("timeout"), limit))
         if (lines === undefined || writer === undefined) {
@@ -159,15 +171,24 @@ export const run = (invocation: Arguments.Invocation) =>
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
+/** Shows the run to others. They hear when it ends. */
+const serve = (host: Host.Service, flags: Arguments.Flags) =>
+  Effect.gen(function* () {
+    const Serve = yield* Effect.promise(() => import("./Serve.js"))
+    const { line, server } = yield* Serve.listening(host, { ...flags, port: flags.port ?? "0" }, [])
+    yield* Effect.addFinalizer(() => server.farewell)
+    yield* Output.notice(`others see this run at ${line}`)
+  })
+
 const noConsole = Effect.dieMessage("a console was opened without a screen")
 
 // Loaded on demand: most runs have no screen, and the table of character widths takes long to load.
-const loadScreen = Effect.promise(() => import("../terminal/Screen.js"))
-const loadWorded = Effect.promise(() => import("../terminal/Worded.js"))
+const loadScreen = Effect.promise(() => import("../../tui/process/Screen.js"))
+const loadWorded = Effect.promise(() => import("../../tui/process/Worded.js"))
 const loadTrustQuestion = Effect.promise(() => import("../config/TrustQuestion.js"))
-const loadInput = Effect.promise(() => import("../terminal/InputLines.js"))
+const loadInput = Effect.promise(() => import("../../tui/process/InputLines.js"))
 const loadLines = Effect.promise(async () => ({
-  InputLines: await import("../terminal/InputLines.js"),
+  InputLines: await import("../../tui/process/InputLines.js"),
   Wire: await import("../../host/Wire.js"),
   JsonExecutor: await import("../executor/JsonExecutor.js")
 }))

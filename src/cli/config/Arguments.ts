@@ -2,10 +2,11 @@
 import * as Either from "effect/Either"
 import * as LogLevel from "effect/LogLevel"
 import * as Schema from "effect/Schema"
+import * as SessionFork from "../../journal/SessionFork.js"
 import * as TimeText from "../../host/TimeText.js"
 import * as Invocation from "./Invocation.js"
 
-export type { CommandName, Flags } from "./Flags.js"
+export type { Flags } from "./Flags.js"
 export type { Invocation } from "./Invocation.js"
 
 /** The command line cannot be understood; the message says what can be given instead. */
@@ -25,7 +26,7 @@ export const parseLimit = (text: string): Either.Either<number, UsageError> => {
   return limit === undefined
     ? Either.left(
         new UsageError({
-          message: `${JSON.stringify(text)} is no time to stop after. Give one such as 90s, 5m or 1.5h.`
+          message: `${JSON.stringify(text)} is not a duration. Use one such as 90s, 5m or 1.5h.`
         })
       )
     : Either.right(limit)
@@ -35,7 +36,9 @@ export const parseLimit = (text: string): Either.Either<number, UsageError> => {
 export const parseAge = (text: string): Either.Either<number, UsageError> => {
   const [, number, unit] = /^(\d+(?:\.\d+)?)\s*(m|h|d)$/.exec(text.trim()) ?? []
   return number === undefined
-    ? Either.left(new UsageError({ message: `${JSON.stringify(text)} is no age. Give one such as 30d, 12h or 90m.` }))
+    ? Either.left(
+        new UsageError({ message: `${JSON.stringify(text)} is not an age. Use one such as 30d, 12h or 90m.` })
+      )
     : Either.right(Number(number) * (unit === "d" ? 24 * unitOf("h") : unitOf(unit)))
 }
 
@@ -44,16 +47,20 @@ export const parseCount = (text: string, least = 0): Either.Either<number, Usage
   /^\d{1,9}$/.test(text) && Number(text) >= least
     ? Either.right(Number(text))
     : Either.left(
-        new UsageError({ message: `${JSON.stringify(text)} is no number of sessions. Give one such as 100.` })
+        new UsageError({ message: `${JSON.stringify(text)} is not a number of sessions. Use one such as 100.` })
       )
 
 /** The number of a turn; 0 is the beginning. */
-export const parseTurn = (text: string): Either.Either<number, UsageError> =>
-  /^\d{1,9}$/.test(text.trim())
-    ? Either.right(Number(text))
-    : Either.left(
-        new UsageError({ message: `${JSON.stringify(text)} is no number of a turn. assent sessions turns lists them.` })
+export const parseTurn = (text: string): Either.Either<number, UsageError> => {
+  const turn = SessionFork.turnNumber(text)
+  return turn === undefined
+    ? Either.left(
+        new UsageError({
+          message: `${JSON.stringify(text)} is not the number of a turn. assent sessions turns lists them.`
+        })
       )
+    : Either.right(turn)
+}
 
 /** How many times as fast as it was: a number above 0, such as 4 or 0.5, or `max`, which is `Infinity`. */
 export const parseSpeed = (text: string): Either.Either<number, UsageError> => {
@@ -61,7 +68,7 @@ export const parseSpeed = (text: string): Either.Either<number, UsageError> => {
   return speed > 0
     ? Either.right(speed)
     : Either.left(
-        new UsageError({ message: `${JSON.stringify(text)} is no speed. Give one such as 1, 4, 0.5 or max.` })
+        new UsageError({ message: `${JSON.stringify(text)} is not a speed. Use one such as 1, 4, 0.5 or max.` })
       )
 }
 

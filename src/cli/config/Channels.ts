@@ -8,7 +8,7 @@ import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import * as AutoChannel from "../../channel/AutoChannel.js"
-import type * as ConsoleChannel from "../../channel/ConsoleChannel.js"
+import type * as ConsoleChannel from "../../tui/console/ConsoleChannel.js"
 import * as HaltChannel from "../../channel/HaltChannel.js"
 import * as WebAddress from "../../core/WebAddress.js"
 import * as Interactor from "../../interaction/Interactor.js"
@@ -18,7 +18,7 @@ import * as Arrangement from "../../host/Arrangement.js"
 import * as ConfigurationInvalid from "../../host/local/ConfigurationInvalid.js"
 import * as HttpProxy from "../../host/HttpProxy.js"
 import * as Person from "../../host/local/Person.js"
-import * as Tty from "../terminal/Tty.js"
+import * as Tty from "../../tui/process/Tty.js"
 import type { Settings } from "../../host/Settings.js"
 import * as Remedy from "../../host/Remedy.js"
 
@@ -64,7 +64,7 @@ const inOrder = (
     if (order.length > 1) return order
     if (!escalation.isFlag) return order.length === 0 ? plans : order
     return yield* misuse(
-      "--escalate needs somebody to go on to: name the channels in their order, such as --channel console --channel file:DIR."
+      "--escalate needs a second channel. Name the channels in their order, such as --channel console --channel file:DIR."
     )
   })
 
@@ -91,7 +91,7 @@ const chosen = (
       return yield* misuse(
         excluded._tag === "Console"
           ? "--jsonl reads commands where --channel console would read answers; leave one of them out."
-          : "--jsonl means that a program answers, --channel halt that nobody does; leave one of them out."
+          : "With --jsonl a program answers, with --channel halt nobody does. Leave one of them out."
       )
     }
     if (plans.length > 1 && plans.some((one) => one._tag === "Halt")) return yield* nobodyThere
@@ -348,7 +348,7 @@ const parse = (flag: string, vouching: ReadonlySet<string>): Effect.Effect<Plan,
 
 const isConsole = ({ _tag }: Plan): boolean => _tag === "Console"
 
-/** As `--channel` takes it; without what an address may hold of secrets. */
+/** The value for `--channel`, without secrets of an address. */
 const nameOf = (one: Plan): string => {
   switch (one._tag) {
     case "Console":
@@ -371,4 +371,4 @@ const originOf = (url: string): string =>
 
 const misuse = (message: string) => Effect.fail(new Arguments.UsageError({ message }))
 
-const nobodyThere = misuse("--channel halt means that nobody is there; it cannot stand beside another channel.")
+const nobodyThere = misuse("With --channel halt nobody answers. Leave out the other channels, or halt.")

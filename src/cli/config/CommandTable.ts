@@ -4,6 +4,7 @@
  */
 import * as Nearest from "../../core/Nearest.js"
 import * as Flags from "./Flags.js"
+import type { CommandName } from "../../host/CommandName.js"
 
 type FlagName = keyof Flags.Flags
 
@@ -52,17 +53,36 @@ const judged = [
   "add-dir"
 ] as const
 
-export const commands: { readonly [Name in Flags.CommandName]: Command } = {
+export const commands: { readonly [Name in CommandName]: Command } = {
   chat: {
     usage: "",
     what: "chat at a terminal; the default",
-    flags: [...session, ...authority, "image", "file"],
-    examples: ["assent", "assent chat --model anthropic/claude-sonnet-5-5", "assent chat --continue", "assent --resume"]
+    flags: [...session, ...authority, "image", "file", "attach", "token-file"],
+    examples: [
+      "assent",
+      "assent chat --model anthropic/claude-sonnet-5-5",
+      "assent chat --continue",
+      "assent --resume",
+      "assent chat --attach --continue"
+    ]
   },
   run: {
     usage: "[TASK]",
     what: "do one task from words and standard input; print the answer",
-    flags: [...session, ...authority, "image", "file", "timeout", "json", "jsonl"],
+    flags: [
+      ...session,
+      ...authority,
+      "image",
+      "file",
+      "timeout",
+      "json",
+      "jsonl",
+      "serve",
+      "host",
+      "port",
+      "allow-host",
+      "token-file"
+    ],
     examples: [
       'assent run "say what this project is"',
       'assent run -i shot.png "what is wrong here?"',
@@ -79,10 +99,15 @@ export const commands: { readonly [Name in Flags.CommandName]: Command } = {
       ["status", "the mode and suspensions", judged],
       ["check TOOL [ARGUMENTS]", "how Assent would decide a call; all words behind TOOL belong to it", judged],
       ["why TOOL [ARGUMENTS]", "the same as a sentence", judged],
+      ["try FILE", "past calls that another policy would have decided differently", ["mode", "sandbox", "store"]],
       ["remove RULE", "remove a rule that a p at a question added"]
     ],
     flags: ["workspace", "trust", "key"],
-    examples: ["assent permissions", "assent permissions check run_command git push"]
+    examples: [
+      "assent permissions",
+      "assent permissions check run_command git push",
+      "assent permissions try stricter.json"
+    ]
   },
   profiles: {
     usage: "[COMMAND]",
@@ -100,7 +125,9 @@ export const commands: { readonly [Name in Flags.CommandName]: Command } = {
     what: "tool servers of the Model Context Protocol",
     verbs: [
       ["list", "the servers of config.json"],
-      ["check NAME", "start one of them, and show what it offers"]
+      ["check NAME", "start one of them, and show what it offers"],
+      ["login NAME", "sign in to it, with your browser"],
+      ["logout NAME", "delete what that stored"]
     ],
     flags: ["workspace", "sandbox", "allow-home", "trust", "key"],
     examples: ["assent mcp", "assent mcp check github"]
@@ -134,7 +161,7 @@ export const commands: { readonly [Name in Flags.CommandName]: Command } = {
       ["show [SESSION]", "the decisions of a session", ["key"]],
       ["verify [SESSION]", "find changes of a trail", ["key"]]
     ],
-    flags: ["workspace"],
+    flags: ["workspace", "store"],
     examples: ["assent audit", "assent audit verify"]
   },
   answer: {
@@ -151,6 +178,10 @@ export const commands: { readonly [Name in Flags.CommandName]: Command } = {
       "port",
       "allow-host",
       "token-file",
+      "cluster",
+      "insecure-runner",
+      "model-keys",
+      "own-model-keys",
       "model",
       "base-url",
       "profile",
@@ -164,7 +195,28 @@ export const commands: { readonly [Name in Flags.CommandName]: Command } = {
       "mediator",
       "key"
     ],
-    examples: ["assent serve", "assent serve --port 0 ~/one ~/two", "assent serve token rotate"]
+    examples: [
+      "assent serve",
+      "assent serve --port 0 ~/one ~/two",
+      "assent serve token rotate",
+      "assent serve --cluster"
+    ]
+  },
+  keys: {
+    usage: "[COMMAND]",
+    what: "who may use a cluster, for which tenant, and how much",
+    verbs: [
+      ["list", "the keys, without their texts"],
+      ["add TENANT", "a new key, which is shown once", ["subject", "role", "may"]],
+      ["revoke KEY", "the key counts no more"],
+      ["limit TENANT [LIMIT=NUMBER…]", "show or set limits: sessions, turns at work, tokens a day, requests a second"]
+    ],
+    flags: ["store"],
+    examples: [
+      "assent keys add acme --subject ann --role ops",
+      "assent keys add acme --may read,answer:Approve",
+      "assent keys limit acme sessions=100 turns=4 tokens=5000000"
+    ]
   },
   acp: {
     usage: "",
@@ -182,13 +234,15 @@ export const commands: { readonly [Name in Flags.CommandName]: Command } = {
       "sandbox",
       "allow-home",
       "trust",
-      "key"
+      "key",
+      "attach",
+      "token-file"
     ],
-    examples: ["assent acp", "assent acp --model anthropic/claude-sonnet-5-5"]
+    examples: ["assent acp", "assent acp --model anthropic/claude-sonnet-5-5", "assent acp --attach"]
   },
   adopt: {
     usage: "-- COMMAND…",
-    what: "a chat with an agent of others, which speaks the Agent Client Protocol: what it asks for is decided here",
+    what: "a chat with another agent over the Agent Client Protocol; Assent decides what it asks for",
     flags: ["profile", "resume", "continue", "workspace", "add-dir", "store", ...authority],
     examples: ["assent adopt -- opencode acp", "assent adopt --policy strict.json -- npx some-agent-acp"]
   },
@@ -221,13 +275,13 @@ export const commands: { readonly [Name in Flags.CommandName]: Command } = {
 export const nameOf = ([usage]: Verb): string => usage.split(" ")[0] ?? usage
 
 /** The verb that a command's words begin with, or mean by saying none; nothing where there are none, or not this one. */
-export const verbOf = (name: Flags.CommandName, [word]: ReadonlyArray<string>): string | undefined => {
+export const verbOf = (name: CommandName, [word]: ReadonlyArray<string>): string | undefined => {
   const known = (commands[name].verbs ?? []).map(nameOf)
   return word === undefined ? known[0] : known.find((one) => one === word)
 }
 
 /** The flags that count for a command with these words; where its first one is no verb, those of all verbs. */
-export const flagsOf = (name: Flags.CommandName, words: ReadonlyArray<string>): ReadonlyArray<FlagName> => {
+export const flagsOf = (name: CommandName, words: ReadonlyArray<string>): ReadonlyArray<FlagName> => {
   const { flags, verbs = [] } = commands[name]
   const verb = verbOf(name, words)
   const meant = verb === undefined ? verbs : verbs.filter((one) => nameOf(one) === verb)
@@ -235,7 +289,7 @@ export const flagsOf = (name: Flags.CommandName, words: ReadonlyArray<string>): 
 }
 
 /** The flags that count for a command with some words. */
-export const allFlagsOf = (name: Flags.CommandName): ReadonlyArray<FlagName> => {
+export const allFlagsOf = (name: CommandName): ReadonlyArray<FlagName> => {
   const { flags, verbs = [] } = commands[name]
   return [...new Set([...flags, ...verbs.flatMap(([, , own = []]) => own), ...always])]
 }
@@ -249,7 +303,7 @@ export const takersOf = (flag: FlagName): ReadonlyArray<string> =>
   })
 
 /** What a command may be followed by, for a person who gave it something else. */
-export const takes = (name: Flags.CommandName, [word = ""]: ReadonlyArray<string>): string => {
+export const takes = (name: CommandName, [word = ""]: ReadonlyArray<string>): string => {
   const { verbs = [] } = commands[name]
   const known = verbs.map(nameOf)
   const nearest = known.includes(word) ? undefined : Nearest.of(word, known)

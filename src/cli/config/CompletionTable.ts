@@ -5,6 +5,7 @@ import { modes } from "../../permission/PermissionState.js"
 import { providers } from "../../model/ProviderName.js"
 import * as CommandTable from "./CommandTable.js"
 import * as Flags from "./Flags.js"
+import { type CommandName, commandNames } from "../../host/CommandName.js"
 
 /** What the file system has, or what the program has: it reads and asks nothing for that. */
 export type Source = "files" | "directories" | "sessions" | "profiles" | "servers"
@@ -29,7 +30,7 @@ export interface Flag {
 }
 
 export interface Command {
-  readonly name: Flags.CommandName
+  readonly name: CommandName
   readonly what: string
   readonly flags: ReadonlyArray<Flag>
   /** Those that count once a verb is there, where verbs differ in that. */
@@ -68,6 +69,7 @@ const known: { readonly [name: string]: Values } = {
   "token-file": from("files"),
   workspace: from("directories"),
   "add-dir": from("directories"),
+  "model-keys": from("directories"),
   resume: from("sessions"),
   after: from("sessions"),
   profile: from("profiles", "none")
@@ -85,13 +87,13 @@ export const flags: ReadonlyArray<Flag> = Object.entries(Flags.table).map(([name
 /** What the words of a verb's usage stand for. */
 const stands: ReadonlyArray<readonly [word: RegExp, takes: Values]> = [
   [/^\w+ \[?SESSION\b(?!\|)/, from("sessions")],
-  [/^check NAME$/, from("servers")],
+  [/^(?:check|login|logout) NAME$/, from("servers")],
   [/^\w+ NAME$/, from("profiles")],
   [/^\w+ \[?FILE…?\]?$/, from("files")],
   [/^\w+ WORKSPACE\|SESSION$/, from("directories")]
 ]
 
-export const commands: ReadonlyArray<Command> = Flags.commands.map((name) => {
+export const commands: ReadonlyArray<Command> = commandNames.map((name) => {
   const { verbs = [], what } = CommandTable.commands[name]
   const among = (meant: ReadonlyArray<string>) => flags.filter((flag) => meant.includes(flag.name))
   return {
@@ -104,7 +106,7 @@ export const commands: ReadonlyArray<Command> = Flags.commands.map((name) => {
     verbs:
       name === "help"
         ? [
-            ...Flags.commands.map((command) => [command, CommandTable.commands[command].what] as const),
+            ...commandNames.map((command) => [command, CommandTable.commands[command].what] as const),
             ["settings", "the settings of config.json"] as const
           ]
         : verbs.map((verb) => [CommandTable.nameOf(verb), verb[1]] as const),

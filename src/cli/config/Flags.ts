@@ -36,33 +36,24 @@ export interface Flags {
   readonly json?: boolean | undefined
   readonly jsonl?: boolean | undefined
   readonly key?: string | undefined
+  readonly subject?: string | undefined
+  readonly role?: ReadonlyArray<string> | undefined
+  readonly may?: string | undefined
   readonly speed?: string | undefined
   readonly pause?: string | undefined
   readonly host?: string | undefined
   readonly port?: string | undefined
   readonly "allow-host"?: ReadonlyArray<string> | undefined
   readonly "token-file"?: string | undefined
+  readonly cluster?: boolean | undefined
+  readonly "insecure-runner"?: boolean | undefined
+  readonly "model-keys"?: string | undefined
+  readonly "own-model-keys"?: boolean | undefined
+  readonly attach?: string | undefined
+  readonly serve?: boolean | undefined
   readonly help?: boolean | undefined
   readonly version?: boolean | undefined
 }
-
-export const commands = [
-  "chat",
-  "run",
-  "permissions",
-  "profiles",
-  "mcp",
-  "sessions",
-  "audit",
-  "answer",
-  "serve",
-  "acp",
-  "adopt",
-  "doctor",
-  "completion",
-  "help"
-] as const
-export type CommandName = (typeof commands)[number]
 
 export interface FlagRow {
   readonly type: "string" | "boolean"
@@ -130,7 +121,11 @@ export const table: { readonly [Name in keyof Required<Flags>]: FlagRow } = {
     value: "FILE",
     help: "send a PDF, a text or another file with the first words; repeatable"
   },
-  workspace: { type: "string", value: "DIR", help: "where the agent works; the current directory by default" },
+  workspace: {
+    type: "string",
+    value: "DIR",
+    help: "where the agent works; the current directory by default; repeatable for serve"
+  },
   sandbox: {
     type: "string",
     value: "MODE",
@@ -191,6 +186,18 @@ export const table: { readonly [Name in keyof Required<Flags>]: FlagRow } = {
   json: { type: "boolean", help: "JSON lines on standard output" },
   jsonl: { type: "boolean", help: "like --json, and JSON commands on standard input" },
   key: { type: "string", value: "FILE", help: "write and verify the audit with the key in this file" },
+  subject: { type: "string", value: "NAME", help: "keys add: who answers with the key; the tenant by default" },
+  role: {
+    type: "string",
+    multiple: true,
+    value: "ROLE",
+    help: "keys add: a role of theirs, for calls that several people have to allow; repeatable"
+  },
+  may: {
+    type: "string",
+    value: "VERBS",
+    help: "keys add: send,answer,cancel,read,permissions or some of them; answer:Approve is to answer one kind of request; all by default"
+  },
   speed: {
     type: "string",
     value: "SPEED",
@@ -205,7 +212,30 @@ export const table: { readonly [Name in keyof Required<Flags>]: FlagRow } = {
     value: "NAME",
     help: "serve: answer under this name, with its port, as a proxy in front has it; may be given again"
   },
-  "token-file": { type: "string", value: "FILE", help: "serve: the file with the token, made if it is not there" },
+  "token-file": { type: "string", value: "FILE", help: "the file with the token of a server; serve makes it" },
+  serve: { type: "boolean", help: "show the run to others, as assent serve does; they can answer, too" },
+  attach: {
+    type: "string",
+    value: "URL",
+    help: "use a session that assent serve runs at this address; without an address, at your own server"
+  },
+  cluster: {
+    type: "boolean",
+    help: "serve: be a node of a cluster over the PostgreSQL database in ASSENT_DATABASE_URL; ASSENT_NODE_ADDRESS says where the other nodes reach it"
+  },
+  "insecure-runner": {
+    type: "boolean",
+    help: "serve --cluster: let nodes reach each other over a public address, where anybody can act as a node"
+  },
+  "model-keys": {
+    type: "string",
+    value: "DIR",
+    help: "serve --cluster: a directory with the tenants' own model keys, such as DIR/acme/ANTHROPIC_API_KEY"
+  },
+  "own-model-keys": {
+    type: "boolean",
+    help: "serve --cluster: a tenant without its own model key has none, and not that of the server"
+  },
   help: { type: "boolean", short: "h", help: "this text" },
   version: { type: "boolean", short: "v", help: "the version" }
 }

@@ -7,7 +7,7 @@ import type * as WorkspaceRoot from "../../builtin/WorkspaceRoot.js"
 import * as Redaction from "../../core/Redaction.js"
 import type * as Input from "../../inbox/Input.js"
 import type * as Model from "../../model/Model.js"
-import * as Display from "../../terminal/Display.js"
+import * as Display from "../../tui/terminal/Display.js"
 import * as Arguments from "./Arguments.js"
 
 /**
@@ -41,7 +41,7 @@ export const mentioned = (
 ): Effect.Effect<ReadonlyArray<Input.Part>, Arguments.UsageError, FileSystem.FileSystem | Path.Path> =>
   words.includes("@")
     ? Effect.gen(function* () {
-        const ChatFiles = yield* Effect.promise(() => import("../executor/ChatFiles.js"))
+        const ChatFiles = yield* Effect.promise(() => import("../../tui/chat/ChatFiles.js"))
         const gathered = yield* Effect.flatMap(ChatFiles.make(files, "--file"), ({ gather }) => gather(words))
         if (gathered.files.length > 0) yield* tell(`with ${ChatFiles.told(gathered.files)}`)
         if (gathered.words.length > 0) yield* tell(`${ChatFiles.toldWords(gathered.words)}.`)
@@ -55,7 +55,11 @@ export const piped = (
 ): Effect.Effect<ReadonlyArray<Input.Part>, Arguments.UsageError> =>
   Effect.gen(function* () {
     const [Piped, Input, ChatFiles] = yield* Effect.promise(() =>
-      Promise.all([import("../terminal/Piped.js"), import("../../inbox/Input.js"), import("../executor/ChatFiles.js")])
+      Promise.all([
+        import("../../tui/process/Piped.js"),
+        import("../../inbox/Input.js"),
+        import("../../tui/chat/ChatFiles.js")
+      ])
     )
     const waits = "standard input is open and silent. It is waited for; < /dev/null goes without it."
     const bytes = yield* Piped.read({ most: mostPiped, waiting: tell(waits) })

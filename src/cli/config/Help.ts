@@ -2,10 +2,11 @@
 import * as Nearest from "../../core/Nearest.js"
 import * as CommandTable from "./CommandTable.js"
 import * as Flags from "./Flags.js"
+import { type CommandName, commandNames } from "../../host/CommandName.js"
 
 /** All commands, and the flags that are used most. */
 export const all = (): string => {
-  const rows = Flags.commands.map((name): readonly [string, string] => {
+  const rows = commandNames.map((name): readonly [string, string] => {
     const { usage, verbs = [], what } = CommandTable.commands[name]
     const words = name === "completion" || verbs.length === 0 ? "" : `: ${verbs.map(CommandTable.nameOf).join(", ")}`
     return [`assent ${name === "chat" ? "[chat]" : name} ${usage}`.trimEnd(), what + words]
@@ -24,7 +25,7 @@ export const all = (): string => {
 }
 
 /** One command: its words, the flags that concern it, and how it is used. */
-export const of = (name: Flags.CommandName): string => {
+export const of = (name: CommandName): string => {
   const { examples, usage, verbs = [], what } = CommandTable.commands[name]
   return [
     `assent ${name} ${usage}`.trimEnd(),
@@ -54,7 +55,7 @@ export const settings = (rows: ReadonlyArray<readonly [path: string, meaning: st
 
 /** A sentence about a word that names no command, with the one that was probably meant. */
 export const unknown = (word: string): string => {
-  const meant = Nearest.of(word, Flags.commands)
+  const meant = Nearest.of(word, commandNames)
   const hint = meant === undefined ? "" : ` Did you mean ${meant}?`
-  return `There is no command ${JSON.stringify(word)}.${hint} Commands: ${Flags.commands.join(", ")}.`
+  return `There is no command ${JSON.stringify(word)}.${hint} Commands: ${commandNames.join(", ")}.`
 }

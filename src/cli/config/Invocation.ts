@@ -9,9 +9,10 @@ import { parseArgs } from "node:util"
 import * as Nearest from "../../core/Nearest.js"
 import * as CommandTable from "./CommandTable.js"
 import * as Flags from "./Flags.js"
+import { type CommandName, commandNames } from "../../host/CommandName.js"
 
 export interface Invocation {
-  readonly command: Flags.CommandName
+  readonly command: CommandName
   /** Whether it was named, and is not merely the default. Default: false. */
   readonly isNamed?: boolean
   readonly flags: Flags.Flags
@@ -24,16 +25,16 @@ export const read = (argv: ReadonlyArray<string>): Invocation | string => {
   const end = callAt(argv) ?? argv.length
   const parsed = parsedBy(argv.slice(0, end))
   if (typeof parsed === "string") return parsed
-  const { values } = parsed
+  const { workspace: workspaces = [], ...values } = parsed.values
   const positionals = [...parsed.positionals, ...argv.slice(argv[end] === "--" ? end + 1 : end)]
   const [first = "chat", ...words] = positionals
   const command = commandOf(first)
   if (command === undefined) {
-    return `There is no command ${JSON.stringify(first)}.${meant(first, Flags.commands)} Commands: ${Flags.commands.join(", ")}. To run a task: assent run ${JSON.stringify(first)}`
+    return `There is no command ${JSON.stringify(first)}.${meant(first, commandNames)} Commands: ${commandNames.join(", ")}. To run a task: assent run ${JSON.stringify(first)}`
   }
   // The option table and `Flags` name the same flags.
   const flags = values as Flags.Flags
-  const read = { command, isNamed: positionals.length > 0, flags, words }
+  const read = placed({ command, isNamed: positionals.length > 0, flags, words }, [workspaces].flat().map(String))
   // Whoever asks for help has it, whatever else is there.
   return flags.help === true || flags.version === true ? read : (unused(read) ?? surplus(read) ?? read)
 }
@@ -42,7 +43,15 @@ export const read = (argv: ReadonlyArray<string>): Invocation | string => {
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-const commandOf = (word: string): Flags.CommandName | undefined => Flags.commands.find((name) => name === word)
+/** `serve` works in each `--workspace`. Elsewhere the last one counts. */
+const placed = (read: Invocation, workspaces: ReadonlyArray<string>): Invocation => {
+  const [first, ...others] = read.command === "serve" ? workspaces : workspaces.slice(-1)
+  return first === undefined
+    ? read
+    : { ...read, flags: { ...read.flags, workspace: first }, words: [...read.words, ...others] }
+}
+
+const commandOf = (word: string): CommandName | undefined => commandNames.find((name) => name === word)
 
 /** Where the arguments of a call begin, when the words ask how that call would be decided. */
 const callAt = (argv: ReadonlyArray<string>): number | undefined => {
@@ -97,25 +106,26 @@ const surplus = ({ command, words }: Invocation): string | undefined => {
   return `assent ${command} takes ${takes}, and ${JSON.stringify(word)} is ${most === 0 ? "one" : "another one"}. ${instead}`
 }
 
-const lists = (command: Flags.CommandName | undefined): string =>
+const lists = (command: CommandName | undefined): string =>
   command === undefined
     ? "assent help lists the commands, and assent help COMMAND lists its flags."
-    : `assent help ${command} lists what there is.`
+    : `assent help ${command} shows how to use it.`
 
-/** `--resume` may stand without a name: then there is a list to pick from. */
+/** `--resume` may stand without a name: then there is a list to pick from. `--attach` alone means the person's own server. */
 const withNames = (argv: ReadonlyArray<string>): Array<string> => {
   const end = argv.indexOf("--")
   return argv.map((word, index) => {
     const next = argv[index + 1]
     const isAlone = next === undefined || next.startsWith("-") || commandOf(next) !== undefined
-    return word === "--resume" && isAlone && (end < 0 || index < end) ? "--resume=" : word
+    const mayBeAlone = word === "--resume" || word === "--attach"
+    return mayBeAlone && isAlone && (end < 0 || index < end) ? `${word}=` : word
   })
 }
 
 const parserOptions = Object.fromEntries(
-  Object.entries(Flags.table).map(([name, { type, multiple, short }]) => [
+  Object.entries(Flags.table).map(([name, { type, multiple = name === "workspace", short }]) => [
     name,
-    { type, ...(multiple === undefined ? {} : { multiple }), ...(short === undefined ? {} : { short }) }
+    { type, multiple, ...(short === undefined ? {} : { short }) }
   ])
 )
 
@@ -126,7 +136,7 @@ const meant = (name: string, known: ReadonlyArray<string>, prefix = ""): string 
 }
 
 /** Node's own message is for those who write programs; it names the flag. */
-const explain = (error: unknown, command: Flags.CommandName | undefined): string => {
+const explain = (error: unknown, command: CommandName | undefined): string => {
   const message = error instanceof Error ? error.message : String(error)
   const [, name = ""] = /^Option '(?:-\w, )?--([\w-]+)/.exec(message) ?? []
   const flag = Flags.names.find((one) => one === name)

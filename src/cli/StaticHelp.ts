@@ -1,8 +1,8 @@
 /** What some command lines ask for are our own words only: help, and the version. */
 import * as Invocation from "./config/Invocation.js"
-import * as Flags from "./config/Flags.js"
 import * as Help from "./config/Help.js"
 import * as Version from "../host/Version.js"
+import { commandNames } from "../host/CommandName.js"
 
 /** Nothing where there is something to do, and where the words cannot be understood. */
 export const of = (argv: ReadonlyArray<string>): string | undefined => {
@@ -14,6 +14,6 @@ export const of = (argv: ReadonlyArray<string>): string | undefined => {
   if (command !== "help") return undefined
   const [word] = words
   if (word === undefined) return Help.all()
-  const named = Flags.commands.find((name) => name === word)
+  const named = commandNames.find((name) => name === word)
   return named === undefined ? undefined : Help.of(named)
 }
