@@ -21,7 +21,7 @@ export const Attachment = /* @__PURE__ */ Lazy.schema(() =>
     mediaType: Schema.String,
     /** Bytes. */
     size: Schema.Number,
-    /** Of its bytes; lower-case hexadecimal. */
+    /** SHA-256 of the bytes; lower-case hexadecimal. */
     sha256: Schema.String
   })
 )

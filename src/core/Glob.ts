@@ -17,8 +17,6 @@ export interface Glob {
   readonly stars: boolean
   /** The longest literal text of the pattern: every match contains it. */
   readonly needle: string
-  /** How far behind the beginning of a match the needle stands at most; infinite where a star is before it. */
-  readonly reach: number
   /** Internal to this file: the texts between the stars. */
   readonly pieces: ReadonlyArray<Piece>
 }
@@ -46,22 +44,15 @@ export const of = (pattern: string, parts: ReadonlyArray<Part>): Glob => {
   let text = ""
   let head: string | undefined
   let needle = ""
-  let reach = 0
   let run = ""
-  let runAt = 0
   const close = () => pieces.push(steps.every(({ _tag }) => _tag === "One") ? text : steps)
   for (const [at, step] of parts.entries()) {
     if (step?._tag === "One") {
       const char = String.fromCodePoint(step.code)
-      if (run === "") runAt = steps.length
       steps.push(step)
       text += char
       run += char
-      if (run.length > needle.length) {
-        needle = run
-        // A character may take two places of a text.
-        reach = pieces.length > 0 ? Number.POSITIVE_INFINITY : 2 * runAt
-      }
+      if (run.length > needle.length) needle = run
       continue
     }
     head ??= run
@@ -74,7 +65,7 @@ export const of = (pattern: string, parts: ReadonlyArray<Part>): Glob => {
     }
   }
   close()
-  return { pattern, head: head ?? run, wild: head !== undefined, stars: pieces.length > 1, needle, reach, pieces }
+  return { pattern, head: head ?? run, wild: head !== undefined, stars: pieces.length > 1, needle, pieces }
 }
 
 /** Takes time proportional to the text, and at the very worst to pattern × text. */

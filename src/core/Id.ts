@@ -55,7 +55,7 @@ export const MessageId = Schema.String.pipe(Schema.brand("assent/MessageId"))
 export type MessageId = typeof MessageId.Type
 
 /**
- * What kind of thing an id names; becomes the id's readable prefix.
+ * The kind of thing that an id names; the readable prefix of the id.
  *
  * @since 0.1.0
  * @category models
@@ -104,6 +104,14 @@ export const turn = (ids: Generator): CorrelationId => ids.unsafeNext("turn") as
  * @internal
  */
 export const session = (ids: Generator): SessionId => ids.unsafeNext("ses") as SessionId
+
+/**
+ * A fresh id of a session that belongs to the same tenant as another one: what comes before its dot.
+ *
+ * @internal
+ */
+export const sessionBeside = (ids: Generator, other: SessionId): SessionId =>
+  (other.slice(0, other.indexOf(".") + 1) + session(ids)) as SessionId
 
 /**
  * A fresh id of a message.

@@ -66,5 +66,5 @@ const sentences: { readonly [Reason in CancelReason]: string } = {
   shutdown: "cancelled because the agent was shut down",
   parent: "cancelled by the parent agent",
   turn_limit: "cancelled because the turn limit was reached",
-  halted: "halted because nobody was there to answer"
+  halted: "halted: no person could answer"
 }

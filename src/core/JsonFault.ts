@@ -1,10 +1,10 @@
 /** What is wrong with a text that is to be JSON, and where, behind a plural subject such as "the arguments". */
 import * as Either from "effect/Either"
-import * as ForeignJson from "./ForeignJson.js"
+import * as UntrustedJson from "./UntrustedJson.js"
 
 /** Nothing for JSON that may be read. */
 export const of = (text: string): string | undefined => {
-  const parsed = ForeignJson.parse(text)
+  const parsed = UntrustedJson.parse(text)
   if (Either.isRight(parsed)) return undefined
   const { detail = `the text ${parsed.left.message}` } = parsed.left
   // Engines say it in their own words; a text that was cut off is what happens, and is said in ours.

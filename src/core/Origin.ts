@@ -12,7 +12,7 @@ import type * as FiberId from "effect/FiberId"
 import * as FiberRef from "effect/FiberRef"
 import * as FiberRefs from "effect/FiberRefs"
 import { globalValue } from "effect/GlobalValue"
-import * as World from "./World.js"
+import * as CallerContext from "./CallerContext.js"
 import { SessionId, type CorrelationId, type ToolCallId } from "./Id.js"
 import type { ResolvedPaths } from "./ResolvedPath.js"
 
@@ -44,7 +44,7 @@ export interface Origin {
    * @internal
    */
   readonly paths?: ResolvedPaths
-  /** Somebody else who asks through the call, such as `the server github`. */
+  /** The other party that asks through the call, such as `the server github`. */
   readonly via?: string
   /**
    * What the call needs to go on behind its open question, in another process too. Only the call itself reads it.
@@ -142,7 +142,7 @@ export const ofCall = (origin: Origin, toolCallId: ToolCallId): Origin => {
 }
 
 /**
- * As {@link withOrigin}, for a fiber of its own: one step, and the former value is not restored.
+ * Like {@link withOrigin}, for a fiber of its own: one step, and the former value is not restored.
  *
  * @since 0.1.0
  * @category combinators
@@ -203,7 +203,7 @@ export const once = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E,
   )
 
 /**
- * Runs an effect, and everything it forks, on behalf of somebody else, who is shown with each question.
+ * Runs an effect, and everything it forks, on behalf of another party. Each question shows that party.
  *
  * @since 0.1.0
  * @category combinators
@@ -248,5 +248,5 @@ export const chip = ({
 // -----------------------------------------------------------------------------------------------------------------
 
 const currentRef: FiberRef.FiberRef<Origin> = globalValue("assent/core/Origin", () =>
-  World.belongsToFiber(FiberRef.unsafeMake<Origin>(outside, { join: (parent) => parent }))
+  CallerContext.belongsToFiber(FiberRef.unsafeMake<Origin>(outside, { join: (parent) => parent }))
 )

@@ -9,7 +9,7 @@
 import * as Redacted from "effect/Redacted"
 
 /**
- * What stands in the place of a secret.
+ * The text that replaces a secret.
  *
  * @since 0.1.0
  * @category constants
@@ -55,7 +55,7 @@ export interface Redactor extends Masking {
 export interface Flow {
   /** Takes the next piece; returns what can be shown now, which may be empty. */
   readonly push: (piece: string) => string
-  /** Returns what was held back. */
+  /** Returns the rest of the text, which the stream held back. */
   readonly end: () => string
 }
 
@@ -122,7 +122,7 @@ export const summarize = (value: unknown, redactor: Pick<Masking, "text"> = shap
 }
 
 /**
- * Whether something was masked in a JSON-like value: it is not what was written, so it must not run.
+ * Whether a JSON-like value contains a mask. Such a value differs from the original, so it must not run.
  *
  * @since 0.1.0
  * @category predicates

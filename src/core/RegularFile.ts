@@ -31,7 +31,7 @@ export const read = (
 ): Effect.Effect<string, PlatformError | FileUnfit> =>
   Effect.map(readBytes(fileSystem, file, maxBytes), (bytes) => new TextDecoder().decode(bytes))
 
-/** As {@link read}, the bytes. */
+/** Like {@link read}, the bytes. */
 export const readBytes = (
   fileSystem: FileSystem.FileSystem,
   file: string,

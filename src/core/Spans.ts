@@ -91,7 +91,7 @@ export interface Opening<A, E> extends Beginning {
 }
 
 /**
- * Where a span begins: a fiber that runs, or the FiberRefs of one.
+ * The parent of a span: a running fiber, or the FiberRefs of a fiber.
  *
  * @since 0.1.0
  * @category models
@@ -139,7 +139,7 @@ export interface Service {
  * @category models
  */
 export interface Options {
-  /** Where spans go. Default: the fiber's own tracer; then spans of libraries that the program uses go there too. */
+  /** The tracer that receives spans. Default: the fiber's own tracer, which also receives spans of other libraries. */
   readonly tracer?: Tracer.Tracer | undefined
   /** Shows content, masked with this. Default: its length is shown. */
   readonly content?: Redaction.Redactor | undefined
@@ -261,7 +261,7 @@ export const ofApp: Service = globalValue("assent/core/Spans/ofApp", (): Service
 })
 
 /**
- * As {@link ofApp} for one tree of agents, at no cost until one of its callers has a tracer: a step of Effect for each
+ * Like {@link ofApp} for one tree of agents, at no cost until one of its callers has a tracer: a step of Effect for each
  * place where a span may open would be one too many.
  *
  * @internal

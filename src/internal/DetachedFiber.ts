@@ -4,7 +4,7 @@ import type * as Fiber from "effect/Fiber"
 import type * as FiberStatus from "effect/FiberStatus"
 import * as Runtime from "effect/Runtime"
 import * as RuntimeFlags from "effect/RuntimeFlags"
-import * as World from "../core/World.js"
+import * as CallerContext from "../core/CallerContext.js"
 
 /** Where fibers are started: the world of one fiber at one moment. */
 export type Place = Runtime.Runtime<never>
@@ -12,7 +12,7 @@ export type Place = Runtime.Runtime<never>
 /** The place where a fiber is now. Fibers that are started there can be interrupted only where they say so. */
 const placeOf = (fiber: Fiber.RuntimeFiber<unknown, unknown>, { runtimeFlags }: FiberStatus.Running): Place =>
   Runtime.make({
-    context: World.around(fiber.currentContext),
+    context: CallerContext.around(fiber.currentContext),
     runtimeFlags: RuntimeFlags.disable(runtimeFlags, RuntimeFlags.Interruption),
     fiberRefs: fiber.getFiberRefs()
   })
@@ -30,7 +30,7 @@ export const unsafeFork = <A, E>(place: Place, effect: Effect.Effect<A, E>): Fib
   Runtime.runFork(place, effect, { immediate: false })
 
 /**
- * As {@link unsafeFork}, in the world of the starting fiber.
+ * Like {@link unsafeFork}, in the world of the starting fiber.
  *
  * Unlike a fiber of `Effect.forkDaemon`, it does not hold its ended parent in memory: two kilobytes for each child of
  * an agent, because a tool call starts the child and ends before it.

@@ -29,7 +29,7 @@ export interface LoopTurn {
 export const fresh: Readonly<LoopTurn> = { round: -1, since: 0 }
 
 /**
- * Whether it is time to {@link give} way. Never under a test clock: under it only what a test triggers may happen, and
+ * Whether it is time to {@link yieldToEventLoop}. Never under a test clock: under it only what a test triggers may happen, and
  * work is expected to come to rest without the event loop.
  */
 export const isDue = (self: LoopTurn, clock: Clock.Clock): boolean => {
@@ -43,7 +43,7 @@ export const isDue = (self: LoopTurn, clock: Clock.Clock): boolean => {
 }
 
 /** Resumes when the event loop has gone round. */
-export const give: Effect.Effect<void> = Effect.async((resume) => {
+export const yieldToEventLoop: Effect.Effect<void> = Effect.async((resume) => {
   later(() => resume(Effect.void))
 })
 

@@ -13,6 +13,23 @@ export const isImmediate = <A, E, R>(
  */
 export const gen = <A, E, R>(steps: Effect.fn.Return<A, E, R>): Effect.Effect<A, E, R> => advance(steps, undefined)
 
+/** What a step of {@link gen} yields: an effect that has its value already does not leave the generator. */
+export const step = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> | Known<A> =>
+  isImmediate(effect) ? new Known(effect.value) : effect
+
+/** A value for `yield*` that is there already. */
+export class Known<A> {
+  constructor(private readonly value: A) {}
+
+  [Symbol.iterator](): this {
+    return this
+  }
+
+  next(): IteratorReturnResult<A> {
+    return { done: true, value: this.value }
+  }
+}
+
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------

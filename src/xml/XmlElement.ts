@@ -126,7 +126,7 @@ class Reader {
 
   constructor() {
     const { parser } = this
-    parser.on("xmldecl", () => this.fail("an XML declaration is not wanted here"))
+    parser.on("xmldecl", () => this.fail("an XML declaration is not allowed here"))
     parser.on("doctype", () => this.fail("a document type is not allowed"))
     parser.on("processinginstruction", () => this.fail("processing instructions are not allowed"))
     parser.on("comment", () => this.fail("comments are not allowed"))
@@ -159,7 +159,7 @@ class Reader {
 
   /** The parser accepts lone surrogates. */
   private check(text: string): void {
-    if (text.search(forbidden) >= 0) this.fail("it holds characters that XML cannot hold")
+    if (text.search(forbidden) >= 0) this.fail("it contains characters that XML does not allow")
   }
 
   private fail(reason: string): void {

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "effect/FastCheck"
 import * as FoldedName from "../../src/core/FoldedName.js"
+import * as Runs from "../kit/Runs.js"
 
 describe("a folded name", () => {
   it("is the same for what some file system takes for the same", () => {
@@ -36,7 +37,7 @@ describe("a folded name", () => {
           if (/^\.{0,2}$/.test(name)) assert.strictEqual(parts[at], name)
         }
       }),
-      { numRuns: 2_000 }
+      { numRuns: Runs.of(2_000) }
     )
   })
 })

@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import * as ForeignJson from "../../src/core/ForeignJson.js"
+import * as UntrustedJson from "../../src/core/UntrustedJson.js"
 import * as JsonFault from "../../src/core/JsonFault.js"
+import * as Runs from "../kit/Runs.js"
 
 describe("a fault in JSON", () => {
   it("is the end of a text that was cut off, wherever that was", () => {
@@ -12,7 +13,7 @@ describe("a fault in JSON", () => {
       fc.property(cut, (text) =>
         assert.strictEqual(JsonFault.of(text), `are no JSON: the text ends too early, after character ${text.length}`)
       ),
-      { numRuns: 2_000 }
+      { numRuns: Runs.of(2_000) }
     )
   })
 
@@ -21,11 +22,11 @@ describe("a fault in JSON", () => {
     fc.assert(
       fc.property(text, (one) => {
         const fault = JsonFault.of(one)
-        assert.strictEqual(fault === undefined, ForeignJson.parse(one)._tag === "Right", one)
+        assert.strictEqual(fault === undefined, UntrustedJson.parse(one)._tag === "Right", one)
         // A text that is wrong before its end stays wrong, whatever comes behind it.
         if (fault?.includes("ends too early") === false) assert.isDefined(JsonFault.of(`${one}0`), one)
       }),
-      { numRuns: 4_000 }
+      { numRuns: Runs.of(4_000) }
     )
   })
 
@@ -34,7 +35,7 @@ describe("a fault in JSON", () => {
     assert.strictEqual(JsonFault.of('{"a":'), "are no JSON: the text ends too early, after character 5")
     assert.match(String(JsonFault.of('{"a" 1}')), /^are no JSON: (?!the text ends)/)
     assert.strictEqual(
-      JsonFault.of("[".repeat(ForeignJson.maxDepth + 1)),
+      JsonFault.of("[".repeat(UntrustedJson.maxDepth + 1)),
       "are no JSON: the text is nested more than 64 levels deep"
     )
     assert.isBelow(String(JsonFault.of(`{${"x".repeat(10_000)}`)).length, 250)

@@ -5,6 +5,7 @@ import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import * as Glob from "../../src/core/Glob.js"
 import * as Redaction from "../../src/core/Redaction.js"
+import * as Runs from "../kit/Runs.js"
 
 const sources = (directory: string): ReadonlyArray<string> =>
   readdirSync(directory, { recursive: true, encoding: "utf8" })
@@ -317,7 +318,7 @@ describe("Redaction", () => {
           assert.isTrue(shown.endsWith(redactor().text(end) === end ? end : "[REDACTED]!"), shown)
         }
       ),
-      { numRuns: 2000 }
+      { numRuns: Runs.of(2000) }
     ))
 
   it("what flows is the masked whole, however it is cut and whatever stands around", () =>
@@ -331,7 +332,7 @@ describe("Redaction", () => {
           assert.strictEqual(through(redactor(), cut(text, sizes)), masked)
         }
       ),
-      { numRuns: 3000 }
+      { numRuns: Runs.of(3000) }
     ))
 
   it("nor with tokens in it, but for the hints of tokens, which may be shown", () =>
@@ -353,7 +354,7 @@ describe("Redaction", () => {
           }
         }
       ),
-      { numRuns: 3000 }
+      { numRuns: Runs.of(3000) }
     ))
 
   it("a secret that is declared while a text flows is masked from then on", () => {

@@ -4,6 +4,7 @@ import * as fc from "effect/FastCheck"
 import * as Fiber from "effect/Fiber"
 import { OneShot } from "../../src/internal/OneShot.js"
 import { settle } from "../kit/Recorder.js"
+import * as Runs from "../kit/Runs.js"
 import * as Shuffled from "../kit/Shuffled.js"
 
 describe("OneShot", () => {
@@ -76,6 +77,6 @@ describe("OneShot", () => {
           Array.from({ length: readers + 1 }, () => 7)
         )
       }),
-      { numRuns: 200 }
+      { numRuns: Runs.of(200) }
     ))
 })

@@ -1,20 +1,20 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Either from "effect/Either"
 import * as FastCheck from "effect/FastCheck"
-import * as ForeignJson from "../../src/core/ForeignJson.js"
+import * as UntrustedJson from "../../src/core/UntrustedJson.js"
 import * as Computation from "../kit/Computation.js"
 
-const reasonOf = (parsed: Either.Either<unknown, ForeignJson.ForeignJsonRefused>): string =>
+const reasonOf = (parsed: Either.Either<unknown, UntrustedJson.ForeignJsonRefused>): string =>
   Either.match(parsed, { onLeft: ({ reason }) => reason, onRight: () => "taken" })
 
-const refusalOf = (value: unknown, limits?: ForeignJson.Limits): string =>
-  ForeignJson.refusal(value, limits)?.reason ?? "taken"
+const refusalOf = (value: unknown, limits?: UntrustedJson.Limits): string =>
+  UntrustedJson.refusal(value, limits)?.reason ?? "taken"
 
 const arrays = (levels: number) => `${"[".repeat(levels)}${"]".repeat(levels)}`
 const objects = (levels: number) => `${'{"a":'.repeat(levels - 1)}{}${"}".repeat(levels - 1)}`
 const nested = (levels: number): unknown => JSON.parse(arrays(levels))
 
-describe("ForeignJson", () => {
+describe("UntrustedJson", () => {
   describe("parsing a text", () => {
     it.each([
       [arrays(64), "taken"],
@@ -31,13 +31,13 @@ describe("ForeignJson", () => {
       [`"${"[".repeat(1_000)}`, "syntax"],
       ["undefined", "syntax"]
     ])("%#: %j", (text, reason) => {
-      assert.strictEqual(reasonOf(ForeignJson.parse(text)), reason)
+      assert.strictEqual(reasonOf(UntrustedJson.parse(text)), reason)
     })
 
     it("reads what JSON reads, where nothing is nested too deep", () => {
       FastCheck.assert(
         FastCheck.property(FastCheck.json(), (text) => {
-          assert.deepStrictEqual(Either.getOrThrow(ForeignJson.parse(text)), JSON.parse(text))
+          assert.deepStrictEqual(Either.getOrThrow(UntrustedJson.parse(text)), JSON.parse(text))
         })
       )
     })
@@ -51,8 +51,8 @@ describe("ForeignJson", () => {
             (inner, [isArray, text]) => (isArray ? [text, inner] : { [text]: inner }),
             1
           )
-          const expected = levels.length <= ForeignJson.maxDepth ? "taken" : "depth"
-          assert.strictEqual(reasonOf(ForeignJson.parse(JSON.stringify(value))), expected)
+          const expected = levels.length <= UntrustedJson.maxDepth ? "taken" : "depth"
+          assert.strictEqual(reasonOf(UntrustedJson.parse(JSON.stringify(value))), expected)
           assert.strictEqual(refusalOf(value), expected)
         })
       )
@@ -62,7 +62,7 @@ describe("ForeignJson", () => {
       const pieces = FastCheck.constantFrom("[", "]", "{", "}", '"', "\\", ",", ":", "1", "null", "\u0000", "\ud800")
       FastCheck.assert(
         FastCheck.property(FastCheck.array(pieces, { maxLength: 200 }), (text) => {
-          ForeignJson.parse(text.join(""))
+          UntrustedJson.parse(text.join(""))
         })
       )
     })
@@ -70,17 +70,17 @@ describe("ForeignJson", () => {
     it("turns ten megabytes of brackets away at once", () => {
       const [open, closed, quoted] = ["[".repeat(10_000_000), arrays(5_000_000), `["${"\\".repeat(9_999_990)}`]
       const parse = () => {
-        assert.strictEqual(reasonOf(ForeignJson.parse(open)), "depth")
-        assert.strictEqual(reasonOf(ForeignJson.parse(closed)), "depth")
-        assert.strictEqual(reasonOf(ForeignJson.parse(quoted)), "syntax")
+        assert.strictEqual(reasonOf(UntrustedJson.parse(open)), "depth")
+        assert.strictEqual(reasonOf(UntrustedJson.parse(closed)), "depth")
+        assert.strictEqual(reasonOf(UntrustedJson.parse(quoted)), "syntax")
       }
       assert.isBelow(Computation.least(1_000, parse), 1_000)
     })
 
     it("is bounded in size", () => {
-      assert.strictEqual(reasonOf(ForeignJson.parse('"1234567"', { size: 9 })), "taken")
-      assert.strictEqual(reasonOf(ForeignJson.parse('"12345678"', { size: 9 })), "size")
-      assert.strictEqual(ForeignJson.textRefusal("[".repeat(10), { size: 9 })?.message, "is larger than 9 characters")
+      assert.strictEqual(reasonOf(UntrustedJson.parse('"1234567"', { size: 9 })), "taken")
+      assert.strictEqual(reasonOf(UntrustedJson.parse('"12345678"', { size: 9 })), "size")
+      assert.strictEqual(UntrustedJson.textRefusal("[".repeat(10), { size: 9 })?.message, "is larger than 9 characters")
     })
   })
 
@@ -151,7 +151,7 @@ describe("ForeignJson", () => {
           FastCheck.string({ unit: "binary", maxLength: 400 }),
           FastCheck.integer({ min: 2, max: 300 }),
           (text, limit) => {
-            const echoed = ForeignJson.echo(text, limit)
+            const echoed = UntrustedJson.echo(text, limit)
             assert.isAtMost(echoed.length, limit)
             assert.isTrue(echoed === text || text.startsWith(echoed.slice(0, -1)))
             assert.notMatch(echoed, /\p{Surrogate}/u)

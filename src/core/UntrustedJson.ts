@@ -43,7 +43,7 @@ export class ForeignJsonRefused extends Schema.TaggedError<ForeignJsonRefused>("
       case "size":
         return `is larger than ${this.size} characters`
       case "value":
-        return "holds something that JSON cannot hold"
+        return "contains a value that JSON cannot express"
       case "prototype":
         return "has a member named __proto__"
     }

@@ -1,14 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Yaml from "yaml"
-import * as ForeignYaml from "../../src/core/ForeignYaml.js"
+import * as UntrustedYaml from "../../src/core/UntrustedYaml.js"
 import * as Computation from "../kit/Computation.js"
 
-const reasonOf = (text: string): string => ForeignYaml.textRefusal(text)?.reason ?? "taken"
+const reasonOf = (text: string): string => UntrustedYaml.textRefusal(text)?.reason ?? "taken"
 
 const indented = (levels: number, word: string) =>
   Array.from({ length: levels }, (_, level) => `${" ".repeat(level)}${word}`).join("\n")
 
-describe("ForeignYaml", () => {
+describe("UntrustedYaml", () => {
   it.each([
     ["flow sequences", "[".repeat(20_000)],
     ["flow maps", "{a: ".repeat(20_000)],
@@ -45,7 +45,7 @@ describe("ForeignYaml", () => {
   })
 
   it("is bounded in size", () => {
-    assert.strictEqual(ForeignYaml.textRefusal("a".repeat(11), { size: 10 })?.reason, "size")
+    assert.strictEqual(UntrustedYaml.textRefusal("a".repeat(11), { size: 10 })?.reason, "size")
   })
 
   it.each([
@@ -55,7 +55,7 @@ describe("ForeignYaml", () => {
     ["in quotes", 'a: 1\n"a": 2\n']
   ])("refuses a key twice %s", (_, text) => {
     assert.deepStrictEqual(
-      ForeignYaml.parse(Yaml, text).errors.map(({ code }) => code),
+      UntrustedYaml.parse(Yaml, text).errors.map(({ code }) => code),
       ["DUPLICATE_KEY"]
     )
   })
@@ -64,7 +64,7 @@ describe("ForeignYaml", () => {
     const time = (keys: number) => {
       const text = Array.from({ length: keys }, (_, index) => `key${index}: 1`).join("\n")
       const computed = Computation.begin()
-      assert.lengthOf(ForeignYaml.parse(Yaml, text).errors, 0)
+      assert.lengthOf(UntrustedYaml.parse(Yaml, text).errors, 0)
       return computed()
     }
     time(1_000)
@@ -78,12 +78,16 @@ describe("ForeignYaml", () => {
     ["in a plain text", `text: a ${"{ [".repeat(2_000)}\n`],
     ["in JSON", JSON.stringify({ text: "{".repeat(2_000) })]
   ])("counts no brackets %s where the parser is there", (_, text) => {
-    assert.isUndefined(ForeignYaml.textRefusal(text, { yaml: Yaml }))
-    assert.lengthOf(ForeignYaml.parse(Yaml, text).errors, 0)
+    assert.isUndefined(UntrustedYaml.textRefusal(text, { yaml: Yaml }))
+    assert.lengthOf(UntrustedYaml.parse(Yaml, text).errors, 0)
   })
 
   it("counts brackets that nest, whatever stands before them", () => {
     for (const before of ["a: ", "- ", "? ", "!x ", "&a ", 'a: # "\n  ', '"a": ', "a: 'b'\nc: "])
-      assert.strictEqual(ForeignYaml.textRefusal(before + "[{a: ".repeat(400), { yaml: Yaml })?.reason, "depth", before)
+      assert.strictEqual(
+        UntrustedYaml.textRefusal(before + "[{a: ".repeat(400), { yaml: Yaml })?.reason,
+        "depth",
+        before
+      )
   })
 })

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "effect/FastCheck"
-import * as Shortened from "../../src/core/Shortened.js"
+import * as Truncated from "../../src/core/Truncated.js"
+import * as Runs from "../kit/Runs.js"
 
 describe("a long text", () => {
   it("is its head, what is between, and its tail, and never more than asked for", () => {
@@ -14,7 +15,7 @@ describe("a long text", () => {
         (parts, head, tail, headLines, tailLines) => {
           const text = parts.join("")
           const limits = { head, tail, headLines, tailLines }
-          const shortened = Shortened.make(text, limits)
+          const shortened = Truncated.make(text, limits)
           const lines = text.split("\n").length
           if (text.length <= head + tail && lines <= headLines + tailLines)
             return assert.strictEqual(shortened, undefined)
@@ -29,7 +30,7 @@ describe("a long text", () => {
           if (!half.test(text)) for (const part of [shortened.head, shortened.tail]) assert.notMatch(part, half)
         }
       ),
-      { numRuns: 2_000 }
+      { numRuns: Runs.of(2_000) }
     )
   })
 })

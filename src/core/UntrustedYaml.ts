@@ -3,23 +3,23 @@
  * anything can be caught. So the depth is bounded before the text is parsed.
  */
 import type * as Yaml from "yaml"
-import * as ForeignJson from "./ForeignJson.js"
+import * as UntrustedJson from "./UntrustedJson.js"
 
 /**
  * Why a text is refused before parsing; nothing when it may be parsed. Check the parsed value with
- * `ForeignJson.refusal`.
+ * `UntrustedJson.refusal`.
  */
 export const textRefusal = (
   text: string,
-  limits?: ForeignJson.Limits & {
+  limits?: UntrustedJson.Limits & {
     /** The parser, where it is there: brackets in texts are no nesting then. */
     readonly yaml?: Pick<typeof Yaml, "Lexer"> | undefined
   }
-): ForeignJson.ForeignJsonRefused | undefined => {
-  const size = limits?.size ?? ForeignJson.maxSize
-  if (text.length > size) return new ForeignJson.ForeignJsonRefused({ reason: "size", size })
+): UntrustedJson.ForeignJsonRefused | undefined => {
+  const size = limits?.size ?? UntrustedJson.maxSize
+  if (text.length > size) return new UntrustedJson.ForeignJsonRefused({ reason: "size", size })
   const nests = limits?.yaml === undefined ? hasBrackets(text) : hasBrackets(text) && isFlowDeep(limits.yaml, text)
-  return nests || isLedDeep(text) ? new ForeignJson.ForeignJsonRefused({ reason: "depth", size }) : undefined
+  return nests || isLedDeep(text) ? new UntrustedJson.ForeignJsonRefused({ reason: "depth", size }) : undefined
 }
 
 /**
@@ -35,7 +35,7 @@ export const parse = (yaml: Parser, text: string, options?: Yaml.ParseOptions): 
         const value = yaml.isScalar(key) ? key.value : key
         if (value !== "<<" && seen.has(value) && yaml.isNode(key) && key.range) {
           const [start, end] = key.range
-          const message = `Map keys must be unique (${ForeignJson.echo(String(value), 60)} stands twice)`
+          const message = `Map keys must be unique (${UntrustedJson.echo(String(value), 60)} stands twice)`
           document.errors.push(new yaml.YAMLParseError([start, end], "DUPLICATE_KEY", message))
         }
         seen.add(value)

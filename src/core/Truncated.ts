@@ -1,6 +1,6 @@
 /** A long text by its beginning and its end, and the amount left out between them. */
 
-export interface Shortened {
+export interface Truncated {
   readonly head: string
   readonly tail: string
   /** Characters left out. */
@@ -19,7 +19,7 @@ export interface Limits {
 }
 
 /** Nothing for a text that is shown whole. Cuts at line ends where there are any nearby, never through a character. */
-export const make = (text: string, limits: Limits): Shortened | undefined => {
+export const make = (text: string, limits: Limits): Truncated | undefined => {
   const { head, headLines = Infinity, tail, tailLines = Infinity } = limits
   const fewLines = countTo(text, headLines + tailLines)
   if (text.length <= head + tail && fewLines) return undefined
@@ -33,11 +33,11 @@ export const make = (text: string, limits: Limits): Shortened | undefined => {
 }
 
 /** The note that stands in place of the omitted part. */
-export const note = ({ characters, lines }: Shortened): string =>
+export const note = ({ characters, lines }: Truncated): string =>
   `${grouped(characters)} characters${lines > 1 ? ` in ${grouped(lines)} lines` : ""} are between, and not shown here`
 
 /** The text with that note in the middle. */
-export const text = (shortened: Shortened): string => `${shortened.head}\n[${note(shortened)}]\n${shortened.tail}`
+export const text = (shortened: Truncated): string => `${shortened.head}\n[${note(shortened)}]\n${shortened.tail}`
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
