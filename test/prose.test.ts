@@ -1,5 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
+import { execFile } from "node:child_process"
 import { readFileSync } from "node:fs"
+import { promisify } from "node:util"
 import * as Documents from "./kit/Documents.js"
 import * as Messages from "./kit/Messages.js"
 import * as Prose from "./kit/Prose.js"
@@ -8,15 +10,30 @@ const faults = (text: string): ReadonlyArray<string> =>
   Prose.sentences(text).flatMap((sentence) => Prose.fault(sentence) ?? [])
 
 /** Rooms of which people read sentences, and none that speak with models. */
-const rooms = ["audit", "channel", "cli/command", "cli/executor", "cli/terminal", "cli/view", "event", "inbox"].concat([
+const rooms = ["audit", "channel", "cli/command", "cli/executor", "event", "inbox"].concat([
   "interaction",
   "journal",
   "permission",
   "store",
-  "terminal",
+  "tui",
   "tool",
   "xml"
 ])
+
+/** The last commit with a longer subject. */
+const before = "4f9dbb28cc4afa41291614df2f251f1f2dc222f0"
+
+/** The subjects since then, or nothing if this is no clone with its history. */
+const subjects = async (): Promise<ReadonlyArray<string> | undefined> => {
+  const git = (...args: ReadonlyArray<string>) => promisify(execFile)("git", args, { timeout: 30_000 })
+  try {
+    await git("merge-base", "--is-ancestor", before, "HEAD")
+    const { stdout } = await git("log", "--no-merges", "--format=%s", `${before}..HEAD`)
+    return stdout.split("\n").filter((line) => line !== "")
+  } catch {
+    return undefined
+  }
+}
 
 describe("plain English", () => {
   it("finds long sentences and riddles", () => {
@@ -46,6 +63,27 @@ describe("plain English", () => {
       .filter(({ text }) => !text.includes(" NOT NULL"))
       .flatMap(({ file, line, text }) => faults(text).map((problem) => `${file}:${line}: ${problem}`))
     assert.deepStrictEqual(found, [])
+  })
+
+  it("finds subjects of commits that are no short imperatives", () => {
+    for (const subject of ["Fix the gate", "Feed the model", "Bring back /undo", 'Revert "Drop it"', "Speed up search"])
+      assert.strictEqual(Prose.subjectFault(subject), undefined)
+    assert.strictEqual(Prose.subjectFault("Fix the gate."), "ends with a full stop: Fix the gate.")
+    assert.strictEqual(Prose.subjectFault("Fixed the gate"), "is no imperative: Fixed the gate")
+    assert.strictEqual(Prose.subjectFault("Fixing the gate"), "is no imperative: Fixing the gate")
+    assert.strictEqual(Prose.subjectFault("fix: the gate"), "begins without a verb: fix: the gate")
+    assert.strictEqual(Prose.subjectFault("U the gate"), "begins without a verb: U the gate")
+    const long = `Fix ${"x".repeat(57)}`
+    assert.strictEqual(Prose.subjectFault(long), `61 characters: ${long}`)
+  })
+
+  it("is in the subjects of commits", async ({ skip }) => {
+    const read = await subjects()
+    if (read === undefined) return skip("there is no history here")
+    assert.deepStrictEqual(
+      read.flatMap((subject) => Prose.subjectFault(subject) ?? []),
+      []
+    )
   })
 
   it("keeps the documents short that everybody reads", () => {

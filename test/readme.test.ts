@@ -30,7 +30,7 @@ const manifest = JSON.parse(readFileSync("package.json", "utf8")) as {
 
 describe("README and guide", () => {
   it("shows code that the tests run", () => {
-    const code = Documents.blocks.filter((block) => block.language === "ts")
+    const code = Documents.blocks.filter(({ language }) => language === "ts" || language === "js")
     assert.isAtLeast(code.length, 17)
     for (const { file, text } of code) {
       assert(file !== undefined, `no file is named for:\n${text}`)

@@ -6,6 +6,7 @@ import * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
 import * as HttpServer from "@effect/platform/HttpServer"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import * as KeyValueStore from "@effect/platform/KeyValueStore"
 import * as NodeContext from "@effect/platform-node/NodeContext"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { assert, describe, it } from "@effect/vitest"
@@ -13,11 +14,14 @@ import {
   Agent,
   AutoChannel,
   HaltChannel,
+  Id,
   Interaction,
   InteractionRequest,
   Interactor,
+  JournalEntry,
   QueueChannel,
-  ScriptedModel
+  ScriptedModel,
+  SessionStore
 } from "assent"
 import { TestInteractor } from "assent/testing"
 import { DefaultChatTransport, readUIMessageStream, type UIMessage, type UIMessageChunk } from "ai"
@@ -29,6 +33,7 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Queue from "effect/Queue"
+import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/TestClock"
 import * as Tracer from "effect/Tracer"
@@ -419,6 +424,40 @@ describe("examples", () => {
 
   describe("own store", () => {
     for (const { check, name } of OwnStore.checks) it.effect(name, () => check)
+
+    it.scoped("has everything in the next process, and says what is damaged", () =>
+      Effect.gen(function* () {
+        const values = yield* Effect.map(Layer.build(KeyValueStore.layerMemory), (context) =>
+          Context.get(context, KeyValueStore.KeyValueStore)
+        )
+        const opened = OwnStore.layer({ pid: 1, host: "here", isAlive: () => true }).pipe(
+          Layer.provide(Layer.succeed(KeyValueStore.KeyValueStore, values))
+        )
+        const inProcess = <A, E>(use: (store: SessionStore.Service) => Effect.Effect<A, E, Scope.Scope>) =>
+          Effect.scoped(Effect.provide(Effect.flatMap(SessionStore.SessionStore, use), opened))
+        const root = Id.SessionId.make("ses_kept")
+        const entry: JournalEntry.SessionOpened = {
+          _tag: "SessionOpened",
+          version: JournalEntry.version,
+          sessionId: root,
+          rootSessionId: root,
+          agent: "main",
+          depth: 0,
+          model: "offline",
+          instructions: "digest"
+        }
+        yield* inProcess((store) =>
+          Effect.flatMap(store.lock(root), (lease) => lease.append([{ sessionId: root, entry, at: 7 }]))
+        )
+        const loaded = yield* inProcess((store) => store.load(root))
+        assert.deepStrictEqual(loaded.entries, [{ sessionId: root, entry, seq: 1, at: 7 }])
+        yield* values.set(`session:${root}`, "{")
+        const damaged = yield* Effect.flip(inProcess((store) => store.load(root)))
+        assert.strictEqual(damaged._tag, "StoreUnusable")
+        yield* values.set("sessions", "[]")
+        assert.deepStrictEqual(yield* inProcess((store) => store.list), [])
+      })
+    )
   })
 
   it.effect("spans and metrics: the program's tracer and registry have them", () =>

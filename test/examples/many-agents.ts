@@ -10,7 +10,7 @@ import * as Schema from "effect/Schema"
 const Read = Tool.make("read", { parameters: { shelf: Schema.Number }, success: Schema.String })
 const toolkit = Toolkit.make(Read)
 
-/** A librarian who may read one shelf. What no rule allows is denied: nobody is there to be asked. */
+/** A librarian who may read one shelf. What no rule allows is denied: no person can be asked. */
 const librarian = (shelf: number) =>
   Effect.gen(function* () {
     const policy = Policy.make({ defaultPolicy: "deny", whitelist: { patterns: [`read(shelf=${shelf})`] } })

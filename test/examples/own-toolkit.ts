@@ -8,10 +8,10 @@ import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 
 const Deploy = Tool.make("deploy", { parameters: { target: Schema.String }, success: Schema.String })
-const toolkit = Toolkit.make(Deploy)
+export const toolkit = Toolkit.make(Deploy)
 export const handlers = toolkit.toLayer({ deploy: ({ target }) => Effect.succeed(`${target} is live`) })
 
-const policy = Policy.make({ blacklist: { patterns: ["deploy(target=production)"] } })
+export const policy = Policy.make({ blacklist: { patterns: ["deploy(target=production)"] } })
 const runtime = AgentRuntime.layer({ toolkit, policy })
 
 /** The caller provides the interactor: a console, a queue, a webhook. The type requires one. */
