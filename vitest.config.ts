@@ -1,3 +1,4 @@
+import { accessSync, constants, statfsSync } from "node:fs"
 import { availableParallelism } from "node:os"
 import { resolve } from "node:path"
 import { defineConfig } from "vitest/config"
@@ -9,53 +10,87 @@ import { BaseSequencer, type TestSpecification } from "vitest/node"
  */
 const slow = [
   "test/cli/*.test.ts",
-  "test/cli/terminal/Output.test.ts",
+  "test/tui/process/Output.test.ts",
   "test/sandbox/{HostSandbox,Layout,Repository,Watch,escapes,killed}.test.ts",
-  "test/store/{KeyValueSessionStore,LibsqlStore,SqlSessionStore,crash,races,repeatedRun}.test.ts",
+  "test/store/{LibsqlStore,SqlSessionStore,crash,races,repeatedRun}.test.ts",
+  "test/web/*.test.ts",
   "test/{package,surface,weight}.test.ts",
   "test/**/*.property.test.ts",
   "test/audit/AuditTrail.test.ts",
   "test/bridge/{MediatorAgent,schedules}.test.ts",
-  "test/builtin/{CommandEnvironment,DirectFiles,Jobs,PrintedOutput,ShellRun,Undo}.test.ts",
+  "test/builtin/{CommandEnvironment,Jobs,PrintedOutput,ShellRun,SyncFiles,Undo}.test.ts",
   "test/builtin/{WorkspaceFile,WorkspaceRoot,WorkspaceSearch,swappedLink}.test.ts",
-  "test/channel/{ConsoleBatch,ConsoleChannel,ConsoleKeys,FileChannel,QueueChannel,WebhookChannel}.test.ts",
+  "test/{channel/{FileChannel,QueueChannel,WebhookChannel},tui/console/{ConsoleBatch,ConsoleChannel,ConsoleKeys}}.test.ts",
   "test/conversation/CompactionStrategy.test.ts",
-  "test/core/{ForeignJson,Redaction}.test.ts",
+  "test/core/{Redaction,UntrustedJson}.test.ts",
   "test/interaction/{PendingRequests,TypedAnswer}.test.ts",
   "test/journal/{RecordedScript,Replay,SessionFork,SessionSnapshot}.test.ts",
   "test/model/{ScriptedModel,aimock,faults,fuzz,providers,requests,vendors}.test.ts",
   "test/people/schedules.test.ts",
   "test/permission/{GitGuard,Growth,GuardGrowth,LinkedPath,PermissionGate,PolicyTrial,Sanitizer,ShellLines}.test.ts",
-  "test/runtime/{Files,Telemetry}.test.ts",
+  "test/host/Telemetry.test.ts",
+  "test/runtime/Files.test.ts",
   "test/scenario/{crash,plan,questions,takenBack}.test.ts",
   "test/session/Session.test.ts",
   "test/shell/{CommandLine,HarmlessRuns}.test.ts",
   "test/subagent/Authority.test.ts",
-  "test/terminal/{MarkdownStream,ScreenKeys}.test.ts",
+  "test/tui/terminal/{MarkdownStream,ScreenKeys}.test.ts",
   "test/testing/{ChannelSuite,SessionStoreSuite}.test.ts",
   "test/turn/{Compaction,TurnFiber}.test.ts"
 ]
 /** They load modules a second time or others in their place, and the tests behind them in the same process would have those. */
-const alone = ["test/core/{Digest,Spans}.test.ts", "test/runtime/telemetryMissing.test.ts"]
+const alone = ["test/core/{Digest,Spans}.test.ts", "test/host/telemetryMissing.test.ts"]
 // The examples run from the packed package, in a project of their own: `test/package.test.ts`. What the bench compares with
 // brings tests of its own, and so does what PostgreSQL's tests need.
 const foreign = ["test/examples/**", "**/node_modules/**"]
 /** They need a server, which `npm run test:postgres` installs. Where there is none they are skipped, and a line says so. */
 const postgres = "test/postgres/*.test.ts"
+/** They need clients and servers of others, which `npm run judges` installs. Where there are none they are skipped, and a line says so. */
+const judges = ["test/judges/acp/*.test.ts", "test/judges/mcp/*.test.ts", "test/judges/openapi/*.test.ts"]
+const agui = "test/judges/agui/*.test.ts"
+const others = [postgres, agui, ...judges]
+const otherSetups = ["postgres", "judges", "judges/agui"].map((name) => `test/${name}/setup.ts`)
 
-/** What takes longest, in order: it begins first, so that no core waits for the last of it. */
-const longest = [
-  "package",
-  "cli/keys",
-  "sandbox/escapes",
-  "cli/hostile",
-  "channel/FileChannel",
-  "cli/start",
-  "sandbox/Watch",
-  "cli/jobs",
-  "builtin/ShellRun",
-  "store/KeyValueSessionStore"
-].map((name) => resolve(`test/${name}.test.ts`))
+/**
+ * Whether everything is asked for. Then these are one project: vitest waits for the last file of a project, and starts its
+ * processes anew for the next one. Else each has its own, so that no server is started for the tests of others.
+ */
+const [, ...words] = process.argv.slice(2)
+const isFilter = (word: string, index: number): boolean =>
+  word.startsWith("--project") || (!word.startsWith("-") && (word.includes("/") || !words[index - 1]?.startsWith("-")))
+const isWhole = !words.some(isFilter)
+
+const memory = "/dev/shm"
+/** Whether temporary files have room in memory. A disk takes milliseconds to make a directory and to remove one. */
+const isRoomy = (): boolean => {
+  try {
+    accessSync(memory, constants.W_OK)
+    const { bavail, bsize } = statfsSync(memory)
+    return bavail * bsize > 2_000_000_000
+  } catch {
+    return false
+  }
+}
+// The processes of the tests get it from here.
+if (process.env["TMPDIR"] === undefined && isRoomy()) process.env["TMPDIR"] = memory
+
+/**
+ * What takes longest begins first, so that no core waits for the last of it. Without former durations vitest begins with the
+ * largest files, and a small one may take half a minute. Files that start clusters stand apart, because a node that gets no
+ * time loses its sessions.
+ */
+const longest = `
+  postgres/clusterApi package sandbox/escapes
+  postgres/cluster web/InboxView mcp/hostile tui/console/ConsoleChannel
+  postgres/failover cli/jobs postgres/keys builtin/ShellRun sandbox/HostSandbox tui/terminal/MarkdownStream
+  postgres/audit scenario/decidedPlace cli/keys cli/hostile postgres/PostgresStore
+  postgres/fingerprint postgres/fences postgres/races web/views shell/HarmlessRuns
+  postgres/repeatedRun store/repeatedRun store/SqlSessionStore postgres/crash postgres/kills postgres/failures
+  cli/timeLimit cli/idle cli/start sandbox/Watch
+`
+  .trim()
+  .split(/\s+/)
+  .map((name) => resolve(`test/${name}.test.ts`))
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: Array<TestSpecification>): Promise<Array<TestSpecification>> {
@@ -81,6 +116,8 @@ export default defineConfig(({ mode }) => {
       poolOptions: { forks: { isolate: false, minForks: forks, maxForks: forks } },
       sequence: mode === "shuffled" ? { shuffle: { files: true } } : { sequencer: LongestFirst },
       setupFiles: "test/kit/setup.ts",
+      // Tests of one file that wait for programs; each of them starts some.
+      maxConcurrency: 2,
       // Random runs are many, and a machine may have other work.
       testTimeout: 120_000,
       hookTimeout: 120_000,
@@ -90,20 +127,28 @@ export default defineConfig(({ mode }) => {
           test: {
             name: "tests",
             include: ["test/**/*.test.ts"],
-            globalSetup: isQuick ? [] : "test/sandbox/setup.ts",
-            exclude: [...foreign, postgres, ...alone, ...(isQuick ? slow : [])]
+            globalSetup: isQuick ? [] : ["test/sandbox/setup.ts", "test/web/setup.ts", ...(isWhole ? otherSetups : [])],
+            exclude: [...foreign, ...alone, ...(isQuick ? slow : []), ...(isQuick || !isWhole ? others : [])]
           }
         },
         {
           extends: true,
           test: { name: "alone", include: alone, poolOptions: { forks: { isolate: true } } }
         },
-        ...(isQuick
+        ...(isQuick || isWhole
           ? []
           : [
               {
                 extends: true as const,
                 test: { name: "postgres", include: [postgres], exclude: foreign, globalSetup: "test/postgres/setup.ts" }
+              },
+              {
+                extends: true as const,
+                test: { name: "judges", include: judges, exclude: foreign, globalSetup: "test/judges/setup.ts" }
+              },
+              {
+                extends: true as const,
+                test: { name: "agui", include: [agui], exclude: foreign, globalSetup: "test/judges/agui/setup.ts" }
               }
             ])
       ]

@@ -1,6 +1,7 @@
 /**
- * Bundles a program, or the library for Node: `node .ci/build.mjs bin | node | bench | soak | soak-people | soak-shell |
- * soak-sandbox | soak-sessions | soak-stories | soak-texts`. Says nothing unless something is wrong.
+ * Bundles a program, the library for Node, or the web console: `node .ci/build.mjs bin | node | web | bench | soak |
+ * soak-cluster | soak-people | soak-shell | soak-sandbox | soak-server | soak-sessions | soak-stories | soak-texts`. Says
+ * nothing unless something is wrong.
  *
  * The library has two forms. `tsc` writes a file for each module into `dist/lib`, with its types: bundlers take out what
  * they need. `dist/node` has the same modules in a few files, because Node takes a millisecond for each file it opens:
@@ -11,16 +12,16 @@
  * The command line becomes scripts in pieces, not modules: `src/cli/start.ts` loads them together with what V8 compiled
  * before, which takes a third off the start. Each piece is a function of what CommonJS gives it.
  */
-import { readFileSync } from "node:fs"
-import { writeFile } from "node:fs/promises"
+import { readdirSync, readFileSync } from "node:fs"
+import { copyFile, writeFile } from "node:fs/promises"
 import { resolve } from "node:path"
 import { build } from "rolldown"
 import { notices } from "./notices.mjs"
 
 const common = { platform: "node", logLevel: "warn" }
 
-const module = (input, name) =>
-  build({ ...common, input, output: { dir: `dist/${name}`, format: "esm", entryFileNames: `${name}.js` } })
+const module = (input, name, external = []) =>
+  build({ ...common, input, external, output: { dir: `dist/${name}`, format: "esm", entryFileNames: `${name}.js` } })
 
 /** The sources of the public modules, by their paths below `src`. */
 const publicModules = () => {
@@ -51,7 +52,37 @@ const unmapped = {
   transform: { filter: { id: /\/node_modules\// }, handler: (code) => ({ code, map: { mappings: "" } }) }
 }
 
+/** What an SDK writes to the console would be in the middle of a screen, and holds foreign text as it is. */
+const quiet = {
+  name: "quiet",
+  transform: {
+    filter: { id: /node_modules\/@(?:modelcontextprotocol|agentclientprotocol)\// },
+    handler: (code) => ({
+      code: code.replaceAll(/console\.(?:warn|debug|error|log)\(/g, "void ("),
+      map: { mappings: "" }
+    })
+  }
+}
+
+/**
+ * The compiler drops the comment of a module together with its first import, if that import is of values alone. Readers of
+ * the package see the declarations only, so each declaration file gets its comment back. The lines of its map move down.
+ */
+const documented = async () => {
+  for (const name of readdirSync("dist/lib", { recursive: true }).filter((name) => name.endsWith(".d.ts"))) {
+    const source = readFileSync(`src/${name.replace(/\.d\.ts$/, ".ts")}`, "utf8")
+    const [comment = ""] = /^\/\*\*[^]*?\*\/\n/.exec(source) ?? []
+    const text = readFileSync(`dist/lib/${name}`, "utf8")
+    if (text.startsWith(comment)) continue
+    const { mappings, ...map } = JSON.parse(readFileSync(`dist/lib/${name}.map`, "utf8"))
+    const moved = ";".repeat(comment.split("\n").length - 1)
+    await writeFile(`dist/lib/${name}`, comment + text)
+    await writeFile(`dist/lib/${name}.map`, JSON.stringify({ ...map, mappings: moved + mappings }))
+  }
+}
+
 const library = async () => {
+  await documented()
   let atOnce
   await build({
     ...common,
@@ -121,6 +152,20 @@ const lateWidths = later("node_modules/string-width/index.js", {
     "let emoji; const rgiEmojiRegex = { test: (text) => (emoji ??= /^\\p{RGI_Emoji}$/v).test(text) };"
 })
 
+/** The page needs the lexer alone; the renderer beside it is made at once, so that no bundler takes it out. */
+const lexerAlone = {
+  name: "lexer alone",
+  transform: {
+    filter: { id: /node_modules\/marked\/lib\/marked\.esm\.js$/ },
+    handler: (code) => {
+      const [, lexer] = /,(\w+) as Lexer,/.exec(code) ?? []
+      const rest = /var (\w+)=new \w+;function (\w+)\(\w+,\w+\)\{return \1\.parse\(/.exec(code)
+      if (lexer === undefined || rest === null) throw new Error("marked has another shape")
+      return { code: `${code.slice(0, rest.index)}export{${lexer} as Lexer};`, map: { mappings: "" } }
+    }
+  }
+}
+
 const programs = {
   node: library,
   bin: async () => {
@@ -146,6 +191,7 @@ const programs = {
       plugins: [
         notices("THIRD-PARTY.txt"),
         lateWidths,
+        quiet,
         // It is for an old Linux only.
         later("node_modules/detect-libc/lib/detect-libc.js", {
           "const childProcess = require('child_process');":
@@ -194,11 +240,25 @@ const programs = {
     })
     await writeFile("dist/bin/package.json", "{}\n")
   },
+  /** One script for browsers, and beside it the files that it needs. */
+  web: async () => {
+    await build({
+      input: "src/web/main.tsx",
+      platform: "browser",
+      logLevel: "warn",
+      plugins: [notices("THIRD-PARTY.txt"), lexerAlone],
+      output: { dir: "dist/web", format: "esm", entryFileNames: "console.js", cleanDir: true, minify: true }
+    })
+    for (const name of ["index.html", "console.css", "icon.svg"]) await copyFile(`src/web/${name}`, `dist/web/${name}`)
+  },
   bench: () => module("test/bench/main.ts", "bench"),
   soak: () => module("test/soak/main.ts", "soak"),
+  // It builds the program of its nodes.
+  "soak-cluster": () => module("test/soak/cluster.ts", "soak-cluster", ["rolldown"]),
   "soak-shell": () => module("test/soak/shell.ts", "soak-shell"),
   "soak-people": () => module("test/soak/people.ts", "soak-people"),
   "soak-sandbox": () => module("test/soak/sandbox.ts", "soak-sandbox"),
+  "soak-server": () => module("test/soak/server.ts", "soak-server", ["@lydell/node-pty"]),
   "soak-sessions": () => module("test/soak/sessions.ts", "soak-sessions"),
   "soak-stories": () => module("test/soak/stories.ts", "soak-stories"),
   "soak-texts": () => module("test/soak/texts.ts", "soak-texts")

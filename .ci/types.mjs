@@ -1,6 +1,7 @@
 /**
  * Checks types, and what Effect's language service finds, in one program: `node .ci/types.mjs`. The program that comes
- * with that service reads everything anew for every fifty files.
+ * with that service reads everything anew for every fifty files. The page of the console is a second program: it has a
+ * browser's types.
  */
 import effect from "@effect/language-service"
 import ts from "typescript"
@@ -56,3 +57,11 @@ report([...config.errors, ...program.getOptionsDiagnostics(), ...program.getGlob
 for (const file of config.fileNames) {
   report([...program.getSyntacticDiagnostics(program.getSourceFile(file)), ...service.getSemanticDiagnostics(file)])
 }
+
+const page = ts.getParsedCommandLineOfConfigFile(
+  "src/web/tsconfig.json",
+  {},
+  { ...ts.sys, onUnRecoverableConfigFileDiagnostic: (found) => report([found]) }
+)
+if (page === undefined) process.exit(1)
+report([...page.errors, ...ts.getPreEmitDiagnostics(ts.createProgram(page.fileNames, page.options))])

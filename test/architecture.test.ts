@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { readdirSync, readFileSync, statSync } from "node:fs"
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs"
 import { basename, dirname, join, relative, resolve } from "node:path"
 
 /** Folders by floor; a file imports from its own folder and from lower floors. */
@@ -7,7 +7,7 @@ const floors: ReadonlyArray<ReadonlyArray<string>> = [
   ["core"],
   ["shell", "sandbox"],
   ["event", "tool", "internal"],
-  ["interaction", "audit", "model", "terminal"],
+  ["interaction", "audit", "model"],
   ["broker", "xml", "channel", "permission", "people"],
   ["inbox"],
   ["conversation", "bridge"],
@@ -19,16 +19,17 @@ const floors: ReadonlyArray<ReadonlyArray<string>> = [
   ["mcp", "foreign"],
   ["runtime"],
   ["host", "testing"],
-  ["acp", "http", "cluster"],
-  ["cli"]
+  ["acp", "http", "tui"],
+  ["cluster"],
+  ["cli", "web"]
 ]
 
-/** What only a process of Node's has. */
-const atTheMachine = new Set(["host", "acp", "http", "cluster", "mcp", "cli"])
+/** What only a process of Node's has, or a page of a browser. */
+const atTheMachine = new Set(["host", "acp", "http", "cluster", "mcp", "tui", "cli", "web"])
 
 const src = resolve("src")
 const files = readdirSync(src, { recursive: true, encoding: "utf8" })
-  .filter((name) => name.endsWith(".ts"))
+  .filter((name) => /\.tsx?$/.test(name))
   .map((name) => join(src, name))
 
 const folderOf = (file: string): string => relative(src, file).split("/")[0] ?? ""
@@ -44,6 +45,7 @@ const sourcesOf = (file: string): ReadonlyArray<string> =>
   importsOf(file)
     .filter((specifier) => specifier.startsWith(".") && specifier.endsWith(".js"))
     .map((specifier) => resolve(dirname(file), specifier.replace(/\.js$/, ".ts")))
+    .map((name) => (files.includes(name) ? name : `${name}x`))
 
 const shown = (file: string) => relative(src, file)
 
@@ -59,6 +61,18 @@ describe("the house", () => {
         sourcesOf(file)
           .filter((target) => folderOf(target) !== folderOf(file) && floorOf(target) >= floorOf(file))
           .map((target) => `${shown(file)} -> ${shown(target)}`)
+      )
+    assert.deepStrictEqual(wrong, [])
+  })
+
+  it("gives the page of the console types alone, and no code of other rooms", () => {
+    const wrong = files
+      .filter((file) => folderOf(file) === "web")
+      .flatMap((file) =>
+        Array.from(
+          codeOf(file).matchAll(/^(?:import|export) (?!type\b)[^;"]*?from "(\.\.\/[^"]+)"/gm),
+          ([, name]) => `${shown(file)}: ${name}`
+        )
       )
     assert.deepStrictEqual(wrong, [])
   })
@@ -171,7 +185,8 @@ describe("the house", () => {
   })
 
   it("locks every package by the digest of what it holds, and by no address", () => {
-    for (const lock of ["package-lock.json", "test/postgres/package-lock.json", "test/bench/package-lock.json"]) {
+    const apart = ["test/postgres", "test/bench", "test/judges/acp", "test/judges/mcp", "test/judges/openapi"]
+    for (const lock of ["package-lock.json", ...apart.map((folder) => `${folder}/package-lock.json`)]) {
       const { packages }: { readonly packages: { readonly [path: string]: { readonly [field: string]: unknown } } } =
         JSON.parse(readFileSync(join(src, "..", lock), "utf8"))
       const wrong = Object.entries(packages).filter(
@@ -206,7 +221,7 @@ describe("the house", () => {
     const spoken =
       /["'`][^"'`]* --[a-z]+\b|\bassent (?:sessions|audit verify|run|chat|answer|permissions|profiles|doctor)\b/
     // Those that run programs, and what confines and takes apart their command lines.
-    const others = /^(?:cli|terminal|shell|sandbox|host)\/|^permission\/(?:Git|Unpacking)|^builtin\/(?:Shell|Stray)/
+    const others = /^(?:cli|tui|shell|sandbox|host)\/|^permission\/(?:Git|Unpacking)|^builtin\/(?:Shell|Stray)/
     const wrong = files
       .filter((file) => !others.test(shown(file)))
       .flatMap((file) =>
@@ -261,13 +276,12 @@ describe("the house", () => {
       "broker/InteractionBroker.ts",
       "channel/Deadlines.ts",
       "channel/DialogTable.ts",
-      "interaction/PendingRequests.ts",
       "turn/ToolBatch.ts",
       // They end a fiber of their own and do not wait for it, or wait for it in their own way.
       "bridge/Mediator.ts",
       "turn/Generation.ts",
       "turn/RunningCalls.ts",
-      "turn/Shortening.ts",
+      "turn/CompactionRun.ts",
       "turn/SilenceWatch.ts",
       "turn/TurnContext.ts",
       "turn/TurnFiber.ts",
@@ -277,12 +291,14 @@ describe("the house", () => {
       "inbox/ChildRequestQueue.ts",
       "store/WriteQueue.ts",
       // What Node or a terminal calls back.
-      "channel/ConsolePlain.ts",
+      "tui/console/ConsolePlain.ts",
       "channel/FileChannel.ts",
-      "cli/terminal/NodeTerminal.ts",
-      "cli/terminal/Output.ts",
-      "cli/terminal/Outside.ts",
+      "tui/process/NodeTerminal.ts",
+      "tui/process/Output.ts",
+      "tui/process/Outside.ts",
+      "cluster/Readiness.ts",
       "host/WebRequest.ts",
+      "mcp/SignIn.ts",
       // What the client of a tool server calls back.
       "mcp/McpServer.ts"
     ])
@@ -311,7 +327,7 @@ describe("the house", () => {
       "audit/AuditArchive.ts",
       "host/local/HiddenVariables.ts",
       "host/NodeProcess.ts",
-      "cli/terminal/Tty.ts",
+      "tui/process/Tty.ts",
       "cli/start.ts"
     ])
     /** It makes only what lies in a directory that was made before. */
@@ -334,6 +350,34 @@ describe("the house", () => {
     )
   })
 
+  it("keeps a noun of the core in one file: no file for one other alone, unless tests know it or it is loaded later", () => {
+    const core = ["turn", "session", "broker", "bridge", "permission"]
+    const importers = new Map<string, Set<string>>()
+    const late = new Set<string>()
+    for (const file of files) {
+      const code = codeOf(file)
+      const target = (specifier: string) => resolve(dirname(file), specifier.replace(/\.js$/, ".ts"))
+      for (const [, specifier = ""] of code.matchAll(/from "(\.[^"]+)"/g)) {
+        const path = target(specifier)
+        importers.set(path, (importers.get(path) ?? new Set()).add(file))
+      }
+      for (const [, specifier = ""] of code.matchAll(/import\("(\.[^"]+)"\)/g)) late.add(target(specifier))
+    }
+    const parts = files.filter((file) => {
+      const [only, ...others] = importers.get(file) ?? []
+      const isPart = only !== undefined && others.length === 0 && folderOf(only) === folderOf(file)
+      const ownTest = join("test", shown(file).replace(/\.ts$/, ".test.ts"))
+      return core.includes(folderOf(file)) && isPart && !late.has(file) && !existsSync(ownTest)
+    })
+    // A noun of its own, whose tests are those of the guard that asks it.
+    assert.deepStrictEqual(parts.map(shown), ["permission/PathScope.ts"])
+    // Such an interface says that two files are one noun. What is loaded later has to be given something.
+    const pointing = files.filter(
+      (file) => core.includes(folderOf(file)) && !late.has(file) && /interface (Host|Gate|Loop)\b/.test(codeOf(file))
+    )
+    assert.deepStrictEqual(pointing.map(shown), [])
+  })
+
   it("exports no value that nobody imports", () => {
     const tests = readdirSync("test", { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".ts"))
     const readers = [...files, ...tests.map((name) => resolve("test", name))].map((file) => ({
@@ -342,7 +386,7 @@ describe("the house", () => {
     }))
     let exported = 0
     const unused = files.flatMap((file) => {
-      const module = basename(file, ".ts")
+      const module = basename(file).replace(/\.tsx?$/, "")
       // What is public has the version that brought it in its doc comment, and a snapshot of its own.
       return [
         ...readFileSync(file, "utf8").matchAll(/(?<!@since[^]{0,120})^export (?:const|function) (\w+)/gm)
@@ -377,8 +421,8 @@ describe("the house", () => {
   })
 
   it("stamps events in one place", () => {
-    /** It tells what happened before, at the time at which it happened. */
-    const retold = new Set(["journal/EventProjection.ts"])
+    /** They tell what happened before or in another process, at the time at which it happened. */
+    const retold = new Set(["journal/EventProjection.ts", "http/RemoteSession.ts"])
     const wrong = files
       .filter((file) => folderOf(file) !== "event" && !retold.has(shown(file)))
       .filter((file) => /\b(?:unsafePublish|AgentEvent\.make)\(|\bbus\.publish\(/.test(readFileSync(file, "utf8")))
@@ -396,7 +440,8 @@ describe("the house", () => {
       "examples",
       "bench",
       "soak",
-      "postgres"
+      "postgres",
+      "judges"
     ])
     assert.deepStrictEqual(
       folders.filter((name) => !allowed.has(name)),

@@ -40,11 +40,13 @@ export interface Options {
   readonly capabilities?: acp.ClientCapabilities
   /** Answers at once. Default: the test answers. */
   readonly answers?: (question: Question) => unknown
+  /** What it has open, by path: unsaved words, which a write changes. */
+  readonly buffers?: Map<string, string>
 }
 
 export const open = (
   pipes: { readonly input: WritableStream<Uint8Array>; readonly output: ReadableStream<Uint8Array> },
-  { answers, capabilities = {} }: Options = {}
+  { answers, buffers, capabilities = {} }: Options = {}
 ): Effect.Effect<Editor, never, Scope.Scope> =>
   Effect.gen(function* () {
     const updates: Array<acp.SessionUpdate> = []
@@ -71,6 +73,15 @@ export const open = (
       .client()
       .onRequest(client.session.requestPermission, ask("session/request_permission"))
       .onRequest(client.elicitation.create, ask("elicitation/create"))
+      .onRequest(client.fs.readTextFile, ({ params }) => {
+        const content = buffers?.get(params.path)
+        if (content === undefined) throw acp.RequestError.resourceNotFound(params.path)
+        return { content }
+      })
+      .onRequest(client.fs.writeTextFile, ({ params }) => {
+        buffers?.set(params.path, params.content)
+        return {}
+      })
       .onNotification(client.session.update, ({ params }) => void updates.push(params.update))
       .connect(acp.ndJsonStream(pipes.input, watched))
     const { agent } = connection

@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import type { RequestId } from "../../src/core/Id.js"
-import * as Asking from "../../src/interaction/Asking.js"
+import * as InteractorCall from "../../src/interaction/InteractorCall.js"
 import * as Interaction from "../../src/interaction/Interaction.js"
 import { InteractorUnavailable } from "../../src/interaction/InteractionError.js"
 import type { InteractionRequest } from "../../src/interaction/InteractionRequest.js"
@@ -175,7 +175,9 @@ const played = (random: Random, time: VirtualClock.VirtualClock) =>
     const { people, service, wrong } = arrange(random, 1 + below(random, 2), (person) => interactorOf(person, log))
     const request = yield* InteractionSample.request(new Interaction.Confirm({ prompt: "Deploy?", default: false }))
     let ends = 0
-    const asking = yield* Effect.fork(Effect.onExit(Asking.ask(service, request), () => Effect.sync(() => void ends++)))
+    const asking = yield* Effect.fork(
+      Effect.onExit(InteractorCall.ask(service, request), () => Effect.sync(() => void ends++))
+    )
     yield* settle
     const leaves = random() < 0.1 ? below(random, 12) : 13
     yield* time.advance((leaves < 13 ? leaves : 120) * minute)

@@ -75,7 +75,7 @@ interface Acknowledged {
 }
 
 /** Plays one story in this world. `random` yields numbers from 0 up to 1. */
-export const play = (random: () => number, world: Mortal.World): Effect.Effect<Verdict> =>
+export const play = (random: () => number, world: Mortal.CallerContext): Effect.Effect<Verdict> =>
   Effect.suspend(() => {
     // Each look at the clock is an instant of its own, so that an order can be seen.
     let now = 0
@@ -106,13 +106,13 @@ class Story {
   }>
   private edits = 0
 
-  static make(random: () => number, world: Mortal.World): Effect.Effect<Story> {
+  static make(random: () => number, world: Mortal.CallerContext): Effect.Effect<Story> {
     return Effect.map(AuditTrail.makeMemory(), ({ memory, trail }) => new Story(random, world, trail, memory))
   }
 
   constructor(
     private readonly random: () => number,
-    private readonly world: Mortal.World,
+    private readonly world: Mortal.CallerContext,
     private readonly trail: AuditTrail.Service,
     private readonly memory: AuditTrail.AuditMemory["Type"]
   ) {

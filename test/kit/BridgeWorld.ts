@@ -9,7 +9,7 @@ import * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
-import * as Asking from "../../src/interaction/Asking.js"
+import * as InteractorCall from "../../src/interaction/InteractorCall.js"
 import * as Mediator from "../../src/bridge/Mediator.js"
 import * as ParentBridgedChannel from "../../src/bridge/ParentBridgedChannel.js"
 import type { CorrelationId, RequestId, SessionId } from "../../src/core/Id.js"
@@ -17,6 +17,7 @@ import type * as Origin from "../../src/core/Origin.js"
 import * as Redaction from "../../src/core/Redaction.js"
 import type { AgentEvent } from "../../src/event/AgentEvent.js"
 import type * as EventBus from "../../src/event/EventBus.js"
+import type { ChildRequest } from "../../src/inbox/ChildRequestQueue.js"
 import * as Inbox from "../../src/inbox/Inbox.js"
 import type * as Interaction from "../../src/interaction/Interaction.js"
 import * as InteractionBroker from "../../src/broker/InteractionBroker.js"
@@ -71,7 +72,7 @@ export interface Plan {
 // worlds
 // -----------------------------------------------------------------------------------------------------------------
 
-interface Asking {
+interface InteractorCall {
   readonly request: InteractionRequest
   readonly member: Member
   readonly fiber: Fiber.RuntimeFiber<Interactor.Answered<Interaction.Interaction>, InteractionError>
@@ -101,19 +102,22 @@ interface Dialog {
 }
 
 /** Plays the plan. Yields violations; `seen` is called with the kinds of events. */
-export const play = (plan: Plan, seen: (what: string) => void): ReadonlyArray<string> => new World(plan, seen).run()
+export const play = (plan: Plan, seen: (what: string) => void): ReadonlyArray<string> =>
+  new CallerContext(plan, seen).run()
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-class World {
+class CallerContext {
   private readonly random: () => number
   private readonly machine: Stepped
   private readonly events: Array<AgentEvent> = []
   private readonly members: Array<Member> = []
-  private readonly askings: Array<Asking> = []
+  private readonly askings: Array<InteractorCall> = []
   private readonly dialogs = new Set<Dialog>()
+  /** Questions that children handed over. */
+  private readonly raised: Array<ChildRequest> = []
   private readonly shown = new Set<RequestId>()
   private readonly wrong: Array<string> = []
   private readonly broker: InteractionBroker.Service
@@ -214,19 +218,29 @@ class World {
       depth: (above?.origin.depth ?? -1) + 1,
       ...(above === undefined ? {} : { parentSessionId: above.origin.sessionId, subagentId: `subagent_${number}` })
     }
-    const inbox = this.now(Inbox.make({ late: () => this.seen("a reply comes too late") }))
+    const inbox = this.now(Inbox.make())
     const { timeout, onTimeout } = this.plan
     const interactor =
       above === undefined
         ? this.broker.interactor
         : ParentBridgedChannel.make({
             parent: above.origin.agent,
-            replies: inbox.replies,
-            port: above.inbox.childPort,
-            timeouts: { permission: timeout, clarification: timeout, onTimeout }
+            port: this.watched(above.inbox.childPort),
+            timeouts: { permission: timeout, clarification: timeout, onTimeout },
+            late: () => this.seen("a reply comes too late")
           })
     const mediation = this.parents.has(number) ? this.mediate(scope, inbox, interactor, origin) : undefined
     this.members.push({ origin, interactor, inbox, scope, mediation, above, closed: false })
+  }
+
+  private watched(port: Inbox.ChildPort): Inbox.ChildPort {
+    return {
+      ask: (raised) => {
+        this.raised.push(raised)
+        port.ask(raised)
+      },
+      withdraw: (requestId, why) => port.withdraw(requestId, why)
+    }
   }
 
   private mediate(
@@ -403,7 +417,7 @@ class World {
     )
     this.seen(`depth ${origin.depth} asks ${kind}`)
     const fiber = this.machine.runFork(
-      Asking.ask(member.interactor, request, kind === "Approve" ? { recheck } : undefined)
+      InteractorCall.ask(member.interactor, request, kind === "Approve" ? { recheck } : undefined)
     )
     this.askings.push({ request, member, fiber, interrupted: false })
   }
@@ -443,7 +457,7 @@ class World {
 
   // ---- what must be true ----
 
-  private get unfinished(): ReadonlyArray<Asking> {
+  private get unfinished(): ReadonlyArray<InteractorCall> {
     return this.askings.filter(({ fiber }) => fiber.unsafePoll() === null)
   }
 
@@ -476,9 +490,8 @@ class World {
     this.expect(this.dialogs.size === 0, `at rest: a dialog is open`)
     this.expect(Effect.runSync(this.broker.open).length === 0, `at rest: the broker has an open request`)
     this.expect(this.machine.asleep === 0, `at rest: a clock runs`)
+    this.expect(!this.raised.some(({ isOpen }) => isOpen), `at rest: a question of a child waits`)
     for (const member of this.members) {
-      const { replies } = member.inbox
-      this.expect(replies.waiting().length === 0, `at rest: a question waits in ${member.origin.agent}`)
       const { mediation } = member
       if (mediation === undefined || this.isGone(member)) continue
       const held = finalizersOf(mediation.scope) - mediation.quiet
@@ -486,7 +499,7 @@ class World {
     }
   }
 
-  private checkOutcome({ fiber, interrupted, member, request }: Asking): void {
+  private checkOutcome({ fiber, interrupted, member, request }: InteractorCall): void {
     const { requestId } = request
     const exit = fiber.unsafePoll()
     if (exit === null) return

@@ -14,7 +14,7 @@ import * as Bubblewrap from "./Bubblewrap.js"
 /** With `ASSENT_REQUIRE` naming the sandbox, tests fail instead of being skipped. */
 export const isWanted = Bubblewrap.isPossible || (process.env["ASSENT_REQUIRE"] ?? "").split(",").includes("sandbox")
 
-export interface Told {
+export interface StaticHelp {
   readonly exitCode: number | null
   readonly signal: string | undefined
   readonly output: string
@@ -24,7 +24,7 @@ export interface Told {
 }
 
 /** One command line to its end. */
-export const run = (sandbox: Sandbox.Service, directory: string, line: string): Effect.Effect<Told, string> =>
+export const run = (sandbox: Sandbox.Service, directory: string, line: string): Effect.Effect<StaticHelp, string> =>
   Effect.scoped(
     Effect.gen(function* () {
       const environment = { PATH: process.env["PATH"] ?? "/usr/bin:/bin", LANG: "C.UTF-8" }

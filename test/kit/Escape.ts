@@ -6,7 +6,7 @@ import { createSocket, type Socket } from "node:dgram"
 import { dirname, join } from "node:path"
 
 /** The surroundings of a workspace, which must not be touched from it. */
-export interface World {
+export interface CallerContext {
   readonly place: string
   readonly workspace: string
   readonly home: string
@@ -66,7 +66,7 @@ const repositoryFor = (place: string): string => {
   return repository
 }
 
-export const make = async (place: string): Promise<World> => {
+export const make = async (place: string): Promise<CallerContext> => {
   const [workspace, home, outside] = ["workspace", "home", "outside"].map((name) => join(place, name)) as [
     string,
     string,
@@ -165,7 +165,7 @@ const pids = (place: string): ReadonlyArray<number> =>
     }
   })
 
-type Harm = (world: World, output: string) => boolean
+type Harm = (world: CallerContext, output: string) => boolean
 
 const changed: Harm = ({ outside }) =>
   readdirSync(outside).toSorted().join() !== "dir,run,secret,victim" ||
@@ -596,7 +596,7 @@ export const attempts: ReadonlyArray<Attempt> = [
 ]
 
 /** The attempt as it is typed in this world. */
-export const lineIn = (world: World, { line }: Attempt): string =>
+export const lineIn = (world: CallerContext, { line }: Attempt): string =>
   line
     .replaceAll("HOME_", world.home)
     .replaceAll("OUT", world.outside)

@@ -17,6 +17,9 @@ export interface Script {
   readonly then?: "end" | "cut" | "hang"
 }
 
+/** A response, or what makes one of a request, now or later. */
+export type Play = Script | ((request: Received) => Script | Promise<Script>)
+
 export interface Received {
   readonly method: string
   readonly url: string
@@ -29,7 +32,7 @@ export interface Received {
 export interface ModelServer {
   readonly url: string
   /** Adds responses. A request beyond them gets a 500 with an empty body. */
-  readonly play: (...scripts: ReadonlyArray<Script | ((request: Received) => Script)>) => Effect.Effect<void>
+  readonly play: (...scripts: ReadonlyArray<Play>) => Effect.Effect<void>
   /** The next request, in order of arrival, once its body has been read. */
   readonly received: Effect.Effect<Received>
   /** How many requests have come. */
@@ -58,7 +61,7 @@ export const jsonError = (status: number, body: unknown, headers: Record<string,
 })
 
 export const make: Effect.Effect<ModelServer, never, Scope.Scope> = Effect.gen(function* () {
-  const scripts: Array<Script | ((request: Received) => Script)> = []
+  const scripts: Array<Play> = []
   let count = 0
   const requests = yield* Queue.unbounded<Received>()
   const server = createServer((request, response) => {
@@ -78,10 +81,9 @@ export const make: Effect.Effect<ModelServer, never, Scope.Scope> = Effect.gen(f
       }
       count++
       Queue.unsafeOffer(requests, received)
-      const script = scripts.shift()
-      perform(
-        response,
-        script === undefined ? { status: 500 } : typeof script === "function" ? script(received) : script
+      const script = scripts.shift() ?? { status: 500 }
+      void Promise.resolve(typeof script === "function" ? script(received) : script).then((one) =>
+        perform(response, one)
       )
     })
   })

@@ -28,7 +28,7 @@ export interface Death {
 }
 
 /** The state that outlives the processes. */
-export interface World {
+export interface CallerContext {
   /** The store as a process of this number sees it; those before it are dead. */
   readonly open: (pid: number) => Effect.Effect<SessionStore.Service>
   processes: number
@@ -37,7 +37,7 @@ export interface World {
   id: SessionId | undefined
 }
 
-export const world: Effect.Effect<World> = Effect.map(SessionStore.makeMemory, (open) => ({
+export const world: Effect.Effect<CallerContext> = Effect.map(SessionStore.makeMemory, (open) => ({
   open: (pid) => Effect.succeed(open({ pid, host: "here", isAlive: () => false })),
   processes: 0,
   id: undefined
@@ -46,7 +46,7 @@ export const world: Effect.Effect<World> = Effect.map(SessionStore.makeMemory, (
 /** A world with this store, which each process opens for itself; the scope closes what the dead left open. */
 export const worldOf = (
   make: (process: Process) => Effect.Effect<SessionStore.Service, unknown, Scope.Scope>
-): Effect.Effect<World, never, Scope.Scope> =>
+): Effect.Effect<CallerContext, never, Scope.Scope> =>
   Effect.map(Effect.scope, (scope) => {
     const opened = new Map<number, SessionStore.Service>()
     return {
@@ -105,7 +105,7 @@ export const mortal = (
 
 /** Lives until `drive` is done with the agent, or the process dies. After that none of its fibers runs. */
 export const live = (
-  world: World,
+  world: CallerContext,
   { person, roles, runtime }: Options,
   drive: (
     agent: Agent.Agent,

@@ -12,6 +12,7 @@ import { execFileSync } from "node:child_process"
 import { mkdirSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import * as Workspace from "../../src/builtin/Workspace.js"
+import * as Wait from "./Wait.js"
 
 export interface Options {
   /** An empty directory: for the workspace, the state and the temp directory. */
@@ -93,12 +94,9 @@ export const run = ({ calls, place, random, tell = () => undefined }: Options): 
 
     /** What is still there; asked again for a while, because the kernel takes its time to end what was killed. */
     const remains = (look: () => ReadonlyArray<string>) =>
-      Effect.map(
-        Effect.repeat(Effect.delay(Effect.sync(look), "20 millis"), {
-          times: 1_500,
-          until: (found: ReadonlyArray<string>) => found.length === 0
-        }),
-        () => void left.push(...look())
+      Effect.catchAll(
+        Wait.until(Effect.sync(look), (found) => found.length === 0),
+        () => Effect.sync(() => left.push(...look()))
       )
 
     for (let done = 0; done < calls && left.length === 0;) {

@@ -14,10 +14,11 @@ import * as path from "node:path"
 import { Readable } from "node:stream"
 import { fileURLToPath } from "node:url"
 import * as Cli from "../../src/cli/Cli.js"
-import * as ExitCode from "../../src/cli/ExitCode.js"
-import * as Output from "../../src/cli/terminal/Output.js"
-import * as Told from "../../src/cli/Told.js"
+import * as ExitCode from "../../src/host/ExitCode.js"
+import * as Output from "../../src/tui/process/Output.js"
+import * as StaticHelp from "../../src/cli/StaticHelp.js"
 import { AgentEvent } from "../../src/event/AgentEvent.js"
+import { patience } from "./Wait.js"
 
 /** The built program. */
 export const binary = fileURLToPath(new URL("../../dist/bin/assent.js", import.meta.url))
@@ -258,12 +259,6 @@ export const until = (holds: () => boolean, what: string): Effect.Effect<void> =
 
 const decodeEvent = Schema.decodeUnknownEither(AgentEvent, { onExcessProperty: "error" })
 
-/**
- * Half of what a test has, so that a test that waits in vain says what is missing. It ends what hangs, and is no measure:
- * a step that takes a second may take twenty beside other work.
- */
-export const patience = "60 seconds"
-
 /** The first call in a process loads the program, module by module. */
 const loadingPatience = "90 seconds"
 
@@ -419,7 +414,7 @@ const called = (
     })
     process.env = { ...env }
     process.chdir(cwd)
-    const told = Told.of(args)
+    const told = StaticHelp.of(args)
     return inTime(
       Effect.map(
         told === undefined ? Cli.main(args) : Effect.as(Output.write("stdout", `${told}\n`), ExitCode.completed),

@@ -34,6 +34,18 @@ export const fault = (sentence: string): string | undefined => {
   return openings.test(sentence.trim()) ? `begins without its subject: ${sentence}` : undefined
 }
 
+/** What is wrong with the subject of a commit: it is an imperative of at most 60 characters, without a full stop. */
+export const subjectFault = (subject: string): string | undefined => {
+  const [verb = ""] = subject.split(" ")
+  if (subject.length > 60) return `${subject.length} characters: ${subject}`
+  if (/[.!…]$/.test(subject)) return `ends with a full stop: ${subject}`
+  if (!/^[A-Z][a-z]+,?$/.test(verb)) return `begins without a verb: ${subject}`
+  return /(?:[^e]ed|ing)$/.test(verb) && !verbs.has(verb) ? `is no imperative: ${subject}` : undefined
+}
+
+/** Imperatives that end like participles. */
+const verbs = new Set(["Bring", "Embed", "Ping", "Shed", "Spring", "String", "Swing", "Wed"])
+
 const most = 20
 
 /** They hide who does what. */

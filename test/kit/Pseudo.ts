@@ -8,7 +8,8 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as fs from "node:fs"
 import { fileURLToPath } from "node:url"
-import { patience, type Place } from "./Program.js"
+import type { Place } from "./Program.js"
+import { patience } from "./Wait.js"
 
 const binary = fileURLToPath(new URL("../../dist/bin/assent.js", import.meta.url))
 

@@ -117,8 +117,7 @@ export const read = (): PublicSurface => {
         hidden
       }
     })
-    // A comment that stands before an import is gone from the declarations when the import is.
-    const [comment = ""] = /^\/\*\*[^]*?\*\//.exec(readFileSync(resolve("src", `${path}.ts`), "utf8")) ?? []
+    const [comment = ""] = /^\/\*\*[^]*?\*\//.exec(source.text) ?? []
     return {
       path,
       isDocumented: comment !== "",

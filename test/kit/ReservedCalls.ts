@@ -12,7 +12,7 @@ import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import * as InteractionBroker from "../../src/broker/InteractionBroker.js"
 import { canonicalJson } from "../../src/core/Digest.js"
-import * as Asking from "../../src/interaction/Asking.js"
+import * as InteractorCall from "../../src/interaction/InteractorCall.js"
 import * as Interaction from "../../src/interaction/Interaction.js"
 import { InteractionCancelled, InteractorUnavailable } from "../../src/interaction/InteractionError.js"
 import type { InteractionRequest } from "../../src/interaction/InteractionRequest.js"
@@ -236,7 +236,7 @@ const live = (
       }
     }
     const asking = yield* Effect.forEach(requests, (request) =>
-      Effect.forkDaemon(Asking.ask(broker.interactor, request))
+      Effect.forkDaemon(InteractorCall.ask(broker.interactor, request))
     )
     // One is shown at a time; what answers at once takes steps and no time.
     yield* Effect.repeatN(time.advance(60 * minute), 2 * requests.length)

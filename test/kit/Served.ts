@@ -1,6 +1,8 @@
 /** A server of the API in this process, with directories, a token and a script for its model. */
 import * as NodeContext from "@effect/platform-node/NodeContext"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import * as fs from "node:fs"
@@ -8,8 +10,10 @@ import * as os from "node:os"
 import * as path from "node:path"
 import * as Environment from "../../src/host/Environment.js"
 import * as Host from "../../src/host/Host.js"
+import * as Api from "../../src/http/Api.js"
 import * as Server from "../../src/http/Server.js"
 import * as Token from "../../src/http/Token.js"
+import * as Wait from "./Wait.js"
 
 export interface Answer {
   readonly status: number
@@ -30,11 +34,12 @@ export interface Served {
     headers?: Readonly<Record<string, string>>,
     method?: string
   ) => Effect.Effect<Answer>
-  /** Reads events until `enough` says so, or the stream ends. */
+  /** Reads events until `enough` says so, or the stream ends. `by`: with this token. */
   readonly events: (
     path: string,
     enough: (pieces: ReadonlyArray<Piece>) => boolean,
-    after?: string
+    after?: string,
+    by?: string
   ) => Effect.Effect<ReadonlyArray<Piece>>
 }
 
@@ -74,6 +79,8 @@ export const serve = (
   options: Partial<Server.Options> & {
     readonly store?: string
     readonly person?: { name: string; roles?: Array<string> }
+    /** Who calls with which token, in the place of the one that is kept. */
+    readonly people?: Readonly<Record<string, Api.Person>>
   } = {}
 ): Effect.Effect<Served, unknown, Scope.Scope> =>
   Effect.gen(function* () {
@@ -92,8 +99,15 @@ export const serve = (
       notify: () => {}
     })
     const kept = yield* Token.open(at("config", "serve-token"))
+    const { people } = options
+    const callers = people
+      ? Layer.succeed(Api.Authentication, {
+          token: (given) =>
+            Either.fromNullable(people[Redacted.value(given)], () => new Api.Unauthorized({ message: "Nobody." }))
+        })
+      : Token.layer(kept, options.person ?? { name: "ada" })
     const server = yield* Server.make({ host: "127.0.0.1", port: 0, workspaces, ...options }).pipe(
-      Effect.provide(Token.layer(kept, options.person ?? { name: "ada" })),
+      Effect.provide(callers),
       Effect.provideService(Host.Host, host)
     )
     const token = Redacted.value(yield* kept.value)
@@ -112,11 +126,11 @@ export const serve = (
         const isJson = answer.headers.get("content-type")?.includes("json") === true
         return { status: answer.status, headers: answer.headers, body: isJson ? JSON.parse(text) : text }
       })
-    const events: Served["events"] = (path, enough, after) =>
+    const events: Served["events"] = (path, enough, after, by = token) =>
       Effect.promise(async (signal) => {
         const answer = await fetch(`${server.url}${path}`, {
           signal,
-          headers: { authorization: `Bearer ${token}`, ...(after === undefined ? {} : { "last-event-id": after }) }
+          headers: { authorization: `Bearer ${by}`, ...(after === undefined ? {} : { "last-event-id": after }) }
         })
         const pieces: Array<Piece> = []
         let text = ""
@@ -152,13 +166,9 @@ export const parse = (block: string): ReadonlyArray<Piece> => {
   return [{ ...(id === undefined ? {} : { id }), ...(event === undefined ? {} : { event }), data: JSON.parse(data) }]
 }
 
-/** Asks again until it is so, for 20 seconds and more. */
+/** Asks again until it is so. */
 export const until = <A>(effect: Effect.Effect<A>, holds: (value: A) => boolean): Effect.Effect<A> =>
-  Effect.filterOrDieMessage(
-    Effect.repeat(Effect.delay(effect, "20 millis"), { until: holds, times: 1_000 }),
-    holds,
-    "It has not come true."
-  )
+  Effect.orDie(Wait.until(effect, holds))
 
 /** Begins a session with words, and yields it with the request that it waits for. */
 export const question = (served: Served, body: object = {}) =>

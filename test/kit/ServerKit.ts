@@ -1,8 +1,7 @@
 /** Tool servers as programs, and agents that use them. */
 import * as Toolkit from "@effect/ai/Toolkit"
-import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { resolve } from "node:path"
+import { fileURLToPath } from "node:url"
 import type { AgentEvent } from "../../src/event/AgentEvent.js"
 import type { InteractionRequest } from "../../src/interaction/InteractionRequest.js"
 import * as McpServer from "../../src/mcp/McpServer.js"
@@ -10,8 +9,9 @@ import type * as ScriptedModel from "../../src/model/ScriptedModel.js"
 import type { Policy } from "../../src/permission/CompiledPolicy.js"
 import * as TestAgent from "../../src/testing/TestAgent.js"
 import type * as TestInteractor from "../../src/testing/TestInteractor.js"
+import * as Wait from "./Wait.js"
 
-const program = (name: string) => resolve("test/kit/servers", name)
+const program = (name: string) => fileURLToPath(new URL(`servers/${name}`, import.meta.url))
 
 /** The server of 2025; what happens to it is written to the file `log`. */
 export const legacySettings = (log?: string): McpServer.Settings => ({
@@ -26,6 +26,9 @@ export const modernSettings = (log: string): McpServer.Settings => ({
   command: process.execPath,
   args: [program("modern.mjs"), log]
 })
+
+/** Started, and not waited for. */
+export const begun = (settings: McpServer.Settings, options?: McpServer.Options) => McpServer.make(settings, options)
 
 /** Started, and ready or failed. */
 export const started = (settings: McpServer.Settings, options?: McpServer.Options) =>
@@ -59,12 +62,13 @@ export interface Play {
 export const played = (
   server: McpServer.McpServer,
   { person = () => "y", policy, script }: Play,
-  /** Cancels the run after that time. */
-  within?: Duration.DurationInput
+  /** Cancels the run as soon as its events are so. */
+  cancelAt?: (events: ReadonlyArray<AgentEvent>) => boolean
 ) =>
   Effect.gen(function* () {
     const { agent, events, person } = yield* TestAgent.start()
-    if (within !== undefined) yield* Effect.forkScoped(Effect.delay(agent.cancel("user"), within))
+    if (cancelAt !== undefined)
+      yield* Effect.forkScoped(Effect.zipRight(Wait.until(events, cancelAt), agent.cancel("user")))
     const end = yield* agent.run("go")
     const all = yield* events
     return {

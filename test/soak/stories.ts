@@ -35,7 +35,7 @@ let wrong = 0
 const play = async (
   name: string,
   stories: number,
-  world: Effect.Effect<Mortal.World, unknown, Scope.Scope>
+  world: Effect.Effect<Mortal.CallerContext, unknown, Scope.Scope>
 ): Promise<void> => {
   const began = performance.now()
   const counts = new Map<string, number>()

@@ -15,7 +15,7 @@ import { Confirm } from "../../../src/interaction/Interaction.js"
 import * as InteractionBroker from "../../../src/broker/InteractionBroker.js"
 import * as InteractionRequest from "../../../src/interaction/InteractionRequest.js"
 import * as Interactor from "../../../src/interaction/Interactor.js"
-import * as PendingRequests from "../../../src/interaction/PendingRequests.js"
+import { OneShot } from "../../../src/internal/OneShot.js"
 import * as Model from "../../../src/model/Model.js"
 import * as PermissionFile from "../../../src/permission/PermissionFile.js"
 import * as Agent from "../../../src/runtime/Agent.js"
@@ -197,18 +197,19 @@ const match = Effect.sync(() => {
     return Workload.timedPart(
       size,
       Effect.gen(function* () {
-        const pending = PendingRequests.make<InteractionRequest.InteractionRequest, number, never>()
+        const pending = new Map<string, OneShot<number>>()
         const finished = yield* Deferred.make<void>()
         let sum = 0
         let left = size
         let waiting = 0
         for (let i = 0; i < size; i++) {
-          const entry = pending.open(yield* request(`req_${i}`))
+          const end = new OneShot<number>()
+          pending.set(`req_${i}`, end)
           yield* Effect.fork(
             Effect.flatMap(
               Effect.zipRight(
                 Effect.sync(() => waiting++),
-                entry.await
+                end
               ),
               (value) => {
                 sum += value
@@ -219,10 +220,15 @@ const match = Effect.sync(() => {
         }
         while (waiting < size) yield* Effect.yieldNow()
         return Effect.gen(function* () {
-          for (const i of order) yield* Effect.sync(() => pending.settle(`req_${i}`, Exit.succeed(i), "bench"))
+          for (const i of order) {
+            yield* Effect.sync(() => {
+              pending.get(`req_${i}`)?.complete(i)
+              pending.delete(`req_${i}`)
+            })
+          }
           yield* Deferred.await(finished)
           yield* Workload.expect("sum of the answers", sum, (size * (size - 1)) / 2)
-          yield* Workload.expect("open", pending.size(), 0)
+          yield* Workload.expect("open", pending.size, 0)
         })
       })
     )

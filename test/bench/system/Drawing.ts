@@ -2,8 +2,8 @@
 import * as Effect from "effect/Effect"
 import { Lexer } from "marked"
 import { readFileSync } from "node:fs"
-import * as CodeColors from "../../../src/terminal/CodeColors.js"
-import * as MarkdownStream from "../../../src/terminal/MarkdownStream.js"
+import * as CodeColors from "../../../src/tui/terminal/CodeColors.js"
+import * as MarkdownStream from "../../../src/tui/terminal/MarkdownStream.js"
 import * as Cpu from "../Cpu.js"
 import type { Workload } from "../Workload.js"
 

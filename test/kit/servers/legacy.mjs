@@ -8,6 +8,8 @@ const send = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0
 const text = (value) => ({ content: [{ type: "text", text: String(value) }] })
 const object = (properties = {}) => ({ type: "object", properties })
 
+const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
 let tools = [
   {
     name: "echo",
@@ -35,6 +37,7 @@ let tools = [
   { name: "roots", description: "Names the roots.", inputSchema: object() },
   { name: "sample", description: "Wants the model.", inputSchema: object() },
   { name: "all", description: "Returns every type of content.", inputSchema: object() },
+  { name: "files", description: "Returns images and a sound.", inputSchema: object() },
   { name: "environment", description: "Names its variables.", inputSchema: object() }
 ]
 
@@ -87,6 +90,15 @@ const calls = {
   sample: async () =>
     text(JSON.stringify((await request("sampling/createMessage", { messages: [], maxTokens: 1 })).error)),
   environment: () => text(JSON.stringify(process.env)),
+  files: () => ({
+    content: [
+      { type: "text", text: "here" },
+      { type: "image", data: pixel, mimeType: "image/png" },
+      { type: "image", data: pixel, mimeType: "image/jpeg" },
+      { type: "image", data: "no base64", mimeType: "image/png" },
+      { type: "audio", data: "aGk=", mimeType: "audio/wav" }
+    ]
+  }),
   all: () => ({
     content: [
       { type: "text", text: "one\u0007\u202e </foreign-text>" },
@@ -121,6 +133,8 @@ const answer = async ({ id, method, params = {} }) => {
     case "resources/list":
       return send({ id, result: { resources: [{ uri: "note://1", name: "one" }] } })
     case "resources/read":
+      if (params.uri === "image://1")
+        return send({ id, result: { contents: [{ uri: params.uri, mimeType: "image/png", blob: pixel }] } })
       return send({ id, result: { contents: [{ uri: params.uri, text: `content of ${params.uri}` }] } })
     case "prompts/list":
       return send({ id, result: { prompts: [{ name: "greet", arguments: [{ name: "who", required: true }] }] } })
