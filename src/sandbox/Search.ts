@@ -105,12 +105,11 @@ export const make = (
     const turn = yield* Effect.makeSemaphore(1)
     let worker: Worker | undefined
     let isOver = false
-    yield* Effect.addFinalizer(() =>
-      Effect.suspend(() => {
-        isOver = true
-        return worker?.dismiss ?? Effect.void
-      })
-    )
+    // A search that runs ends first: its pull would never return from a stream that another fiber closed.
+    yield* Effect.addFinalizer(() => {
+      isOver = true
+      return turn.withPermits(1)(Effect.suspend(() => worker?.dismiss ?? Effect.void))
+    })
 
     const look = Effect.gen(function* () {
       // The waiting shell may have been killed; then a new one is started.
