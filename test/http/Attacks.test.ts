@@ -224,26 +224,23 @@ describe("300 attacks", () => {
 })
 
 describe("an ordinary client", () => {
-  it.scopedLive.each(Object.entries(Siege.sieges))(
-    "is served beside %s",
-    ([, lay]) =>
-      Effect.gen(function* () {
-        const place = yield* Served.place
-        const served = yield* Served.serve(place, Served.asking(place))
-        const { requestId, sessionId } = yield* Served.question(served)
-        const target = { url: served.url, token: served.token, sessionId }
-        const siege = yield* lay(target)
-        const { failures, times } = yield* Siege.measure(target, 2_000)
-        assert.deepStrictEqual(failures, [])
-        // The server and those who besiege it share this process.
-        assert.isBelow(times.at(-1) ?? Infinity, 10_000)
-        assert.deepStrictEqual(
-          siege.statuses().filter((status) => status < 400 || status >= 500),
-          []
-        )
-        assert.strictEqual((yield* served.call(`/v1/requests/${requestId}/answer`, { answer: "y" })).status, 200)
-      }),
-    60_000
+  it.scopedLive.each(Object.entries(Siege.sieges))("is served beside %s", ([, lay]) =>
+    Effect.gen(function* () {
+      const place = yield* Served.place
+      const served = yield* Served.serve(place, Served.asking(place))
+      const { requestId, sessionId } = yield* Served.question(served)
+      const target = { url: served.url, token: served.token, sessionId }
+      const siege = yield* lay(target)
+      const { failures, times } = yield* Siege.measure(target, 2_000)
+      assert.deepStrictEqual(failures, [])
+      // The server and those who besiege it share this process, which may share the machine.
+      assert.isBelow(times.at(-1) ?? Infinity, 40_000)
+      assert.deepStrictEqual(
+        siege.statuses().filter((status) => status < 400 || status >= 500),
+        []
+      )
+      assert.strictEqual((yield* served.call(`/v1/requests/${requestId}/answer`, { answer: "y" })).status, 200)
+    })
   )
 })
 

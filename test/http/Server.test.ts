@@ -412,9 +412,15 @@ describe("events of a server", () => {
       const answers = yield* Effect.fork(
         Effect.forEach([one, two], ({ requestId }) => later.call(`/v1/requests/${requestId}/answer`, { answer: "y" }))
       )
+      /** With all that follows the end of its turn. */
+      const isOver = (all: ReadonlyArray<Served.Piece>, id: string) => {
+        const its = all.filter(({ data }) => data.rootSessionId === id)
+        const end = its.findIndex(({ data }) => data._tag === "TurnEnded")
+        return end >= 0 && its.slice(end).some(({ data }) => data.status === "idle")
+      }
       const pieces = yield* later.events(
         "/v1/events",
-        (all) => all.filter(({ data }) => data._tag === "TurnEnded").length === 2,
+        (all) => isOver(all, one.sessionId) && isOver(all, two.sessionId),
         snapshot?.id
       )
       yield* Fiber.join(answers)

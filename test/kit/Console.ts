@@ -67,10 +67,25 @@ export const cards = (page: Page, count: number): Effect.Effect<Locator> => {
   )
 }
 
-/** Waits until the keys of the inbox answer again. */
+/**
+ * Waits until the keys of the inbox answer again, and no card is about to leave. The rule is about time: keys rest for 400 ms
+ * after the list has moved.
+ */
 export const settle = (page: Page): Effect.Effect<unknown> =>
-  // The rule is about time: keys rest for 400 ms after the list has moved.
-  Effect.promise(() => page.evaluate("new Promise((done) => setTimeout(done, 450))"))
+  Effect.promise(() =>
+    page.evaluate(`new Promise((done) => {
+      let [before, since] = ["", performance.now()]
+      const look = () => {
+        const cards = [...document.querySelectorAll("[data-request]")]
+        const now = cards.map((card) => card.dataset.request).join()
+        if (now !== before || cards.some((card) => card.matches(".ended"))) since = performance.now()
+        before = now
+        if (performance.now() - since > 450) done()
+        else setTimeout(look, 50)
+      }
+      look()
+    })`)
+  )
 
 /** Waits for words on the page. */
 export const sees = (page: Page, text: string | RegExp): Effect.Effect<void> =>

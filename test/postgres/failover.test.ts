@@ -236,9 +236,10 @@ const stories: Readonly<Record<string, Story>> = {
         yield* Cluster.until(journal(place, id), (entries) => entries.includes(seen), 60_000)
         yield* idle(other, id)
         assert.strictEqual(yield* ran(place, id, "nap begins"), 1)
-        const { body } = yield* Cluster.asking(other.call(`/v1/sessions/${id}/fork`, {}))
-        yield* say(third, body.sessionId, "again")
-        assert.include(yield* journal(place, body.sessionId), seen)
+        const forked = yield* Cluster.asking(other.call(`/v1/sessions/${id}/fork`, {}))
+        assert.strictEqual(forked.status, 200, JSON.stringify(forked))
+        yield* say(third, forked.body.sessionId, "again")
+        assert.include(yield* journal(place, forked.body.sessionId), seen)
       })
     }),
 
