@@ -20,7 +20,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
 import type { SessionId } from "../core/Id.js"
-import type * as Host from "../host/Host.js"
+import * as Host from "../host/Host.js"
 import type * as Sessions from "../http/Sessions.js"
 import type * as SqlSessionStore from "../store/SqlSessionStore.js"
 import type * as NodeMetrics from "./NodeMetrics.js"
@@ -81,8 +81,9 @@ export const layer = (options: Options): Layer.Layer<never, never, Sharding.Shar
     )
 
   /** Until the session has left the memory of this node. */
-  const tend = (sharding: Sharding.Sharding["Type"], { agent, closed, id, jobs, lastActivity }: Host.LiveSession) =>
+  const tend = (sharding: Sharding.Sharding["Type"], session: Host.LiveSession) =>
     Effect.gen(function* () {
+      const { agent, closed, id, jobs, lastActivity } = session
       let [waitsSince, isGone] = [Infinity, false]
       yield* Effect.forkScoped(
         Effect.zipRight(
@@ -98,8 +99,7 @@ export const layer = (options: Options): Layer.Layer<never, never, Sharding.Shar
         const works = asked.has(id) || jobs.list(id).some(({ ended }) => ended === undefined)
         const parked = works ? undefined : yield* Parked.of(agent)
         waitsSince = parked !== undefined ? Math.min(waitsSince, now) : Infinity
-        // A subagent may work in the background.
-        const isIdle = !works && (yield* agent.agents).every(({ session }) => session.isIdle())
+        const isIdle = !works && (yield* Host.isAtRest(session))
         const rests = isIdle && now - (yield* lastActivity) >= evictAfter
         if (!rests && now - waitsSince < parkAfter) continue
         const { dueAt } = parked ?? { dueAt: undefined }

@@ -75,10 +75,18 @@ export interface Options {
   readonly environment?: ConfigProvider.ConfigProvider | undefined
   /** Absolute directories in which sessions may work, with all below them. Default: any. */
   readonly workspaces?: ReadonlyArray<string> | undefined
-  /** What holds for all sessions, before environment and files; what a caller says counts before it. */
+  /**
+   * What holds for all sessions, before environment and files; what a caller says counts before it. The model and the profile
+   * are those of new sessions.
+   */
   readonly overrides?: Omit<Overrides, "workspace"> | undefined
   /** Whether sessions have tools for files and commands. Default: true. */
   readonly hasWorkspace?: boolean | undefined
+  /**
+   * How long a session in which nothing happens, and to which nobody is attached, stays in memory. It is opened again when
+   * somebody asks for it. Default: until it is closed.
+   */
+  readonly evictAfter?: Duration.DurationInput | undefined
   /** Opens the stores of sessions. Default: each host its own. */
   readonly openStore?: typeof StoreLocation.open | undefined
   /** Takes sentences for the person who runs the process. Default: the log. */
@@ -133,12 +141,12 @@ export interface LiveSession {
   readonly prompts?: ServerPrompts.ServerPrompts | undefined
   /** The models that can be chosen, as far as they are known without asking a server. */
   readonly models: ReadonlyArray<string>
-  /** Takes a model from the next model call on, and when the session is resumed. The thinking holds until it is closed. */
+  /** Takes a model from the next model call on, and when the session is resumed. The thinking is kept with the model. */
   readonly setModel: (
     model: string,
     thinking?: "low" | "medium" | "high"
   ) => Effect.Effect<void, HostError.ModelRefused>
-  /** When something happened in it last, in milliseconds since the epoch. */
+  /** When something happened in it, or it was asked for, last; in milliseconds since the epoch. */
   readonly lastActivity: Effect.Effect<number>
   /** Ends the agent and gives the session back. It stays in its store. */
   readonly close: Effect.Effect<void>
@@ -307,6 +315,8 @@ export const make = (options: Options = {}): Effect.Effect<Service, never, Launc
 
     const directory = new Directory<Launch.Platform>(scope)
     yield* Effect.addFinalizer(() => directory.closeAll)
+    if (options.evictAfter !== undefined)
+      yield* Effect.forkIn(evicting(directory, Duration.decode(options.evictAfter)), scope)
 
     const permitted = (workspace: string) =>
       Effect.suspend(() => {
@@ -372,7 +382,9 @@ export const make = (options: Options = {}): Effect.Effect<Service, never, Launc
         const taken: Effect.Effect<Persistence.Persistence, OpenFailure, Scope.Scope> = isNew
           ? Persistence.open(store, id, { workspace, model, profile })
           : Persistence.resume(store, id, { workspace })
-        const kept = yield* SessionSelection.held({ flags, place, settings, store }, taken)
+        // The host's own choices are for new sessions. Another one has what it had, unless the caller wishes otherwise.
+        const wished = { ...flags, model: wishes.model, profile: wishes.profile }
+        const kept = yield* SessionSelection.held({ flags: wished, place, settings, store }, taken)
         const { persistence } = kept
         const sharing = persistence.isNew && ofNew !== undefined ? ofNew : yield* sharingOf(kept.settings)
         const shared = yield* runtimeOf(sharing)
@@ -392,12 +404,10 @@ export const make = (options: Options = {}): Effect.Effect<Service, never, Launc
         )
         const setModel: LiveSession["setModel"] = (model, thinking) => {
           const { models } = kept.settings
-          const known = Object.hasOwn(models, model) ? models[model] : undefined
-          const chosen = thinking === undefined ? models : { ...models, [model]: { ...known, thinking } }
+          const chosen = thinking === undefined ? models : Settings.withThinking(models, model, thinking)
           return Effect.zipRight(offered(model), Launch.resolveModel({ ...kept.settings, models: chosen }, model)).pipe(
             Effect.mapError(({ message }) => new HostError.ModelRefused({ model, message })),
-            Effect.flatMap((resolved) => started.agent.setModel(resolved)),
-            Effect.zipRight(kept.keepModel(model)),
+            Effect.flatMap((resolved) => started.agent.setModel(resolved, thinking)),
             Effect.provide(home)
           )
         }
@@ -587,8 +597,34 @@ export const layer = (options: Options = {}): Layer.Layer<Host, never, Launch.Pl
   Layer.scoped(Host, make(options))
 
 // -----------------------------------------------------------------------------------------------------------------
+// getters
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Whether nothing works in it: no agent, no background command, and no question is open. */
+export const isAtRest = ({ agent, id, jobs }: LiveSession): Effect.Effect<boolean> =>
+  Effect.zipWith(
+    agent.agents,
+    agent.broker.open,
+    (agents, open) =>
+      open.length === 0 &&
+      agents.every(({ session }) => session.isIdle()) &&
+      jobs.list(id).every(({ ended }) => ended !== undefined)
+  )
+
+// -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** Closes sessions in which nothing has happened for so long. Agents of others forget, so theirs stay. */
+const evicting = (directory: Pick<Directory<never>, "alone">, after: Duration.Duration): Effect.Effect<never> =>
+  Effect.gen(function* () {
+    const now = yield* Clock.currentTimeMillis
+    for (const session of directory.alone) {
+      if (now - (yield* session.lastActivity) < Duration.toMillis(after)) continue
+      const { id } = yield* session.agent.model
+      if (!id.startsWith("command:") && (yield* isAtRest(session))) yield* session.close
+    }
+  }).pipe(Effect.delay(Duration.times(after, 0.1)), Effect.forever)
 
 /** How long a store or a runtime stays without a session. */
 const unusedFor = Duration.seconds(10)
@@ -663,6 +699,10 @@ interface Entry {
   readonly gone: Deferred.Deferred<void>
   isClosing: boolean
   session: LiveSession | undefined
+  /** When it was asked for last. */
+  askedAt: number
+  /** Interactors that came after its start. */
+  attached: number
 }
 
 /**
@@ -689,6 +729,11 @@ export class Directory<R> {
     )
   }
 
+  /** Live ones to which nobody is attached. */
+  get alone(): ReadonlyArray<LiveSession> {
+    return this.live.filter(({ id }) => this.entries.get(id)?.attached === 0)
+  }
+
   /** All who ask for one id at once get one session. An interrupt of one of them ends only the waiting. */
   open(
     id: SessionId,
@@ -699,12 +744,21 @@ export class Directory<R> {
       if (this.isClosed) return Effect.fail(new HostError.HostClosed())
       const known = this.entries.get(id)
       if (known?.isClosing === true) return Effect.zipRight(Deferred.await(known.gone), this.open(id, home, begun))
-      if (known !== undefined) return Deferred.await(known.ready)
+      if (known !== undefined)
+        return Effect.flatMap(Clock.currentTimeMillis, (now) => {
+          known.askedAt = now
+          return Deferred.await(known.ready)
+        })
       return Effect.flatMap(
-        Effect.all([Scope.make(), Deferred.make<LiveSession, OpenFailure>(), Deferred.make<void>()]),
-        ([scope, ready, gone]) =>
+        Effect.all([
+          Scope.make(),
+          Deferred.make<LiveSession, OpenFailure>(),
+          Deferred.make<void>(),
+          Clock.currentTimeMillis
+        ]),
+        ([scope, ready, gone, askedAt]) =>
           Effect.suspend(() => {
-            const entry: Entry = { scope, ready, gone, isClosing: false, session: undefined }
+            const entry: Entry = { scope, ready, gone, isClosing: false, session: undefined, askedAt, attached: 0 }
             this.entries.set(id, entry)
             Runtime.runFork(home, this.begin(id, entry, begun), { scope: this.scope })
             return Deferred.await(ready)
@@ -736,7 +790,7 @@ export class Directory<R> {
     begun: Effect.Effect<Begun, OpenFailure, R | Scope.Scope>
   ): Effect.Effect<void, never, Exclude<R, Scope.Scope>> {
     return begun.pipe(
-      Effect.flatMap((session) => liveOf(session, this.end(id, entry), Deferred.await(entry.gone))),
+      Effect.flatMap((session) => liveOf(session, entry, this.end(id, entry))),
       Scope.extend(entry.scope),
       Effect.onExit((exit) => {
         if (Exit.isSuccess(exit)) {
@@ -778,8 +832,8 @@ export class Directory<R> {
 
 const liveOf = (
   { agent, files, jobs, models, prompts, redactor, review, setModel, trail, wantsTrust, workspace }: Begun,
-  close: Effect.Effect<void>,
-  closed: Effect.Effect<void>
+  entry: Entry,
+  close: Effect.Effect<void>
 ): Effect.Effect<LiveSession, never, Scope.Scope> =>
   Effect.gen(function* () {
     let last = yield* Clock.currentTimeMillis
@@ -789,7 +843,14 @@ const liveOf = (
       id: agent.id,
       workspace,
       agent,
-      attach: (interactor) => agent.broker.attach(review(interactor)),
+      attach: (interactor) =>
+        Effect.zipRight(
+          Effect.acquireRelease(
+            Effect.sync(() => entry.attached++),
+            () => Effect.sync(() => entry.attached--)
+          ),
+          agent.broker.attach(review(interactor))
+        ),
       trail,
       wantsTrust,
       jobs,
@@ -798,8 +859,8 @@ const liveOf = (
       prompts,
       models,
       setModel,
-      lastActivity: Effect.sync(() => last),
+      lastActivity: Effect.sync(() => Math.max(last, entry.askedAt)),
       close,
-      closed
+      closed: Deferred.await(entry.gone)
     }
   })

@@ -11,7 +11,7 @@ import type * as SessionStore from "../journal/SessionStore.js"
 import * as AuditLocation from "./local/AuditLocation.js"
 import type { ConfigurationInvalid } from "./local/ConfigurationInvalid.js"
 import * as Person from "./local/Person.js"
-import * as SessionModel from "./local/SessionModel.js"
+import * as GivenFlags from "./local/GivenFlags.js"
 import type * as Settings from "./Settings.js"
 import * as StoreLocation from "./StoreLocation.js"
 import * as UserLocation from "./local/UserLocation.js"
@@ -40,9 +40,9 @@ export const forkBy = (
     yield* UserLocation.prepare(settings)
     const trail = yield* trailOf(settings)
     const forked = yield* Effect.provideService(SessionFork.fork(store, id, { at, by }), AuditTrail.AuditTrail, trail)
-    // It goes on with what its origin has now, whatever that is used with later.
-    const last = SessionModel.read(settings, id)
-    if (last !== undefined) yield* SessionModel.write(settings, forked.rootSessionId, last)
+    // It goes on with what its origin was given until now.
+    const last = GivenFlags.read(settings, id)
+    if (last !== undefined) yield* GivenFlags.write(settings, forked.rootSessionId, last)
     return forked
   }).pipe(Effect.scoped)
 

@@ -16,7 +16,7 @@ import type * as SessionStore from "../journal/SessionStore.js"
 import type { Selection } from "./Overrides.js"
 import * as ConfigurationInvalid from "./local/ConfigurationInvalid.js"
 import * as SessionForking from "./SessionForking.js"
-import * as SessionModel from "./local/SessionModel.js"
+import * as GivenFlags from "./local/GivenFlags.js"
 import * as SessionName from "./SessionName.js"
 import * as Settings from "./Settings.js"
 import * as StoreLocation from "./StoreLocation.js"
@@ -51,9 +51,10 @@ export interface Kept {
   readonly follow: (
     id: SessionId
   ) => Effect.Effect<Kept, ConfigurationInvalid.ConfigurationInvalid, FileSystem.FileSystem | Path.Path>
-  /** Remembers the model for the next time the session is gone on with. */
-  readonly keepModel: (model: string) => Effect.Effect<void>
-  /** The same of the model, the address and the profile that flags named, once it is known that there are such. */
+  /**
+   * Keeps the model, the address and the profile that flags named for the next time the session goes on. Run it once it is
+   * known that there are such.
+   */
   readonly keepGiven: Effect.Effect<void>
 }
 
@@ -116,25 +117,27 @@ export const held = <E>(
     const checkpoints =
       place === StoreLocation.memory ? Checkpoints.makeMemory() : yield* SessionForking.checkpoints(settings)
     const before = restored && SessionSnapshot.get(restored, rootSessionId)?.opened
-    const last = before === undefined ? undefined : SessionModel.read(settings, rootSessionId)
-    const model = before === undefined ? settings.model : (flags.model ?? last?.model ?? before.model)
-    const given = SessionModel.addressed(model, flags["base-url"])
+    const last = before === undefined ? undefined : GivenFlags.read(settings, rootSessionId)
+    const model = before === undefined ? settings.model : (flags.model ?? before.model)
+    const given = GivenFlags.addressed(model, flags["base-url"])
     const baseUrls = { ...last?.baseUrls, ...given }
     const profile = flags.profile === undefined ? last?.profile : (settings.profile ?? null)
-    const keepModel = (model: string) =>
-      place === StoreLocation.memory
-        ? Effect.void
-        : SessionModel.write(settings, rootSessionId, { model, baseUrls, profile })
     // The journal of a new session says its model and profile.
-    const isGiven =
-      flags["base-url"] !== undefined ||
-      (before !== undefined && (flags.model !== undefined || flags.profile !== undefined))
+    const isOther = before !== undefined && flags.model !== undefined && flags.model !== before.model
+    const isGiven = flags["base-url"] !== undefined || (before !== undefined && flags.profile !== undefined)
+    const keepGiven = Effect.gen(function* () {
+      if (isOther) yield* Effect.ignore(persistence.journal.write([{ _tag: "ModelChosen", model }]))
+      if (isGiven && place !== StoreLocation.memory)
+        yield* GivenFlags.write(settings, rootSessionId, { baseUrls, profile })
+    })
+    const thinking = isOther ? undefined : before?.thinking
     const asBefore = (settings: Settings.Settings): Settings.Settings =>
       before === undefined
         ? Settings.addressed(settings, flags)
         : {
             ...settings,
             model,
+            models: thinking === undefined ? settings.models : Settings.withThinking(settings.models, model, thinking),
             baseUrls: { ...settings.baseUrls, ...baseUrls },
             profile: profile === undefined ? before.profile : (profile ?? undefined)
           }
@@ -144,8 +147,7 @@ export const held = <E>(
       files: filesOf(place),
       settings: asBefore(settings),
       asBefore,
-      keepModel,
-      keepGiven: isGiven ? keepModel(model) : Effect.void,
+      keepGiven,
       loaded: Effect.catchTag(store.load(rootSessionId), "SessionUnknown", () => Effect.succeed(undefined)),
       checkpoints,
       fork: (at) => SessionForking.fork(store, settings, { id: rootSessionId, at }),

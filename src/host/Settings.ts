@@ -36,7 +36,7 @@ import * as ProjectFile from "./local/ProjectFile.js"
 import * as HttpProxy from "./HttpProxy.js"
 import * as SandboxSettings from "./SandboxSettings.js"
 import * as TimeText from "./TimeText.js"
-import * as SessionModel from "./local/SessionModel.js"
+import * as GivenFlags from "./local/GivenFlags.js"
 import * as StoreAddress from "./local/StoreAddress.js"
 import * as Trust from "./local/Trust.js"
 import * as UserLocation from "./local/UserLocation.js"
@@ -82,7 +82,7 @@ export interface Settings extends UserLocation.Folder {
   /** The tenant's part of it, if the session has no other keys. */
   readonly ownKeys: string | undefined
   /** From variables and files. The one of a flag is for one model, and added by {@link addressed}. */
-  readonly baseUrls: SessionModel.BaseUrls
+  readonly baseUrls: GivenFlags.BaseUrls
   readonly policy: CompiledPolicy.Policy
   /** What the person allowed in this workspace at prompts; nothing where a policy was named instead. */
   readonly project: ProjectFile.ProjectFile | undefined
@@ -276,7 +276,17 @@ export const nodeAddresses = Effect.suspend(() =>
 /** With the address of `--base-url`, which is of the model's provider. */
 export const addressed = (settings: Settings, flags: Overrides): Settings => ({
   ...settings,
-  baseUrls: { ...settings.baseUrls, ...SessionModel.addressed(settings.model, flags["base-url"]) }
+  baseUrls: { ...settings.baseUrls, ...GivenFlags.addressed(settings.model, flags["base-url"]) }
+})
+
+/** What is said of models, with this thinking of one of them. */
+export const withThinking = (
+  models: Settings["models"],
+  model: string,
+  thinking: NonNullable<ConfigFile.ModelSettings["thinking"]>
+): Settings["models"] => ({
+  ...models,
+  [model]: { ...(Object.hasOwn(models, model) ? models[model] : undefined), thinking }
 })
 
 /** The variables that hold our own keys. */

@@ -90,6 +90,8 @@ export class EventProjection {
         return this.vote(fact.entry)
       case "PermissionsChanged":
         return this.permit(fact.entry.permissions)
+      case "ModelChosen":
+        return
       case "HistoryReplaced":
         return this.shorten(fact.entry)
       case "SessionResumed":

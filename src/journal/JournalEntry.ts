@@ -133,6 +133,15 @@ export const ForkOf = /* @__PURE__ */ Lazy.schema(() =>
 export type ForkOf = typeof ForkOf.Type
 
 /**
+ * How much a model thinks before it answers.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
+export const Thinking = /* @__PURE__ */ Lazy.schema(() => Schema.Literal("low", "medium", "high"))
+export type Thinking = typeof Thinking.Type
+
+/**
  * The first entry of every session of a tree.
  *
  * @since 0.1.0
@@ -155,6 +164,8 @@ export const SessionOpened = /* @__PURE__ */ Lazy.schema(() =>
     profile: Schema.optional(Schema.String),
     /** The model's reference. */
     model: Schema.String,
+    /** Chosen for this session. Default: what settings say. */
+    thinking: Schema.optional(Thinking),
     /** SHA-256 of the instructions, to detect changes. */
     instructions: Schema.String,
     /** For a root: the real path of its workspace, if it has one. It is resumed only there. */
@@ -291,6 +302,8 @@ export const JournalEntry = /* @__PURE__ */ Lazy.schema(() =>
     }),
     // state
     Schema.TaggedStruct("PermissionsChanged", { permissions: Permissions }),
+    /** The model's reference, from the next model call on and when the session is resumed. */
+    Schema.TaggedStruct("ModelChosen", { model: Schema.String, thinking: Schema.optional(Thinking) }),
     /** The history, except the system message, was replaced with this: it was shortened, or cleared. */
     Schema.TaggedStruct("HistoryReplaced", { reason: Schema.String, messages: Schema.Array(PromptJson.Message) }),
     /** Another process resumes it here; with a workspace when a person moved it there. */

@@ -244,6 +244,8 @@ class Recording {
         return this.comment(`The history was replaced here: ${oneLine(fact.entry.reason)}`)
       case "SessionResumed":
         return this.comment("Another process continued from here.")
+      case "ModelChosen":
+        return this.comment(`The model is ${oneLine(fact.entry.model)} from here on.`)
       case "TurnEnded":
         return this.endTurn(fact.entry.end)
     }

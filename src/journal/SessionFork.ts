@@ -419,10 +419,15 @@ const countersOf = (
   return { subagents, spent }
 }
 
-/** The model that worked last: it may have been changed since the session began. */
-const modelOf = ({ entries, rootSessionId }: SessionStore.Loaded, upTo: number): { readonly model?: string } => {
-  const last = entries.findLast(
-    ({ entry, seq, sessionId }) => sessionId === rootSessionId && seq <= upTo && entry._tag === "UsageRecorded"
-  )?.entry
+/** The model that was chosen last, as the origin has it now; else the one that worked last in what is taken. */
+const modelOf = (
+  { entries, rootSessionId }: SessionStore.Loaded,
+  upTo: number
+): Partial<Omit<JournalEntry.EntryOf<"ModelChosen">, "_tag">> => {
+  const lastOf = (tag: JournalEntry.JournalEntry["_tag"], upTo: number) =>
+    entries.findLast(({ entry, seq, sessionId }) => sessionId === rootSessionId && seq <= upTo && entry._tag === tag)
+      ?.entry
+  const last = lastOf("ModelChosen", Infinity) ?? lastOf("UsageRecorded", upTo)
+  if (last?._tag === "ModelChosen") return { model: last.model, thinking: last.thinking }
   return last?._tag === "UsageRecorded" ? { model: last.model } : {}
 }

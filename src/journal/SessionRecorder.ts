@@ -184,6 +184,16 @@ export class SessionRecorder {
     })
   }
 
+  /** Returns when it is durable. If it cannot be written, it is with the entries that follow. */
+  chosen(model: string, thinking: JournalEntry.Thinking | undefined): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      const choice = { model, ...(thinking && { thinking }) }
+      if (this.opened === undefined) this.journal.note({ _tag: "ModelChosen", ...choice })
+      else this.opened = { ...this.opened, ...choice }
+      return Effect.ignore(this.flush)
+    })
+  }
+
   private open(): void {
     if (this.opened === undefined) return
     this.journal.note(this.opened)

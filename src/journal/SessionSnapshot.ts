@@ -419,6 +419,12 @@ class SnapshotFold {
       case "SessionClosed":
         this.closed = true
         return
+      case "ModelChosen": {
+        const { model, thinking } = fact.entry
+        const { thinking: _, ...opened } = this.opened
+        this.opened = { ...opened, model, ...(thinking && { thinking }) }
+        return
+      }
       case "ToolEnded":
         return this.write(fact)
       case "CallDecided":

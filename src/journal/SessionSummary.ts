@@ -251,6 +251,8 @@ const step = (self: SessionSummary, { at, sessionId, entry }: Written): SessionS
           ? { forkOf: { rootSessionId: entry.forkOf.rootSessionId, turn: entry.forkOf.turn } }
           : {})
       }
+    case "ModelChosen":
+      return isRoot ? { ...self, model: entry.model } : self
     case "SessionResumed":
       return isRoot ? { ...self, closed: false, workspace: entry.workspace ?? self.workspace } : self
     case "MessageReceived":

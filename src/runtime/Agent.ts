@@ -51,6 +51,7 @@ import type { CompactionConfig } from "../conversation/CompactionConfig.js"
 import type { CompactionFailed } from "../conversation/CompactionFailed.js"
 import type * as History from "../conversation/History.js"
 import type * as EventFeed from "../journal/EventFeed.js"
+import type * as JournalEntry from "../journal/JournalEntry.js"
 import type * as SessionSnapshot from "../journal/SessionSnapshot.js"
 import * as Compaction from "../turn/Compaction.js"
 import type { Compacted } from "../turn/Compaction.js"
@@ -243,8 +244,11 @@ export interface Agent {
   readonly todos: (target?: string) => Effect.Effect<ReadonlyArray<Todo>, Interjection.AgentUnknown>
   readonly tools: ToolRegistry.Service
   readonly model: Effect.Effect<Model.Service>
-  /** The model from the next model call on. */
-  readonly setModel: (model: Model.Service) => Effect.Effect<void>
+  /**
+   * The model from the next model call on. The journal of a stored session has its id, and `thinking` as it was chosen, for
+   * a host that resumes it.
+   */
+  readonly setModel: (model: Model.Service, thinking?: JournalEntry.Thinking) => Effect.Effect<void>
   /**
    * Stops the agent: it takes no more words, the running turn is cancelled, everything that it started ends, and so do
    * the event streams, also unread ones. A second call waits for the same end. It takes at most

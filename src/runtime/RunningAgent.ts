@@ -48,6 +48,7 @@ import type {
   SendOptions
 } from "./MessageRouter.js"
 import type { EventFeed } from "../journal/EventFeed.js"
+import type * as JournalEntry from "../journal/JournalEntry.js"
 import * as AgentPermissions from "./AgentPermissions.js"
 
 /** The parts of a running agent. */
@@ -287,8 +288,8 @@ export class RunningAgent {
     return this.session.model
   }
 
-  setModel(model: Model.Service): Effect.Effect<void> {
-    return this.session.setModel(model)
+  setModel(model: Model.Service, thinking?: JournalEntry.Thinking): Effect.Effect<void> {
+    return this.session.setModel(model, thinking)
   }
 
   get permissions(): AgentPermissions.Permissions {

@@ -54,6 +54,7 @@ import * as Interactor from "../interaction/Interactor.js"
 import * as ResumedRequests from "../interaction/ResumedRequests.js"
 import * as DetachedFiber from "../internal/DetachedFiber.js"
 import { OneShot } from "../internal/OneShot.js"
+import type * as JournalEntry from "../journal/JournalEntry.js"
 import * as RequestResumption from "../journal/RequestResumption.js"
 import * as RestoredFiles from "../journal/RestoredFiles.js"
 import * as SessionSnapshot from "../journal/SessionSnapshot.js"
@@ -758,9 +759,11 @@ export class Session implements Holding {
     return Effect.sync(() => this.context.state.model)
   }
 
-  setModel(next: Model.Service): Effect.Effect<void> {
-    return Effect.sync(() => {
+  /** Returns when the journal has it; a journal that cannot be written ends the session at its next entry. */
+  setModel(next: Model.Service, thinking?: JournalEntry.Thinking): Effect.Effect<void> {
+    return Effect.suspend(() => {
       this.context.state.model = next
+      return this.context.journal?.chosen(next.id, thinking) ?? Effect.void
     })
   }
 }

@@ -194,14 +194,6 @@ describe.concurrent("a provider", () => {
         "fourth",
         "fourth"
       ])
-      // As it was kept when a session had one address.
-      const [folder = ""] = (yield* at.list("state/workspaces")).filter((name) => name.startsWith("workspace-"))
-      const kept = `workspaces/${folder}/models.json`
-      const session = JSON.parse(yield* at.read(`state/${kept}`)).sessions[0].session
-      const before = { session, model: "openai-compatible/old", baseUrl: `${server.url}/v1` }
-      yield* at.write(`state/${kept}`, { version: 1, sessions: [before] })
-      yield* going(["run", "--continue", "fifth"])
-      assert.strictEqual(yield* asked, "old")
     })
   )
 

@@ -21,6 +21,7 @@ import * as SessionStore from "../../src/journal/SessionStore.js"
 import * as LibsqlStore from "../../src/store/LibsqlStore.js"
 import { SessionId } from "../../src/core/Id.js"
 import * as ModelServer from "../kit/ModelServer.js"
+import * as Wait from "../kit/Wait.js"
 import { anthropic, chat } from "../kit/Wire.js"
 
 const key = "canary.9a1c+opaque/key=="
@@ -514,6 +515,72 @@ describe("a host", () => {
       yield* session.agent.shutdown
       yield* session.closed
       assert.deepStrictEqual(yield* host.live, [])
+    }).pipe(Effect.provide(NodeContext.layer))
+  )
+
+  it.scopedLive("goes on with the model and the thinking that were chosen, on another machine too, and in a fork", () =>
+    Effect.gen(function* () {
+      const at = yield* place
+      const server = yield* ModelServer.make
+      const kept = Context.get(yield* Layer.build(SessionStore.layerMemory), SessionStore.SessionStore)
+      const onMachine = (name: string) => {
+        const variables = {
+          ...at.variables,
+          ASSENT_STATE_DIR: at.at(name),
+          ASSENT_STORE: ":memory:",
+          ANTHROPIC_API_KEY: key,
+          ANTHROPIC_BASE_URL: server.url
+        }
+        const overrides = { model: "anthropic/claude-haiku-4-5" }
+        return hostOf({ ...at, variables }, { overrides, openStore: () => Effect.succeed(kept) })
+      }
+      const askedBy = (session: Host.LiveSession) =>
+        Effect.gen(function* () {
+          yield* server.play(ModelServer.eventStream(anthropic.events({ text: ["hello"] })))
+          yield* session.agent.run("hello")
+          const { model, thinking, output_config } = JSON.parse((yield* server.received).text)
+          return { model, thinking, output_config }
+        })
+      const scope = yield* Scope.make()
+      const first = yield* Scope.extend(onMachine("first"), scope)
+      const session = yield* first.create({ workspace: at.at("one"), id: "chosen" })
+      assert.deepInclude(yield* askedBy(session), { model: "claude-haiku-4-5", thinking: undefined })
+      yield* session.setModel("anthropic/claude-sonnet-5-5", "high")
+      const chosen = yield* askedBy(session)
+      assert.strictEqual(chosen.model, "claude-sonnet-5-5")
+      assert.notStrictEqual(JSON.stringify(chosen.thinking ?? chosen.output_config), undefined)
+      yield* Scope.close(scope, Exit.void)
+
+      const second = yield* onMachine("second")
+      assert.deepStrictEqual(yield* askedBy(yield* second.open("chosen")), chosen)
+      const { forked } = yield* second.fork("chosen", { at: 1, by: "ann" })
+      assert.deepStrictEqual(yield* askedBy(yield* second.open(forked.rootSessionId)), chosen)
+      assert.deepInclude(yield* second.find("chosen"), { model: "anthropic/claude-sonnet-5-5" })
+    }).pipe(Effect.provide(NodeContext.layer))
+  )
+
+  it.scopedLive("lets a session leave memory when it rests, and opens it for who asks", () =>
+    Effect.gen(function* () {
+      const at = yield* place
+      const model = at.script({ tools: [{ name: "run_command", params: { command: "true" } }] }, { text: "done" })
+      const host = yield* hostOf(at, { overrides: { model }, evictAfter: "300 millis" })
+      const isLive = (id: string) => Effect.map(host.live, (all) => all.some((one) => one.id === id))
+      const begin = (id: string) => host.create({ workspace: at.at("one"), id })
+      const [asking, attended, resting] = yield* Effect.all([begin("asking"), begin("attended"), begin("resting")])
+      yield* asking.agent.send("go")
+      const channel = yield* QueueChannel.make()
+      const watching = yield* Scope.make()
+      yield* Scope.extend(attended.attach(channel.interactor), watching)
+      yield* resting.closed
+      assert.deepStrictEqual(yield* Effect.forEach(["asking", "attended", "resting"], isLive), [true, true, false])
+      // It was asked for now: the time begins anew, and the words reach it.
+      const again = yield* host.open("resting")
+      assert.notStrictEqual(again, resting)
+      yield* again.agent.send("go")
+      yield* Wait.until(again.agent.broker.open, (open) => open.length === 1)
+      yield* Scope.close(watching, Exit.void)
+      yield* attended.closed
+      assert.deepStrictEqual(yield* Effect.forEach(["asking", "attended", "resting"], isLive), [true, false, true])
     }).pipe(Effect.provide(NodeContext.layer))
   )
 

@@ -127,7 +127,7 @@ export const run = (invocation: Arguments.Invocation) =>
         goingOn: ChatExecutor.Next | undefined
       ) =>
         Effect.gen(function* () {
-          const { checkpoints, files, fork, keepModel, loaded, persistence, sessions } = kept
+          const { checkpoints, files, fork, loaded, persistence, sessions } = kept
           yield* tellUnmet(settings, profiles)
           const began = yield* Clock.currentTimeMillis
           const reported = yield* ProgramStatus.follow("stdout")
@@ -190,7 +190,7 @@ export const run = (invocation: Arguments.Invocation) =>
             profiles: [...profiles.all.keys()],
             setModel: (ref) =>
               withModel({ ...settings, model: ref }).pipe(
-                Effect.tap((model) => Effect.zipRight(keepModel(ref), agent.setModel(model))),
+                Effect.tap((model) => agent.setModel(model)),
                 Effect.map(({ id }) => id)
               ),
             clear: () => agent.history.clear(),

@@ -59,6 +59,7 @@ const serve = ({ flags, words }: Arguments.Invocation) =>
       const made = yield* Host.make({
         workspaces,
         overrides,
+        evictAfter: "10 minutes",
         notify: (sentence) => Output.logOnce(sentence)
       })
       const listens = yield* listening(made, flags, workspaces)

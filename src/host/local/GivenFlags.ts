@@ -1,6 +1,6 @@
 /**
- * With which model and profile a session was last used, and at which addresses, where that is not what its journal or the
- * settings say: the model changed in a chat, or a flag was given. Kept with the workspace's state.
+ * The addresses and the profile that flags gave a session, for the next time it goes on. They are of this machine: the
+ * workspace's state has them, and the journal does not.
  */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -11,8 +11,7 @@ import * as ProviderName from "../../model/ProviderName.js"
 import * as OwnFile from "./OwnFile.js"
 import * as UserLocation from "./UserLocation.js"
 
-export interface SessionModel {
-  readonly model: string
+export interface GivenFlags {
   /** By provider: the address outlives a model of another one. */
   readonly baseUrls: BaseUrls
   /** Null where it goes on without one; undefined where its journal says it. */
@@ -27,22 +26,18 @@ export const addressed = (model: string, url: string | undefined): BaseUrls => {
   return provider === undefined || url === undefined ? {} : { [provider]: url }
 }
 
-/** Nothing where there is none, or where the file cannot be read: then the session has what its journal says. */
-export const read = ({ folder }: UserLocation.Folder, id: string): SessionModel | undefined =>
+/** Nothing if there are none, or if the file cannot be read: then the session has what its journal says. */
+export const read = ({ folder }: UserLocation.Folder, id: string): GivenFlags | undefined =>
   allIn(fileIn(folder)).find((one) => one.session === id)
 
-/** Where it cannot be kept, nothing fails. */
-export const write = (
-  place: UserLocation.Folder,
-  id: string,
-  { baseUrls, model, profile }: SessionModel
-): Effect.Effect<void> =>
+/** If they cannot be kept, nothing fails. */
+export const write = (place: UserLocation.Folder, id: string, { baseUrls, profile }: GivenFlags): Effect.Effect<void> =>
   Effect.zipRight(
     UserLocation.prepare(place),
     Effect.try(() => {
       const file = fileIn(place.folder)
       const others = allIn(file).filter(({ session }) => session !== id)
-      const all = [...others, { session: id, model, baseUrls, profile }].slice(-most)
+      const all = [...others, { session: id, baseUrls, profile }].slice(-most)
       UserLocation.replace(file, `${JSON.stringify({ version: 1, sessions: all }, undefined, 2)}\n`)
     })
   ).pipe(Effect.ignore)
@@ -54,7 +49,7 @@ export const write = (
 /** Sessions that are remembered, the last ones. */
 const most = 500
 
-const fileIn = (folder: string): string => path.join(folder, "models.json")
+const fileIn = (folder: string): string => path.join(folder, "given.json")
 
 const decode = Lazy.make(() =>
   Schema.decodeUnknownOption(
@@ -64,16 +59,11 @@ const decode = Lazy.make(() =>
         sessions: Schema.Array(
           Schema.Struct({
             session: Schema.String,
-            model: Schema.String,
-            baseUrls: Schema.optional(
-              Schema.partialWith(
-                Schema.Record({ key: Schema.Literal(...ProviderName.providers), value: Schema.String }),
-                { exact: true }
-              )
+            baseUrls: Schema.partialWith(
+              Schema.Record({ key: Schema.Literal(...ProviderName.providers), value: Schema.String }),
+              { exact: true }
             ),
-            profile: Schema.optional(Schema.NullOr(Schema.String)),
-            /** Of the model's provider, as it was kept before there were several. */
-            baseUrl: Schema.optional(Schema.String)
+            profile: Schema.optional(Schema.NullOr(Schema.String))
           })
         )
       })
@@ -81,17 +71,11 @@ const decode = Lazy.make(() =>
   )
 )
 
-const allIn = (file: string): ReadonlyArray<SessionModel & { readonly session: string }> => {
+const allIn = (file: string): ReadonlyArray<GivenFlags & { readonly session: string }> => {
   const content = OwnFile.read(file, OwnFile.maxSettings)
   if (content._tag !== "Text") return []
   return Option.match(decode(content.text), {
     onNone: () => [],
-    onSome: ({ sessions }) =>
-      sessions.map(({ baseUrl, baseUrls, model, profile, session }) => ({
-        session,
-        model,
-        profile,
-        baseUrls: baseUrls ?? addressed(model, baseUrl)
-      }))
+    onSome: ({ sessions }) => sessions.map(({ baseUrls, profile, session }) => ({ session, profile, baseUrls }))
   })
 }

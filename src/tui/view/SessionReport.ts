@@ -181,6 +181,8 @@ const spoken = (fact: Fact): ReadonlyArray<string> => {
       return [`-- the history was replaced: ${entry.reason}`]
     case "SessionResumed":
       return ["-- resumed"]
+    case "ModelChosen":
+      return [`-- model ${entry.model}`]
     case "SessionClosed":
       return [`-- closed${entry.reason === undefined ? "" : `: ${entry.reason}`}`]
     default:
