@@ -163,7 +163,7 @@ describe.runIf(Postgres.isThere)("assent keys", () => {
       )
       const full = yield* two.by(fresh.text)("/v1/sessions", {})
       assert.strictEqual(full.status, 429)
-      assert.match(full.body.message, /acme may have 1 sessions/)
+      assert.match(full.body.message, /acme may have 1 session\./)
       // The turn that runs ends, and nothing of it is lost.
       const sql = yield* PostgresConnection.open({ url, maxConnections: 1 })
       const journal = Effect.map(
