@@ -70,6 +70,11 @@ describe.runIf(Postgres.isThere)("assent keys", () => {
       const [first, second] = listed.stdout.trim().split("\n")
       assert.match(first ?? "", new RegExp(`^${one.id}  counts   acme  acme  no roles  may do everything  \\d{4}-`))
       assert.match(second ?? "", new RegExp(`^${two.id}  counts   acme  ann  roles ops,sre  may read,answer  \\d{4}-`))
+      assert.strictEqual((yield* keys("limit", "acme", "turns=4")).stderr, "")
+      assert.match(
+        (yield* keys("limit", "amce", "turns=4")).stderr,
+        /no key of amce counts, so nobody has its limits\./
+      )
       const revoked = yield* keys("revoke", two.id)
       assert.strictEqual(revoked.code, 0)
       assert.match((yield* keys()).stdout, new RegExp(`${two.id}  revoked`))
