@@ -183,7 +183,7 @@ export const step = (state: State, event: AgentEvent, around: Surroundings): Ste
     case "JobEnded":
       return [state, notice(event, "info", `${event.jobId} has ended (${jobEnd(event)}): ${event.command}`, around)]
     case "InteractorFailed":
-      return [state, notice(event, "warning", `${event.interactor} could not ask: ${event.reason}`, around)]
+      return [state, notice(event, "warning", event.reason, around)]
     case "McpServerChanged":
       return event.state === "failed"
         ? [state, remark(event, "warning", `The tool server ${event.server} ${event.reason ?? "is gone"}.`, around)]

@@ -194,6 +194,9 @@ export const serve = (pipes: Pipes, make: (client: Client) => Handlers): Effect.
     yield* Effect.promise(() => ends.closed)
   })
 
+/** Why a request failed that the agent did not answer before its end. */
+export const ended = "The agent has ended."
+
 /** Connects to an agent of others until the scope closes. */
 export const connect = (pipes: Pipes, handlers: AgentHandlers): Effect.Effect<Agent, never, Scope.Scope> =>
   Effect.gen(function* () {
@@ -215,7 +218,7 @@ export const connect = (pipes: Pipes, handlers: AgentHandlers): Effect.Effect<Ag
       ),
       (connection) => Effect.sync(() => connection.close())
     )
-    const gone = refused("The agent has ended.")
+    const gone = refused(ended)
     return {
       request: (method, params) =>
         Effect.tryPromise({

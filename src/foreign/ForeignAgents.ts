@@ -23,6 +23,7 @@ import * as Either from "effect/Either"
 import * as ExecutionStrategy from "effect/ExecutionStrategy"
 import * as Exit from "effect/Exit"
 import * as FiberId from "effect/FiberId"
+import * as Function from "effect/Function"
 import * as Option from "effect/Option"
 import * as Queue from "effect/Queue"
 import * as Runtime from "effect/Runtime"
@@ -185,7 +186,7 @@ interface Leave {
 }
 
 /** A call of the agent's own, as far as the agent has described it. */
-interface StaticHelp {
+interface OwnCall {
   readonly title: string
   readonly kind: string
   readonly rawInput: unknown
@@ -235,6 +236,8 @@ const most = { characters: 10_000_000, calls: 10_000 }
 interface Piped {
   readonly write: (bytes: Stream.Stream<Uint8Array, string>) => Effect.Effect<void>
   readonly output: Stream.Stream<Uint8Array, PlatformError>
+  /** Of the process; none if a signal ended it. */
+  readonly exitCode: Effect.Effect<Option.Option<number>>
 }
 
 const startOpen = ({ command, environment, workspace }: Start): Effect.Effect<Piped, string, Platform | Scope.Scope> =>
@@ -248,7 +251,8 @@ const startOpen = ({ command, environment, workspace }: Start): Effect.Effect<Pi
     yield* Effect.forkScoped(Stream.runDrain(child.stderr).pipe(Effect.ignore))
     return {
       write: (bytes: Stream.Stream<Uint8Array, string>) => Effect.ignore(Stream.run(bytes, child.stdin)),
-      output: child.stdout
+      output: child.stdout,
+      exitCode: Effect.option(child.exitCode)
     }
   }).pipe(Effect.mapError(({ message }) => `${named(command)} does not start: ${message}`))
 
@@ -271,7 +275,7 @@ const startConfined = (
     yield* executor.exitCode(Command.make("mkfifo", "-m", "600", `${directory}/in`))
     // A process of its own writes into the pipe, so that nothing here waits for an agent that does not read.
     const feeder = yield* executor.start(Command.make("/bin/sh", "-c", 'exec cat >"$0"', `${directory}/in`))
-    const { process: program } = yield* Effect.acquireRelease(
+    const { ended, process: program } = yield* Effect.acquireRelease(
       sandbox.start({
         command: ["/bin/sh", "-c", 'exec /bin/sh -c "exec $1" <"$ASSENT_AGENT/in" 2>/dev/null', "sh", command],
         directory: workspace,
@@ -283,7 +287,11 @@ const startConfined = (
     ).pipe(Effect.mapError((message) => ({ message })))
     return {
       write: (bytes: Stream.Stream<Uint8Array, string>) => Effect.ignore(Stream.run(bytes, feeder.stdin)),
-      output: program.stdout
+      output: program.stdout,
+      exitCode: Effect.map(
+        Effect.option(ended),
+        Option.flatMapNullable(({ exitCode }) => exitCode)
+      )
     }
   }).pipe(Effect.mapError(({ message }) => `${named(command)} does not start: ${message}`))
 
@@ -296,7 +304,7 @@ const begin = (start: Start): Effect.Effect<Visit, string, Platform> =>
     ).pipe(Scope.extend(own))
     const items = yield* Queue.unbounded<Item>()
     const bill = new Bill()
-    const calls = new Map<string, StaticHelp>()
+    const calls = new Map<string, OwnCall>()
     let isBusy = false
     /** Completed when the agent asks for leave once more. */
     let another = yield* Deferred.make<void>()
@@ -312,9 +320,9 @@ const begin = (start: Start): Effect.Effect<Visit, string, Platform> =>
     const flood = (what: string): void =>
       Deferred.unsafeDone(flooded, Exit.succeed(`sent more than ${what}. Its process was ended`))
 
-    const toldOf = (update: AcpConnection.ToolCallUpdate): StaticHelp => {
+    const toldOf = (update: AcpConnection.ToolCallUpdate): OwnCall => {
       const known = calls.get(update.toolCallId)
-      const told: StaticHelp = {
+      const told: OwnCall = {
         title: update.title ?? known?.title ?? "",
         kind: update.kind ?? known?.kind ?? "other",
         rawInput: update.rawInput ?? known?.rawInput,
@@ -430,6 +438,22 @@ const begin = (start: Start): Effect.Effect<Visit, string, Platform> =>
     ).pipe(Scope.extend(own))
     const failed = ({ message }: AcpConnection.ProtocolError) =>
       `${named(command)}: ${visible(message).slice(0, 1_000)}`
+    /** Its exit code comes soon after the end of its output. */
+    const code = Effect.timeoutTo(child.exitCode, {
+      duration: "1 second",
+      onSuccess: Function.identity,
+      onTimeout: Option.none<number>
+    })
+    const notBegun = (error: AcpConnection.ProtocolError) =>
+      Effect.gen(function* () {
+        const found = error.message === AcpConnection.ended ? yield* code : Option.none<number>()
+        if (Option.isNone(found)) return yield* Effect.fail(failed(error))
+        return yield* Effect.fail(
+          found.value === 127
+            ? `${named(command)} does not start: there is no such program.`
+            : `${named(command)} ended with exit code ${found.value} before its session began. Run it by hand to see why.`
+        )
+      })
     const opened = Effect.gen(function* () {
       const { agentCapabilities } = yield* agent.request("initialize", {
         protocolVersion: 1,
@@ -445,7 +469,7 @@ const begin = (start: Start): Effect.Effect<Visit, string, Platform> =>
       const { sessionId } = yield* agent.request("session/new", { cwd: workspace, mcpServers: [] })
       return { sessionId, resumes }
     }).pipe(
-      Effect.mapError(failed),
+      Effect.catchAll(notBegun),
       Effect.timeoutFail({ duration: "60 seconds", onTimeout: () => `${named(command)} does not answer.` }),
       Effect.tapError(() => Scope.close(own, Exit.void))
     )
@@ -494,7 +518,9 @@ const begin = (start: Start): Effect.Effect<Visit, string, Platform> =>
                 spent: bill.turn("usage" in response ? response.usage : undefined)
               })
             }),
-            Effect.flatMap((item) => end(item, "The agent ended its turn.")),
+            Effect.flatMap((item) =>
+              end(item, item._tag === "Failed" ? `${item.reason} ${unknownEffect}` : "The agent ended its turn.")
+            ),
             Effect.forkIn(own)
           )
         }),
@@ -504,7 +530,7 @@ const begin = (start: Start): Effect.Effect<Visit, string, Platform> =>
       Effect.flatMap((why) => {
         visit.isGone = true
         const reason = `${named(command)} ${why}.`
-        return end({ _tag: "Failed", reason }, `${reason} Whether the call took effect is not known.`)
+        return end({ _tag: "Failed", reason }, `${reason} ${unknownEffect}`)
       }),
       Effect.zipRight(Scope.close(own, Exit.void)),
       Effect.forkIn(scope)
@@ -643,7 +669,7 @@ const textsOf = ({ content }: Prompt.UserMessage): ReadonlyArray<string> =>
 const again = "Your process ended in the middle of this task. Look at what is done already, then go on."
 
 /** What an agent asks, as a call that the gate understands. A rule that allows it takes the agent at its word. */
-const callOf = ({ content, kind, locations, rawInput, title }: StaticHelp): Pick<Leave, "params" | "tool"> => {
+const callOf = ({ content, kind, locations, rawInput, title }: OwnCall): Pick<Leave, "params" | "tool"> => {
   const shown = title === "" ? {} : { title: title.slice(0, 500) }
   const command =
     typeof rawInput === "object" && rawInput !== null && "command" in rawInput ? rawInput.command : undefined
@@ -661,7 +687,7 @@ const callOf = ({ content, kind, locations, rawInput, title }: StaticHelp): Pick
   return { tool: "foreign_act", params: { title: title.slice(0, 500), kind, input: rawInput ?? null } }
 }
 
-const textOf = ({ content }: StaticHelp): string => {
+const textOf = ({ content }: OwnCall): string => {
   const text = content
     .flatMap((one) => (one.type === "content" && one.content.type === "text" ? [one.content.text] : []))
     .join("\n")
@@ -669,4 +695,6 @@ const textOf = ({ content }: StaticHelp): string => {
 }
 
 /** The program of a command line, for people. */
+const unknownEffect = "Whether the call took effect is not known."
+
 const named = (command: string): string => command.trim().split(/\s+/)[0]?.split("/").at(-1) ?? "the agent"

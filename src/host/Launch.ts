@@ -44,6 +44,7 @@ import * as ConfigurationInvalid from "./local/ConfigurationInvalid.js"
 import * as DaySpend from "./local/DaySpend.js"
 import * as DecidingFile from "./local/DecidingFile.js"
 import * as OwnFile from "./local/OwnFile.js"
+import type * as SandboxSettings from "./SandboxSettings.js"
 import * as ProfileLocation from "./ProfileLocation.js"
 import * as HostError from "./HostError.js"
 import * as HttpProxy from "./HttpProxy.js"
@@ -402,6 +403,21 @@ export const judgement = (
     )
   }).pipe(Effect.mapError(({ message }) => ConfigurationInvalid.make(message)))
 
+/** How the main agent runs, if it is an agent of others. Such an agent runs its commands itself. */
+export const foreignSign = (
+  settings: Settings.Settings,
+  profiles: Pick<Profiles, "all" | "chosen">
+): SandboxSettings.Sign | undefined => {
+  const ref = modelOf(settings, profiles)
+  if (!isForeign(ref)) return undefined
+  const confined = settings.sandbox.mode === "off" ? undefined : sandboxOf(ref, profiles.all)
+  const sign =
+    confined === undefined
+      ? { words: "agent not confined", sentence: "This agent runs outside the sandbox, with all its commands." }
+      : { words: "agent confined", sentence: "This agent runs in the sandbox of its profile, with all its commands." }
+  return { ...sign, remark: undefined }
+}
+
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
@@ -452,7 +468,10 @@ const isForeign = (ref: string): boolean => ref.startsWith(commandPrefix)
 /** A model that is a command line: an agent of others. */
 const commandPrefix = "command:"
 
-/** A command is confined if a profile says so. */
+/** The sandbox that a profile wants for this command. */
+const sandboxOf = (ref: string, profiles: Profiles["all"]): SubagentProfile.SubagentProfile["sandbox"] =>
+  [...profiles.values()].find((one) => one.sandbox !== undefined && one.model === ref)?.sandbox
+
 const foreignAgents = (
   { commandVariables, workspace }: Settings.Settings,
   profiles: Profiles["all"],
@@ -466,8 +485,7 @@ const foreignAgents = (
         passedVariables: commandVariables,
         withheldVariables: Settings.secretNames(),
         confines: (command) => {
-          const ref = `${commandPrefix}${command}`
-          const wanted = [...profiles.values()].find((one) => one.sandbox !== undefined && one.model === ref)?.sandbox
+          const wanted = sandboxOf(`${commandPrefix}${command}`, profiles)
           return (
             wanted && {
               ...sandbox,

@@ -181,7 +181,7 @@ const afterwards = (
   const again = StoreLocation.command(flags, "chat", "--continue")
   const answer = StoreLocation.command(flags, "sessions", `answer ${rootSessionId}`)
   const left = isKept
-    ? `It stays open: ${again} asks again, and ${answer} takes an answer.`
+    ? `The question stays open: ${again} asks again, and ${answer} takes an answer.`
     : "Assent does not store this session."
   return {
     sessions,

@@ -322,7 +322,7 @@ const Name = Schema.NonEmptyString.pipe(Schema.maxLength(200))
 const Json = Schema.Record({ key: Schema.String, value: Schema.Unknown })
 
 /**
- * A stored session. `running`: a process runs it, this one if `isLive`.
+ * A stored session. `running`: a process works on a turn of its main agent. `isLive`: this process has the session.
  *
  * @since 0.1.0
  * @category schemas

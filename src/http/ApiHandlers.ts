@@ -167,9 +167,13 @@ const makeDesk = ({
     }
   })
 
+/** A process holds a session between its turns, too. */
+const statusOf = ({ inTurn, state }: Host.Stored): Api.SessionSummary["status"] =>
+  state === "running" && !inTurn ? "idle" : state
+
 const summary = (stored: Host.Stored): Api.SessionSummary => ({
   sessionId: stored.rootSessionId,
-  status: stored.state,
+  status: statusOf(stored),
   isLive: stored.isLive,
   title: stored.title,
   workspace: stored.workspace,

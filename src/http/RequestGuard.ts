@@ -21,7 +21,8 @@ export interface Options {
   /** Such as `http://127.0.0.1:4096`. A request without an origin is no page's. */
   readonly origins: ReadonlySet<string>
   /** Refuses for a reason of the server's own, such as its end. */
-  readonly refusal?: ((method: string) => HttpServerResponse.HttpServerResponse | undefined) | undefined
+  readonly refusal?:
+    ((request: HttpServerRequest.HttpServerRequest) => HttpServerResponse.HttpServerResponse | undefined) | undefined
 }
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -34,7 +35,7 @@ export const before =
   <E, R>(app: HttpApp.Default<E, R>): HttpApp.Default<E, R> =>
     Effect.gen(function* () {
       const request = yield* HttpServerRequest.HttpServerRequest
-      const refusal = strangeness(options, request) ?? options.refusal?.(request.method) ?? (yield* ofBody(request))
+      const refusal = strangeness(options, request) ?? options.refusal?.(request) ?? (yield* ofBody(request))
       return refusal ?? (yield* app)
     }).pipe(
       // A page says itself what it may load.

@@ -110,7 +110,7 @@ export const make = (
     const guarded = RequestGuard.before({
       hosts: new Set(names),
       origins: new Set(names.flatMap((name) => [`http://${name}`, `https://${name}`])),
-      refusal: (method) => (isEnding && method !== "GET" ? ending : undefined)
+      refusal: ({ method, url }) => (isEnding && (method !== "GET" || url === "/readyz") ? ending : undefined)
     })(app)
     yield* Effect.provide(http.serve(guarded), context)
     node.off("request", hold)

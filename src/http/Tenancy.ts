@@ -315,9 +315,11 @@ interface Bucket {
 /** What a tenant may have so much of. */
 export type Counted = "sessions" | "turns" | "tokens"
 
+const counted = (limit: number, noun: string): string => (limit === 1 ? `1 ${noun}` : `${limit} ${noun}s`)
+
 const full: { readonly [Count in Counted]: (limit: number) => string } = {
-  sessions: (limit) => `may have ${limit} sessions. Delete one first.`,
-  turns: (limit) => `may have ${limit} turns at work. Try again when one has ended.`,
+  sessions: (limit) => `may have ${counted(limit, "session")}. Delete one first.`,
+  turns: (limit) => `may have ${counted(limit, "turn")} at work. Try again when one has ended.`,
   tokens: (limit) => `may use ${limit} tokens a day. Try again after midnight in UTC.`
 }
 

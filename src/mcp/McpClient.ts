@@ -257,7 +257,7 @@ const connected = (
       try: (signal) => client.connect(transport, { signal, timeout: patience }),
       catch: (error) => {
         const { message, wants } = failed(error)
-        return wants === undefined ? (reasonOf() ?? `does not answer as a server: ${wordsOf(error)}`) : message
+        return wants === undefined ? (reasonOf() ?? `does not answer as a server: ${wordsOf(rootOf(error))}`) : message
       }
     })
     const offers = client.getServerCapabilities() ?? {}
@@ -382,6 +382,13 @@ const failureOf = (sdk: Module, error: unknown, reasonOf: () => string | undefin
 
 // The SDK's own types stay out of `SignIn`.
 const providerOf = (auth: Provider) => auth as unknown as Sdk.OAuthClientProvider
+
+/** The last cause that says something: `fetch` itself says only that it failed. */
+const rootOf = (error: unknown, depth = 0): unknown => {
+  if (!(error instanceof Error) || !(error.cause instanceof Error) || depth === 10) return error
+  const { code, message }: { readonly code?: unknown; readonly message: string } = error.cause
+  return message === "" && typeof code !== "string" ? error : rootOf(message === "" ? code : error.cause, depth + 1)
+}
 
 const wordsOf = (error: unknown): string =>
   UntrustedJson.echo(ForeignText.clean(error instanceof Error ? error.message : String(error)), 500)

@@ -137,10 +137,11 @@ const rules: ReadonlyArray<Rule> = [
   },
   {
     pattern: new RegExp(`^list(?:\\s+files)?(?:(?:\\s+in)?\\s+(?<path>${place}))?$`, "i"),
-    toRequest: ({ path }) =>
-      path === undefined
-        ? { tool: "list_files", params: {}, intent: "list the files here" }
-        : { tool: "list_files", params: { path: unquoted(path) }, intent: `list ${unquoted(path)}` }
+    toRequest: ({ path }) => ({
+      tool: "list_files",
+      params: path === undefined ? {} : { path: unquoted(path) },
+      intent: path === undefined || path === "." ? "list the files here" : `list ${unquoted(path)}`
+    })
   },
   {
     pattern: new RegExp(`^search\\s+(?:for\\s+)?(?<text>"[^"]+"|'[^']+'|.+?)(?:\\s+in\\s+(?<path>${place}))?$`, "i"),

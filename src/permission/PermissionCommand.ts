@@ -403,12 +403,12 @@ const foreseen = (
   rule: string
 ): Either.Either<Foresight.Foreseen, string> => Either.right({ decision, method, rule })
 
-type StaticHelp = (found: Foresight.Foreseen, target: Target) => ReadonlyArray<string>
+type Rendering = (found: Foresight.Foreseen, target: Target) => ReadonlyArray<string>
 
 /** For programs and logs: the words are those of records. */
-const inShort: StaticHelp = ({ decision, method, rule }) => [`${decision} (${method}): ${rule}`]
+const inShort: Rendering = ({ decision, method, rule }) => [`${decision} (${method}): ${rule}`]
 
-const inWords: StaticHelp = ({ decision, method, rule }, { policy, state }) => {
+const inWords: Rendering = ({ decision, method, rule }, { policy, state }) => {
   const verdict = { allow: "Allowed", deny: "Denied", ask: "Asked about" }[decision]
   switch (method) {
     case "session_whitelist":

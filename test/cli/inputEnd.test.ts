@@ -6,7 +6,7 @@ import * as Pseudo from "../kit/Pseudo.js"
 
 const script = [{ tools: [{ name: "run_command", params: { command: "touch made.txt" } }] }, { text: "It was made." }]
 const stays =
-  /The input ended before this was answered\. It stays open: assent chat --continue asks again, and assent sessions answer ses_\S+ takes an answer\./
+  /The input ended before this was answered\. The question stays open: assent chat --continue asks again, and assent sessions answer ses_\S+ takes an answer\./
 
 /** The tags of all that is kept of the only session. */
 const entriesOf = (at: Program.Place) =>

@@ -24,7 +24,7 @@ describe.concurrent("whoever leaves at a terminal", () => {
       yield* screen.type("\x04")
       assert.strictEqual(yield* screen.exit, 3)
       assert.include(screen.everything(), "answer> (left open)")
-      assert.include(screen.everything(), "It stays open: assent chat --continue asks again")
+      assert.include(screen.everything(), "The question stays open: assent chat --continue asks again")
       assert.include(screen.everything(), "To resume: assent chat --resume")
       assert.notMatch(screen.everything(), /the model went on|withdrawn/)
       assert.isFalse(yield* place.exists("workspace/made"))
@@ -62,7 +62,7 @@ describe.concurrent("whoever leaves at a terminal", () => {
           yield* hushed
           yield* screen.type("\x04")
           assert.strictEqual(yield* screen.exit, 3)
-          assert.match(screen.everything(), /It\s+stays\s+open/)
+          assert.match(screen.everything(), /The\s+question\s+stays\s+open/)
           assert.notMatch(screen.everything(), /withdrawn|finished|I hear it/)
           assert.include((yield* place.call(["sessions", "waiting"])).stdout, "run_command")
           const again = yield* Pseudo.start(place, ["chat", "--continue", "--policy", policy])

@@ -308,6 +308,14 @@ describe.concurrent("assent permissions", () => {
         same.stdout,
         /^4 calls in 1 session of this workspace: 3 decided the same, 0 otherwise, 1 not judged\./
       )
+      const planned = ["run", "--mode", "plan", "--piped-answers", "write new: x"]
+      yield* at.call(planned, { stdin: "y\ny\n" })
+      const asking = yield* at.write("asking.json", { defaultPolicy: "ask" })
+      assert.deepStrictEqual(Program.linesOf((yield* at.call(["permissions", "try", asking])).stdout).slice(-3), [
+        "not judged: the mode of its session decided  (write_file)",
+        "not judged: its session was in plan mode  (propose_plan)",
+        "not judged: the tool itself refused it  (read_file)"
+      ])
       const missing = yield* at.call(["permissions", "try"])
       assert.deepStrictEqual([missing.code, missing.stdout], [2, ""])
       assert.include(missing.stderr, "permissions try takes one policy file")

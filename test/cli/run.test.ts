@@ -171,7 +171,7 @@ describe.concurrent("assent run", () => {
       const silent = yield* at.call(args, { stdin: "y" })
       assert.strictEqual(silent.code, 3)
       assert.strictEqual(silent.stdout, "")
-      assert.include(silent.stderr, "The input ended before this was answered. It stays open")
+      assert.include(silent.stderr, "The input ended before this was answered. The question stays open")
       assert.strictEqual(yield* at.read("workspace/made"), "")
     })
   )

@@ -279,6 +279,7 @@ describe.concurrent("assent serve", () => {
       yield* program.signal("SIGTERM")
       const refused = yield* Served.until(call("/v1/sessions", {}), ({ status }) => status === 503)
       assert.strictEqual(refused.body._tag, "Unavailable")
+      assert.deepStrictEqual([(yield* call("/readyz")).status, (yield* call("/healthz")).status], [503, 200])
       yield* program.signal("SIGTERM")
       const { code, stderr, stdout } = yield* program.exit
       assert.strictEqual(code, 0)

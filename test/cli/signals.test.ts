@@ -56,7 +56,7 @@ describe.concurrent("a signal that ends a chat", () => {
           assert.strictEqual(yield* kill(screen, signal), 130)
           assert.match(
             flat(screen),
-            /answer> (?:\(left open\) )?It stays open: assent chat --continue asks again, and assent sessions answer ses_\S+ takes an answer\. To resume: /
+            /answer> (?:\(left open\) )?The question stays open: assent chat --continue asks again, and assent sessions answer ses_\S+ takes an answer\. To resume: /
           )
           assert.notInclude(flat(screen), "closed:")
           assert.isTrue(isGivenBack(screen))
@@ -89,7 +89,10 @@ describe.concurrent("a signal that ends a chat", () => {
       const screen = yield* Pseudo.start(place, ["run", "--model", model, "go"])
       yield* screen.sees((text) => text.endsWith("answer>"))
       assert.strictEqual(yield* kill(screen, "SIGTERM"), 130)
-      assert.match(flat(screen), /answer> \(left open\) It stays open: .* resume with: assent run --resume ses_/)
+      assert.match(
+        flat(screen),
+        /answer> \(left open\) The question stays open: .* resume with: assent run --resume ses_/
+      )
       assert.notInclude(flat(screen), "closed:")
     })
   )

@@ -5,6 +5,7 @@ import { ConsoleChannel } from "assent"
 import * as AnthropicMessages from "assent/model/AnthropicMessages"
 import { Screen } from "assent/node"
 import * as Config from "effect/Config"
+import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as OwnToolkit from "./own-toolkit.js"
@@ -17,5 +18,6 @@ const person = ConsoleChannel.layer().pipe(Layer.provide(Screen.layer({ output: 
 
 /** For `NodeRuntime.runMain`. */
 export const main = OwnToolkit.program.pipe(
+  Effect.flatMap((end) => Console.log(end._tag === "Completed" ? end.text : end)),
   Effect.provide([OwnToolkit.handlers, Layer.provide(model, FetchHttpClient.layer), person, NodeContext.layer])
 )

@@ -4,6 +4,7 @@ import * as fs from "node:fs"
 import { fileURLToPath } from "node:url"
 import * as Bubblewrap from "../kit/Bubblewrap.js"
 import * as Program from "../kit/Program.js"
+import * as Pseudo from "../kit/Pseudo.js"
 
 const binary = fileURLToPath(new URL("../../dist/bin/assent.js", import.meta.url))
 
@@ -117,11 +118,24 @@ describe.concurrent("an agent of others", () => {
   it.scopedLive("that exits, says garbage or refuses fails its turn with a sentence, and leaves nothing running", () =>
     Effect.gen(function* () {
       const place = yield* Program.place
-      for (const command of ["false", "echo garbage", "no-such-program-here"]) {
+      for (const [command, reason] of [
+        ["false", "false ended with exit code 1 before its session began. Run it by hand to see why."],
+        ["echo garbage", "echo ended with exit code 0 before its session began. Run it by hand to see why."],
+        ["no-such-program-here", "no-such-program-here does not start: there is no such program."]
+      ] as const) {
         const { code, stderr } = yield* place.run(["run", ...model(command), "go"])
         assert.strictEqual(code, 1, command)
-        assert.match(stderr, new RegExp(command.split(" ")[0] ?? ""), command)
+        assert.include(stderr, reason)
       }
+      const refusing = yield* place.write(
+        "refusing.mjs",
+        `process.stdin.once("data", () => {
+          console.log('{"jsonrpc":"2.0","id":0,"error":{"code":-32000,"message":"Sign in first."}}')
+          setTimeout(() => process.exit(1), 100)
+        })`
+      )
+      const refused = yield* place.run(["run", ...model(`${process.execPath} ${refusing}`), "go"])
+      assert.deepStrictEqual([refused.code, refused.stderr], [1, "assent: node: Sign in first.\n"])
       const dying = yield* scripted(place, `if (message.method === "session/prompt") process.exit(1)`)
       const { code, stderr } = yield* place.run(["run", ...model(dying), "go"])
       assert.strictEqual(code, 1)
@@ -234,6 +248,32 @@ describe.concurrent("an agent of others", () => {
       const open = yield* run(undefined, { ASSENT_SANDBOX: "auto" })
       assert.include(open.stdout, "done", open.stderr)
       assert.deepStrictEqual(yield* made, [true, true, true])
+    })
+  )
+
+  it.scopedLive("that ends while a call of it runs is the reason why the call failed", () =>
+    Effect.gen(function* () {
+      const place = yield* Program.place
+      const command = yield* scripted(
+        place,
+        `if (message.method === "session/prompt")
+          return ask(7, { toolCallId: "c", title: "list", kind: "execute", rawInput: { command: "ls" } })
+        if (message.id === 7) process.exit(1)`
+      )
+      const { stdout } = yield* place.run(["run", "--json", "--mode", "allow", ...model(command), "go"])
+      assert.match(
+        stdout,
+        /"ToolCallEnded".*node(?:: The agent)? has ended\. Whether the call took effect is not known\./
+      )
+    })
+  )
+
+  it.scopedLive("that is the main agent runs outside the sandbox, and the chat says so", () =>
+    Effect.gen(function* () {
+      const place = yield* Program.place
+      const screen = yield* Pseudo.start(place, ["adopt", "--", ...own.split(" ")], { columns: 200 })
+      yield* screen.sees((text) => text.includes("This agent runs outside the sandbox, with all its commands."))
+      assert.notInclude(screen.everything(), "Commands of the agent run")
     })
   )
 

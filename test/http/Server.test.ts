@@ -65,7 +65,8 @@ describe("a server", () => {
       assert.deepStrictEqual((yield* served.call("/v1/sessions", { id: "mine" })).body, { sessionId: "mine" })
       const path = "/v1/sessions/mine"
       const [untouched] = (yield* served.call("/v1/sessions")).body.sessions
-      assert.deepInclude(untouched, { sessionId: "mine", isLive: true, workspace: place.at("one"), open: [] })
+      const idle = { status: "idle", isLive: true, open: [] }
+      assert.deepInclude(untouched, { sessionId: "mine", workspace: place.at("one"), ...idle })
       const first = yield* served.call(`${path}/messages`, { text: "go", id: "k1" })
       assert.deepStrictEqual(first.body, { messageId: "k1" })
       for (const headers of [{}, { "idempotency-key": "k1" }]) {
@@ -74,6 +75,7 @@ describe("a server", () => {
         assert.deepStrictEqual(again.body, { messageId: "k1", again: true })
       }
       yield* Served.until(served.call(path), ({ body }) => body.open.length === 1)
+      assert.strictEqual((yield* served.call(path)).body.status, "running")
       const { requests } = (yield* served.call("/v1/requests")).body
       assert.lengthOf(requests, 1)
       const [{ form, request, sessionId }] = requests
@@ -83,7 +85,7 @@ describe("a server", () => {
       const answered = yield* served.call(`/v1/requests/${request.requestId}/answer`, { answer: "y" })
       assert.deepStrictEqual([answered.status, answered.body], [200, { status: "answered" }])
       const end = yield* Served.until(served.call(path), ({ body }) => body.agents[0].isIdle === true)
-      assert.deepInclude(end.body, { open: [], mode: "ask", todos: [], jobs: [] })
+      assert.deepInclude(end.body, { ...idle, mode: "ask", todos: [], jobs: [] })
       assert.isTrue(fs.existsSync(place.at("one", "made")))
       assert.deepStrictEqual((yield* served.call(path, undefined, {}, "DELETE")).body, { ok: true })
       assert.strictEqual((yield* served.call(path)).status, 404)

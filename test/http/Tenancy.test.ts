@@ -258,7 +258,7 @@ describe("a server with tenants", () => {
         assert.match(answer.body.message, says)
         assert.match(answer.headers.get("retry-after") ?? "", /^\d+$/)
       }
-      refused(yield* as(served, "few", "/v1/sessions", {}), /tenant a may have 1 sessions/)
+      refused(yield* as(served, "few", "/v1/sessions", {}), /tenant a may have 1 session\./)
       assert.strictEqual((yield* as(served, "few", "/v1/sessions", { id: "s" })).status, 200)
       // Its turn waits for a person: words into it begin none.
       assert.strictEqual((yield* as(served, "idle", "/v1/sessions/s/messages", { text: "x" })).status, 200)

@@ -352,6 +352,15 @@ describe("a server that misbehaves", () => {
     )
   )
 
+  live("says why its address cannot be reached", () =>
+    Effect.gen(function* () {
+      // Reserved, so nothing ever listens there.
+      const server = yield* ServerKit.started({ name: "far", url: "http://127.0.0.1:1023/mcp" })
+      const reason = "does not answer as a server: connect ECONNREFUSED 127.0.0.1:1023"
+      assert.deepStrictEqual(server.state(), { server: "far", state: "failed", reason })
+    }).pipe(Effect.scoped, Effect.provide(NodeContext.layer))
+  )
+
   live("leaves no process, also not one that it started in the background", () =>
     Effect.gen(function* () {
       const mark = "77123"

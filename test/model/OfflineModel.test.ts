@@ -346,6 +346,17 @@ describe("OfflineModel", () => {
     })
   )
 
+  it.effect("names the directory of the workspace in words", () =>
+    Effect.gen(function* () {
+      const reply = yield* answer([user("list .")])
+      assert.strictEqual(reply.text, "I will list the files here.")
+      assert.deepStrictEqual(
+        reply.calls.map(({ params }) => params),
+        [{ path: "." }]
+      )
+    })
+  )
+
   it.effect("cuts what is long, and says how much is missing", () =>
     Effect.gen(function* () {
       const lines = Array.from({ length: 500 }, (_, index) => `line ${index}`).join("\n")

@@ -70,6 +70,11 @@ describe.runIf(Postgres.isThere)("assent keys", () => {
       const [first, second] = listed.stdout.trim().split("\n")
       assert.match(first ?? "", new RegExp(`^${one.id}  counts   acme  acme  no roles  may do everything  \\d{4}-`))
       assert.match(second ?? "", new RegExp(`^${two.id}  counts   acme  ann  roles ops,sre  may read,answer  \\d{4}-`))
+      assert.strictEqual((yield* keys("limit", "acme", "turns=4")).stderr, "")
+      assert.match(
+        (yield* keys("limit", "amce", "turns=4")).stderr,
+        /no key of amce counts, so nobody has its limits\./
+      )
       const revoked = yield* keys("revoke", two.id)
       assert.strictEqual(revoked.code, 0)
       assert.match((yield* keys()).stdout, new RegExp(`${two.id}  revoked`))
@@ -163,7 +168,7 @@ describe.runIf(Postgres.isThere)("assent keys", () => {
       )
       const full = yield* two.by(fresh.text)("/v1/sessions", {})
       assert.strictEqual(full.status, 429)
-      assert.match(full.body.message, /acme may have 1 sessions/)
+      assert.match(full.body.message, /acme may have 1 session\./)
       // The turn that runs ends, and nothing of it is lost.
       const sql = yield* PostgresConnection.open({ url, maxConnections: 1 })
       const journal = Effect.map(

@@ -174,7 +174,10 @@ export const run = (invocation: Arguments.Invocation) =>
             workspace: current.workspace,
             commands: Effect.flatMap(
               Effect.promise(() => import("../../host/SandboxSettings.js")),
-              ({ sign }) => sign(current.workspace, current.sandbox)
+              ({ sign }) => {
+                const foreign = Launch.foreignSign(settings, profiles)
+                return foreign === undefined ? sign(current.workspace, current.sandbox) : Effect.succeed(foreign)
+              }
             ).pipe(
               Effect.tap(({ remark }) =>
                 remark === undefined ? Effect.void : Effect.sync(() => Output.wasSaid(remark))

@@ -71,6 +71,9 @@ const act = (keys: Keys, flags: Arguments.Flags, verb: string, name: string, res
       case "limit": {
         const limits = yield* changed(yield* keys.limits(name), rest)
         if (rest.length > 0) yield* keys.limit(name, limits)
+        const counts = (yield* keys.list).some(({ revoked, tenant }) => tenant === name && revoked === undefined)
+        if (!counts)
+          yield* Output.notice(`no key of ${name} counts, so nobody has its limits. assent keys shows all tenants.`)
         yield* say(limitNames.map((one) => `${one.padEnd(8)}  ${limits[one] ?? "none"}`))
         return ExitCode.completed
       }

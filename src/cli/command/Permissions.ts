@@ -5,6 +5,7 @@ import type * as ToolRegistry from "../../tool/ToolRegistry.js"
 import * as Arguments from "../config/Arguments.js"
 import * as Arrangement from "../../host/Arrangement.js"
 import * as Channels from "../config/Channels.js"
+import * as CommandTable from "../config/CommandTable.js"
 import * as ExitCode from "../../host/ExitCode.js"
 import * as Launch from "../../host/Launch.js"
 import * as Output from "../../tui/process/Output.js"
@@ -63,7 +64,13 @@ export const run = ({ flags, words }: Arguments.Invocation) =>
     const behind = flagBehind(words, tools)
     if (behind !== undefined) return yield* new Arguments.UsageError({ message: behind })
     const outcome = yield* permissions(lineOf(words, tools))
-    if (Either.isLeft(outcome)) return yield* new Arguments.UsageError({ message: outcome.left })
+    if (Either.isLeft(outcome)) {
+      // The lines behind the first one are commands of a session.
+      const isKnown = CommandTable.verbOf("permissions", words) !== undefined
+      const [first = ""] = outcome.left.split("\n")
+      const message = isKnown ? outcome.left : `${first} assent help permissions lists the commands.`
+      return yield* new Arguments.UsageError({ message })
+    }
     // There is no session here that it could hold for.
     if (outcome.right.changed) {
       return yield* new Arguments.UsageError({

@@ -18,17 +18,17 @@ import type * as Arguments from "../config/Arguments.js"
 export const run = (flags: Arguments.Flags, file: string) =>
   Effect.gen(function* () {
     const settings = yield* Settings.load({ ...flags, policy: file })
-    const { permissions } = yield* Launch.judgement(settings, yield* Launch.profiles(settings))
+    const { permissions, tools } = yield* Launch.judgement(settings, yield* Launch.profiles(settings))
     const place = yield* StoreLocation.of(flags, settings)
     const store = yield* StoreLocation.openExisting(place)
     const listed = store === undefined ? [] : yield* store.list
-    const tally = new Tally()
+    const tally = new Tally(permissions.check, (tool) => tools.get(tool)?.kind === "switch_mode")
     for (const session of listed) {
       if (store === undefined || session.workspace !== settings.workspace) continue
       tally.sessions++
       yield* Effect.matchEffect(store.load(session.rootSessionId), {
         onFailure: ({ message }) => Output.notice(message),
-        onSuccess: ({ entries }) => Effect.forEach(decided(entries), (call) => tally.take(call, permissions.check))
+        onSuccess: ({ entries }) => Effect.forEach(decided(entries), (call) => tally.take(call))
       })
     }
     yield* Output.write("stdout", `${tally.lines().map(visible).join("\n")}\n`)
@@ -76,6 +76,8 @@ const outcomeOf = ({ granted, method, requestId }: Decided): Outcome | { readonl
     case "session_blacklist":
     case "session_whitelist":
       return { why: "a rule of its session decided" }
+    case "mode":
+      return { why: "the mode of its session decided" }
     default:
       return requestId !== undefined ? "ask" : granted ? "allow" : "deny"
   }
@@ -89,10 +91,15 @@ class Tally {
   private readonly changed = new Map<string, Map<string, number>>()
   private readonly unjudged = new Map<string, Map<string, number>>()
 
-  take({ decision, params, tool }: Call, check: Agent.Agent["permissions"]["check"]): Effect.Effect<void> {
-    const was = outcomeOf(decision)
+  constructor(
+    private readonly check: Agent.Agent["permissions"]["check"],
+    private readonly endsPlanMode: (tool: string) => boolean
+  ) {}
+
+  take({ decision, params, tool }: Call): Effect.Effect<void> {
+    const was = this.endsPlanMode(tool) ? { why: "its session was in plan mode" } : outcomeOf(decision)
     if (typeof was !== "string") return Effect.sync(() => add(this.unjudged, was.why, tool))
-    return Effect.match(check(tool, params), {
+    return Effect.match(this.check(tool, params), {
       onFailure: () => add(this.unjudged, "the tool no longer exists", tool),
       onSuccess: ({ decision: would, method, rule }) => {
         if (method === "invalid" || method === "pre_validation")

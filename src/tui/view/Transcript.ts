@@ -313,7 +313,7 @@ export const make = ({ color, sign, ...options }: Options): Transcript => {
         return retold ? note(node, "The question was cancelled.") : undefined
       case "InteractorFailed":
         lastFailed = event.requestId
-        return note(node, `${event.interactor} cannot answer: ${clip(event.reason)}`)
+        return note(node, clip(event.reason))
       case "InteractionTimedOut":
         // Who did not answer, and in what time, stands right above.
         if (lastFailed === event.requestId) return
