@@ -724,6 +724,25 @@ describe("a provider that finds the history too long", () => {
     })
   )
 
+  it.scoped("is asked no fourth time, and nothing is cut for it", () =>
+    Effect.gen(function* () {
+      const work = { tools: [{ name: "work", params: { name: "a" } }] }
+      const { heard, model } = conversing([work, tooLong, tooLong, tooLong, { text: "never said" }], {
+        window: 100_000
+      })
+      const kit = yield* start(model, undefined, () => Effect.succeed("x".repeat(150_000)))
+      assert.strictEqual((yield* kit.agent.run("go"))._tag, "Failed")
+      const sizes = heard.slice(1).map(({ messages }) => String(Kit.resultsOf(messages)[0]).length)
+      assert.strictEqual(sizes.length, 3)
+      const cut = ["context_limit…", "context_limit -1"]
+      assert.deepStrictEqual(yield* compactions(kit), [...cut, ...cut])
+      assert.deepStrictEqual(
+        sizes.map((size, at) => size < (sizes[at - 1] ?? Infinity)),
+        [true, true, true]
+      )
+    })
+  )
+
   it.scoped("gets tool results cut, the longest first, those of the running turn too", () =>
     Effect.gen(function* () {
       const work = (name: string) => ({ name: "work", params: { name } })
