@@ -6,11 +6,13 @@ import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/TestClock"
+import * as Todo from "../../src/core/Todo.js"
 import * as Model from "../../src/model/Model.js"
 import * as ScriptedModel from "../../src/model/ScriptedModel.js"
 import * as CompactionConfig from "../../src/conversation/CompactionConfig.js"
 import * as History from "../../src/conversation/History.js"
 import * as TokenEstimate from "../../src/conversation/TokenEstimate.js"
+import { Agenda } from "../../src/tool/Agenda.js"
 import type { TurnEnd } from "../../src/turn/Turn.js"
 import * as Kit from "../kit/session.js"
 import { brief, compactions, config, conversing, isSummary, long, says, start, turns } from "../kit/SmallWindow.js"
@@ -508,6 +510,78 @@ describe("compacting because somebody asks", () => {
         "tool: worked"
       ])
       assert.deepStrictEqual(yield* kit.wrong, [])
+    })
+  )
+})
+
+describe("a todo list", () => {
+  const work = { tools: [{ name: "work", params: { name: "a" } }] }
+  const writing = (todos: ReadonlyArray<Todo.Todo>) => () =>
+    Effect.flatMap(Agenda, (agenda) => Effect.as(agenda.writeTodos(todos), "written")) as Effect.Effect<string>
+  const list: ReadonlyArray<Todo.Todo> = [
+    { content: "paint", status: "in_progress" },
+    { content: "dry", status: "pending" }
+  ]
+  const reminders = (messages: ReadonlyArray<Prompt.Message>) =>
+    messages.flatMap((message, at) =>
+      History.metadata(message).reminder === true ? [[at, History.textOf(message)]] : []
+    )
+
+  it.scoped("stands behind the summary of what it was written in, once, as it is by then", () =>
+    Effect.gen(function* () {
+      const { model } = conversing([work, says(200, "a"), says(200, "b"), says(20, "c"), says(20, "d")], {
+        summaries: [{ text: "first" }, { text: "second" }]
+      })
+      const kit = yield* start(model, config({ type: "summarize" }), writing(list))
+      yield* turns(kit, "1", "2", "3")
+      yield* kit.agent.compact
+      assert.deepStrictEqual(reminders(kit.agent.history.messages), [[1, Todo.reminder(list)]])
+      assert.deepStrictEqual(brief(kit.agent.history.messages), [
+        "summary first",
+        "summary [>] paint",
+        "user 3",
+        "assistant ccccc"
+      ])
+      yield* turns(kit, "4")
+      yield* kit.agent.compact
+      assert.deepStrictEqual(
+        reminders(kit.agent.history.messages).map(([, text]) => text),
+        [Todo.reminder(list)]
+      )
+      assert.deepStrictEqual(yield* kit.wrong, [])
+    })
+  )
+
+  it.scoped("stands first where turns were left out, and nowhere when there is none any more", () =>
+    Effect.gen(function* () {
+      let todos = list
+      const { model } = conversing([work, says(20, "a"), says(20, "b"), work, says(20, "c"), says(20, "d")])
+      const kit = yield* start(model, config(), () => writing(todos)())
+      yield* turns(kit, "1", "2")
+      yield* kit.agent.compact
+      assert.deepStrictEqual(reminders(kit.agent.history.messages), [[0, Todo.reminder(list)]])
+      todos = []
+      yield* turns(kit, "3", "4")
+      yield* kit.agent.compact
+      assert.deepStrictEqual(reminders(kit.agent.history.messages), [])
+      assert.deepStrictEqual(
+        (yield* kit.of("TodosChanged")).map(({ items }) => items.length),
+        [2, 0]
+      )
+    })
+  )
+
+  it.scoped("is forgotten with the conversation", () =>
+    Effect.gen(function* () {
+      const { model } = conversing([work, says(20, "a")])
+      const kit = yield* start(model, config(), writing(list))
+      yield* turns(kit, "1")
+      kit.agent.history.clear()
+      kit.agent.history.clear()
+      assert.deepStrictEqual(
+        (yield* kit.of("TodosChanged")).map(({ items }) => items.length),
+        [2, 0]
+      )
     })
   )
 })
