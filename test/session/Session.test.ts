@@ -163,6 +163,109 @@ describe("words that no turn has read", () => {
   )
 })
 
+describe("what goes along", () => {
+  it.scoped("is read with the next words, before them, and begins nothing", () =>
+    Effect.gen(function* () {
+      const kit = yield* Kit.start({ model: [{ text: "one" }, { text: "two" }] })
+      yield* kit.agent.leaveNote("a note")
+      assert.isTrue(yield* kit.agent.isIdle)
+      yield* settle
+      assert.deepStrictEqual(kit.agent.history.messages, [])
+      yield* kit.agent.run("hello")
+      assert.deepStrictEqual(Kit.outline(kit.agent.history.messages), ["user: a note", "user: hello", "assistant: one"])
+      assert.deepStrictEqual(
+        (yield* kit.of("TurnStarted")).map(({ input }) => input),
+        ["hello"]
+      )
+      assert.deepStrictEqual(yield* kit.of("UserInterjected"), [])
+    })
+  )
+
+  it.scoped("is what the model has to know of plan mode, once for each change that lasts", () =>
+    Effect.gen(function* () {
+      const kit = yield* Kit.start({ model: Array.from({ length: 5 }, () => ({ text: "ok" })) })
+      const notes = () =>
+        Kit.outline(kit.agent.history.messages).flatMap(
+          (line) => /^user: \[(Plan mode(?: is over)?)/.exec(line)?.[1] ?? []
+        )
+      yield* kit.agent.run("one")
+      assert.deepStrictEqual(notes(), [])
+      yield* kit.agent.permissions("mode plan")
+      yield* kit.agent.run("two")
+      yield* kit.agent.run("three")
+      assert.deepStrictEqual(notes(), ["Plan mode"])
+      yield* kit.agent.permissions("mode ask")
+      yield* kit.agent.permissions("mode plan")
+      yield* kit.agent.run("four")
+      assert.deepStrictEqual(notes(), ["Plan mode"])
+      yield* kit.agent.permissions("mode ask")
+      yield* kit.agent.run("five")
+      assert.deepStrictEqual(notes(), ["Plan mode", "Plan mode is over"])
+    })
+  )
+})
+
+describe("work beside the turns", () => {
+  it.scoped("keeps a session busy, which waits, until all of it is done", () =>
+    Effect.gen(function* () {
+      const gates = { a: yield* Deferred.make<string>(), b: yield* Deferred.make<string>() }
+      const family = yield* Family.start({
+        script: {
+          main: [Family.calls(Family.spawn("helper"), Family.spawn("nested")), { text: "waiting" }],
+          helper: [Family.work("a"), { text: "a is done" }],
+          nested: [Family.work("b"), { text: "b is done" }]
+        },
+        runtime: { policy: Kit.allowAll },
+        worker: (name) => Deferred.await(gates[name as "a"])
+      })
+      const status = Effect.map(family.events, (events) =>
+        events.flatMap((event) => (event._tag === "AgentStatusChanged" && event.agent === "main" ? [event.status] : []))
+      )
+      yield* family.agent.run("go")
+      yield* settle
+      assert.strictEqual((yield* status).at(-1), "waiting")
+      assert.isFalse(yield* family.agent.isIdle)
+      const idle = yield* Effect.fork(family.agent.awaitIdle)
+      yield* Deferred.succeed(gates.a, "a")
+      yield* settle
+      yield* settle
+      assert.strictEqual((yield* status).at(-1), "waiting")
+      assert.isTrue(Option.isNone(yield* Fiber.poll(idle)))
+      yield* Deferred.succeed(gates.b, "b")
+      yield* Fiber.join(idle)
+      yield* settle
+      assert.isTrue(yield* family.agent.isIdle)
+      assert.strictEqual((yield* status).at(-1), "idle")
+    })
+  )
+
+  it.scoped(
+    "is over before a session ends that has nothing to do, and one with something at its end does not end so",
+    () =>
+      Effect.gen(function* () {
+        const sessionOf = (kit: Kit.Started) =>
+          Effect.map(kit.agent.agents, ([root]) => (root as NonNullable<typeof root>).session)
+        const kit = yield* Kit.start({ model: [{ text: "hello" }] })
+        const session = yield* sessionOf(kit)
+        const release = session.retain()
+        assert.isFalse(session.end())
+        release()
+        release()
+        assert.isTrue(session.isIdle())
+        yield* kit.agent.run("hello")
+        assert.isTrue(session.end())
+        assert.isTrue(session.isOver())
+        const other = yield* Kit.start({ model: [{ text: "hello" }] })
+        const kept = yield* sessionOf(other)
+        yield* kept.atEnd(Effect.void)
+        assert.isFalse(kept.end())
+        assert.isFalse(kept.isOver())
+        yield* kept.close({ cancel: "shutdown" })
+        assert.isTrue(kept.isOver())
+      })
+  )
+})
+
 describe("cancelling", () => {
   it.scoped("an idle session does nothing, now and later", () =>
     Effect.gen(function* () {

@@ -125,9 +125,13 @@ describe("the end of a handler", () => {
 })
 
 describe("a value with ways of its own to be written", () => {
-  class Empty {}
   class Full {
     readonly a = 1
+  }
+  class Empty {
+    get a(): number {
+      return 1
+    }
   }
   const itself: object = { a: 1, toJSON: () => itself }
   for (const [what, value, isWritten] of [
