@@ -1,5 +1,6 @@
 /** What a journal and an audit have of a question, and what counts when they have nothing. */
 import { assert, describe, it } from "@effect/vitest"
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as ExecutionStrategy from "effect/ExecutionStrategy"
 import * as Either from "effect/Either"
@@ -195,6 +196,23 @@ describe("a journal of questions", () => {
       }
       assert.lengthOf(yield* someone.shown, 1)
       yield* Fiber.interrupt(first)
+    })
+  )
+
+  it.scoped("has the end of one whose rules crash, and nobody is asked", () =>
+    Effect.gen(function* () {
+      const { broker, seen, someone } = yield* setup({}, ["y"])
+      const request = yield* InteractionSample.request(samples.Approve.interaction).pipe(
+        Effect.provideService(ResumedRequests, {
+          take: () => ({ requestId: "req_before" as RequestId, issuedAt: 1 })
+        })
+      )
+      const recheck = Effect.dieMessage("broken")
+      const asking = yield* Effect.fork(Effect.exit(broker.interactor.request(request, { recheck })))
+      const exit = yield* Fiber.join(asking)
+      assert.isTrue(Exit.isFailure(exit) && Cause.isDie(exit.cause))
+      assert.deepStrictEqual(seen.slice(0, 3), ["raised", "InteractionRequested", "settled false"])
+      assert.deepStrictEqual(yield* someone.shown, [])
     })
   )
 

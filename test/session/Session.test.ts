@@ -5,6 +5,7 @@ import * as fc from "effect/FastCheck"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
+import type { JournalEntry } from "../../src/journal/JournalEntry.js"
 import * as SessionStore from "../../src/journal/SessionStore.js"
 import * as Model from "../../src/model/Model.js"
 import * as PermissionFile from "../../src/permission/PermissionFile.js"
@@ -12,6 +13,7 @@ import * as Persistence from "../../src/runtime/Persistence.js"
 import type { TurnEnd } from "../../src/turn/Turn.js"
 import * as TestInteractor from "../../src/testing/TestInteractor.js"
 import * as Family from "../kit/Family.js"
+import * as JournalSample from "../kit/JournalSample.js"
 import * as Kit from "../kit/session.js"
 import { settle } from "../kit/Recorder.js"
 import * as Runs from "../kit/Runs.js"
@@ -263,6 +265,40 @@ describe("work beside the turns", () => {
         yield* kept.close({ cancel: "shutdown" })
         assert.isTrue(kept.isOver())
       })
+  )
+})
+
+describe("a turn of another process", () => {
+  it.scoped("asks its own questions: whether it may go on above its limit of tokens", () =>
+    Effect.gen(function* () {
+      const { opened, received, root, taken } = JournalSample
+      const open = yield* SessionStore.makeMemory
+      const process = (pid: number) => open({ pid, host: "here", isAlive: () => false })
+      const begins = taken("turn_1", 1, "msg_1")
+      const used: JournalEntry = {
+        _tag: "UsageRecorded",
+        correlationId: begins.correlationId,
+        step: 1,
+        model: "m/m",
+        finishReason: "stop",
+        usage: { inputTokens: 200 }
+      }
+      const entries = [opened(), received("msg_1", "go"), begins, used, JournalSample.said("hel", true)]
+      const drafts = entries.map((entry, at) => ({ sessionId: root, at, entry }))
+      yield* Effect.scoped(Effect.flatMap(process(1).lock(root), (lease) => lease.append(drafts)))
+      const kit = yield* Kit.start({
+        model: Kit.replies({ text: "done" }).model,
+        person: ["y"],
+        runtime: { tokens: { limits: { treeTokens: 100 } } },
+        agent: { persistence: yield* Persistence.resume(process(2), root) }
+      })
+      const end = Option.getOrThrow(yield* kit.agent.awaitIdle)
+      assert.deepStrictEqual(end, { _tag: "Completed", text: "done", steps: 2 } as TurnEnd)
+      assert.deepStrictEqual(
+        (yield* kit.person.shown).map(({ interaction }) => interaction._tag),
+        ["Confirm"]
+      )
+    })
   )
 })
 
