@@ -188,7 +188,8 @@ export interface Problem {
 export const merge = (user: PolicySource, workspace: PolicySource, trusted: boolean): PolicySource => {
   const channel = (trusted ? workspace.channel : undefined) ?? user.channel
   // Who decides is the person's own business: a workspace adds roles that the person has not filled, once it is trusted.
-  const roles = trusted ? { ...unfilled(workspace.roles, user.roles), ...user.roles } : user.roles
+  const isFilling = trusted && workspace.roles !== undefined
+  const roles = isFilling ? { ...unfilled(workspace.roles, user.roles), ...user.roles } : user.roles
   const approvals = [...(user.approvals ?? []), ...(workspace.approvals ?? [])]
   const delegated = trusted ? rules(user.delegated, workspace.delegated) : user.delegated
   return {

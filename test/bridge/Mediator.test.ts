@@ -7,9 +7,11 @@ import * as ParentBridgedChannel from "../../src/bridge/ParentBridgedChannel.js"
 import * as InteractionBroker from "../../src/broker/InteractionBroker.js"
 import * as Origin from "../../src/core/Origin.js"
 import * as Redaction from "../../src/core/Redaction.js"
+import * as ChildRequestQueue from "../../src/inbox/ChildRequestQueue.js"
 import * as Inbox from "../../src/inbox/Inbox.js"
 import * as InteractorCall from "../../src/interaction/InteractorCall.js"
 import * as Interaction from "../../src/interaction/Interaction.js"
+import { InteractionCancelled } from "../../src/interaction/InteractionError.js"
 import type { InteractionRequest } from "../../src/interaction/InteractionRequest.js"
 import * as TestInteractor from "../../src/testing/TestInteractor.js"
 import * as InteractionSample from "../kit/InteractionSample.js"
@@ -35,7 +37,7 @@ const family = (strategy: Mediator.Strategy, script: TestInteractor.Options["scr
       redactor: Redaction.shapesOnly
     })
     const bridge = ParentBridgedChannel.make({ parent: "main", port: parent.childPort })
-    return { bridge, events, person }
+    return { bridge, events, person, port: parent.childPort }
   })
 
 const reserved = (deny: "one" | "quorum" = "one") =>
@@ -107,6 +109,21 @@ describe("a parent that decides for its children", () => {
         )
         assert.deepStrictEqual(yield* Fiber.join(asking), { answer: allow, by: "person", how: "answered" })
       }
+    })
+  )
+
+  it.scoped("takes back what it has answered, and what it never saw, at once", () =>
+    Effect.gen(function* () {
+      const { port } = yield* family(() => Effect.succeedSome(allow))
+      const request = yield* InteractionSample.request(samples.Approve.interaction)
+      const raised = new ChildRequestQueue.ChildRequest(request, {}, () => {})
+      port.ask(raised)
+      assert.deepStrictEqual((yield* raised.await).answer, allow)
+      const why = new InteractionCancelled({ requestId: request.requestId })
+      const withdrawn: Array<string> = []
+      for (const id of [request.requestId, "req_unknown"]) port.withdraw(id, why).observe(() => withdrawn.push(id))
+      yield* Recorder.settle
+      assert.deepStrictEqual(withdrawn, [request.requestId, "req_unknown"])
     })
   )
 })

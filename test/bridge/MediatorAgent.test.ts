@@ -3,6 +3,7 @@ import * as Prompt from "@effect/ai/Prompt"
 import * as Effect from "effect/Effect"
 import * as FastCheck from "effect/FastCheck"
 import * as Fiber from "effect/Fiber"
+import * as JSONSchema from "effect/JSONSchema"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/TestClock"
@@ -18,7 +19,7 @@ import * as Family from "../kit/Family.js"
 import * as InteractionSample from "../kit/InteractionSample.js"
 import { settle } from "../kit/Recorder.js"
 import * as Runs from "../kit/Runs.js"
-import { resultsOf } from "../kit/session.js"
+import { finish, resultsOf } from "../kit/session.js"
 
 const { calls, delegate, work } = Family
 
@@ -563,6 +564,167 @@ describe("what a mediating model may settle", () => {
       assert.isAbove(settled, 0)
     })
   )
+})
+
+describe("a mediating conversation", () => {
+  /** A mediator whose model replies with these parts; what it was asked, and what it is said to have used. */
+  const playing = (
+    reply: (id: string, index: number) => ReadonlyArray<Model.Part>,
+    conversation: ReadonlyArray<MediatorAgent.Spoken> = []
+  ) =>
+    Effect.gen(function* () {
+      const asked: Array<Model.Request> = []
+      const used: Array<string> = []
+      const strategy = yield* MediatorAgent.make({
+        model: Effect.succeed({
+          id: "test/mediator",
+          stream: (request) => {
+            const index = asked.push(request) - 1
+            const question = textOf(request.prompt.content.at(-1) ?? Prompt.systemMessage({ content: "" }))
+            return Stream.fromIterable(reply(/request_id="([^"]*)"/.exec(question)?.[1] ?? "", index))
+          }
+        }),
+        origin: Origin.outside,
+        redactor: Redaction.shapesOnly,
+        conversation: () => conversation,
+        usage: (model) => used.push(model)
+      })
+      const ask = (kind: "Approve" | "Ask" = "Approve") =>
+        Effect.flatMap(InteractionSample.request(InteractionSample.samples[kind].interaction), (request) =>
+          Effect.map(strategy(request, Effect.succeed(false)), Option.getOrUndefined)
+        )
+      return { ask, asked, used }
+    })
+  const allowed = { decision: "allow", scope: "once" }
+  const said = (text: string): ReadonlyArray<Model.Part> => [
+    { type: "text-start", id: "1" },
+    { type: "text-delta", id: "1", delta: text }
+  ]
+  const called = (params: unknown, id = "c"): Model.Part => ({
+    type: "tool-call",
+    id,
+    name: "respond_to_request",
+    params
+  })
+  const broken: Model.Part = { type: "error", error: "the line broke" }
+
+  it.effect("takes a reply that is whole, and no other", () =>
+    Effect.gen(function* () {
+      const table: ReadonlyArray<readonly [string, (id: string) => ReadonlyArray<Model.Part>, unknown]> = [
+        ["in text", (id) => [...said(inText(id)), finish()], allowed],
+        ["behind an empty text", (id) => [...said(""), ...said(inText(id)), finish()], allowed],
+        ["by its tool", (id) => [called({ request_id: id, decision: "yes" }), finish("tool-calls")], allowed],
+        [
+          "with a comment that nobody needs",
+          (id) => [called({ request_id: id, decision: "yes", comment: "fine" }), finish("tool-calls")],
+          allowed
+        ],
+        ["without an end", (id) => said(inText(id)), undefined],
+        ...(["length", "content-filter", "error", "pause"] as const).map(
+          (reason) => [reason, (id: string) => [...said(inText(id)), finish(reason)], undefined] as const
+        ),
+        ["broken before its end", (id) => [...said(inText(id)), broken, finish()], undefined],
+        ["broken behind its end", (id) => [...said(inText(id)), finish(), broken], undefined],
+        ["in two texts", (id) => [...said(inText(id).slice(0, -4)), ...said(inText(id).slice(-4)), finish()], undefined]
+      ]
+      for (const [what, reply, answer] of table) {
+        const { ask, used } = yield* playing(reply)
+        assert.deepStrictEqual(yield* ask(), answer, what)
+        const ends = reply("").filter(({ type }) => type === "finish")
+        assert.deepStrictEqual(
+          used,
+          ends.map(() => "test/mediator"),
+          what
+        )
+      }
+    })
+  )
+
+  it.effect("takes words, numbers and yes or no for an answer in words", () =>
+    Effect.gen(function* () {
+      for (const [answers, answer] of [
+        ["Ada", "Ada"],
+        [7, "7"],
+        [true, "true"],
+        [["Ada"], "Ada"],
+        [{ "1": ["Ada", "Grace"] }, "Ada,Grace"]
+      ] as const) {
+        const { ask } = yield* playing((id) => [called({ request_id: id, answers }), finish("tool-calls")])
+        assert.strictEqual(yield* ask("Ask"), answer)
+      }
+    })
+  )
+
+  it.effect("has the last twenty questions with their answers, each result with its call", () =>
+    Effect.gen(function* () {
+      const { ask, asked } = yield* playing((id, index) => [
+        called({ request_id: id, decision: index % 2 === 0 ? "ask_user" : "yes" }, ""),
+        finish("tool-calls")
+      ])
+      for (let count = 0; count < 25; count++) yield* ask()
+      for (const [count, { prompt, tools }] of asked.entries()) {
+        assert.deepStrictEqual(
+          tools.map(({ name }) => name),
+          ["respond_to_request"]
+        )
+        const [, , ...messages] = prompt.content
+        const past = messages.slice(0, -1)
+        assert.lengthOf(past, 3 * Math.min(count, 20))
+        for (let at = 0; at < past.length; at += 3) {
+          const [question, call, result] = past.slice(at, at + 3)
+          assert.strictEqual(question?.role, "user")
+          const part = call?.role === "assistant" ? call.content[0] : undefined
+          const ended = result?.role === "tool" ? result.content[0] : undefined
+          assert(part?.type === "tool-call" && ended !== undefined)
+          assert.match(part.id, /./)
+          assert.strictEqual(ended.id, part.id)
+          const { decision } = part.params as { readonly decision: string }
+          assert.strictEqual(ended.result, decision === "yes" ? "Done." : "The user is asked.")
+        }
+      }
+    })
+  )
+
+  it.effect("begins with what it has to do, and with the last words of its parent's conversation", () =>
+    Effect.gen(function* () {
+      const spoken = (...texts: ReadonlyArray<string>): ReadonlyArray<MediatorAgent.Spoken> =>
+        texts.map((text) => ({ from: "user", text }))
+      const [old, recent] = [`begin${"o".repeat(3_000)}`, `newer${"r".repeat(2_995)}`]
+      const table = [
+        [spoken("one", "two"), ["one", "two"]],
+        [spoken("gone", old, recent), [`… ${"o".repeat(1_000)}`, recent]],
+        [spoken("gone", "x".repeat(4_000)), ["x".repeat(4_000)]],
+        [spoken("x".repeat(4_001)), [`… ${"x".repeat(4_000)}`]]
+      ] as const
+      for (const [conversation, shown] of table) {
+        const { ask, asked } = yield* playing(() => [finish()], conversation)
+        yield* ask()
+        const [instructions, reminder] = asked[0]?.prompt.content ?? []
+        assert(instructions?.role === "system" && reminder !== undefined)
+        assert.match(
+          instructions.content,
+          /^You work on a task .* Answer with one call of respond_to_request and nothing else\.$/
+        )
+        assert.notInclude(instructions.content, "NaN")
+        const [, ...words] = textOf(reminder).split('<message from="user">')
+        assert.deepStrictEqual(
+          words.map((text) => text.split("</message>")[0]),
+          [...shown]
+        )
+      }
+    })
+  )
+
+  it("has a tool that says what each answer does", () => {
+    const { description, parametersSchema } = MediatorAgent.RespondToRequest
+    assert.match(description ?? "", /^Answers the question .* leaves the question to the user\.$/)
+    const schema = JSON.stringify(JSONSchema.make(parametersSchema))
+    assert.match(
+      schema,
+      /by name of the field: the text, or the number of a choice; several choices with commas between\./
+    )
+    assert.notInclude(`${description} ${schema}`, "NaN")
+  })
 })
 
 describe("a policy that mediates", () => {

@@ -35,6 +35,7 @@ describe("a file", () => {
         assert.strictEqual(yield* outcome(Input.fromBytes(bytes, { name, mediaType })), mediaType)
         assert.strictEqual(yield* outcome(Input.fromBytes(bytes, { name: "notes.txt" })), mediaType)
         assert.strictEqual(yield* outcome(Input.fromBytes(bytes, { mediaType: "application/octet-stream" })), mediaType)
+        assert.strictEqual(yield* outcome(Input.fromBytes(bytes, { mediaType: "" })), mediaType)
       }
       assert.strictEqual(yield* outcome(Input.image(jpeg(), { mediaType: "image/JPG" })), "image/jpeg")
       assert.strictEqual(yield* outcome(Input.image(png(), { mediaType: "image/*" })), "image/png")
@@ -75,7 +76,11 @@ describe("a file", () => {
         [Input.image(pdf(), { name: "p.pdf" }), /^wrongType: p\.pdf is to be an image/],
         [Input.image(text("hello")), /^wrongType: image is to be an image/],
         [Input.fromBytes(heic, { name: "photo.heic" }), /^wrongType: photo\.heic has an unknown type\. Name its type/],
-        [Input.fromBytes(heic, { mediaType: "text/plain" }), /^wrongType/],
+        [Input.fromBytes(heic, { mediaType: "text/plain" }), /^wrongType: file is said to be text\/plain/],
+        [Input.fromBytes(heic, { name: "a.txt" }), /^wrongType: a\.txt has an unknown type/],
+        [Input.fromBytes(heic, { name: "a.bin", mediaType: "" }), /^wrongType: a\.bin has an unknown type/],
+        [Input.fromBytes(text("x"), { mediaType: "image/*" }), /^wrongType: file is to be an image/],
+        [Input.fromBytes(pdf(), { mediaType: "image/*" }), /^wrongType: file is to be an image/],
         [Input.fromBytes(new Uint8Array(), { name: "a.png" }), /^unreadable: a\.png cannot be read: it is empty\.$/],
         [
           Input.fromBytes(new Uint8Array(20_000_001), { name: "a.bin" }),
@@ -149,8 +154,13 @@ describe("a file", () => {
         assert.include(draft.parts?.[0], { type: "file" })
         assert.strictEqual(draft.parts?.[0]?.type === "file" ? draft.parts[0].file.name : "", shown)
       }
-      const { draft } = yield* take(Input.image(png(), { name: `${"x".repeat(500)}.png` }))
-      assert.isAtMost(draft.parts?.[0]?.type === "file" ? draft.parts[0].file.name.length : 999, 128)
+      const cleaned = (name: string) =>
+        Effect.map(take(Input.image(png(), { name })), ({ draft: { parts = [] } }) =>
+          parts.map((part) => (part.type === "file" ? part.file.name : ""))
+        )
+      const most = `${"x".repeat(124)}.png`
+      assert.deepStrictEqual(yield* cleaned(most), [most])
+      assert.deepStrictEqual(yield* cleaned(`x${most}`), [`${"x".repeat(80)}…${"x".repeat(36)}.png`])
     })
   )
 
@@ -205,6 +215,13 @@ describe("a message", () => {
       const some = Input.fromBytes(text("x".repeat(800)), { name: "a.txt" })
       const said = (...parts: ReadonlyArray<Input.Part>) =>
         Effect.map(Effect.flip(InputTaking.take(parts, limits, Redaction.shapesOnly)), ({ message }) => message)
+      const most = Input.fromBytes(text("x".repeat(1_000)))
+      const rest = Input.fromBytes(text("x".repeat(500)))
+      const { contents } = yield* InputTaking.take(["Look", most, rest], limits, Redaction.shapesOnly)
+      assert.deepStrictEqual(
+        contents.map(({ bytes }) => bytes.length),
+        [1_000, 500]
+      )
       assert.strictEqual(yield* said(some, some, some), "The message has 3 files; 2 are taken at once.")
       assert.strictEqual(
         yield* said(some, some),
@@ -223,6 +240,37 @@ describe("a message", () => {
     assert.deepStrictEqual(Schema.decodeUnknownSync(Input.Input)(json), input)
     assert.throws(() => Schema.decodeUnknownSync(Input.Input)([{ type: "image", bytes: "*" }]))
   })
+})
+
+describe("a model", () => {
+  it.effect("says which file it does not take, and what it takes", () =>
+    Effect.gen(function* () {
+      const { draft } = yield* take(
+        "Look",
+        Input.image(png(), { name: "a.png" }),
+        Input.fromBytes(pdf(), { name: "b" })
+      )
+      const words = yield* take("Look")
+      const table: ReadonlyArray<readonly [ReadonlyArray<string> | undefined, string | undefined]> = [
+        [undefined, undefined],
+        [["image/*", "application/pdf"], undefined],
+        [
+          ["image/*"],
+          "The model m/m takes no application/pdf (b). It takes image/*; choose another model, or convert the file."
+        ],
+        [
+          [],
+          "The model m/m takes no image/png (a.png). It takes words only; choose another model, or convert the file."
+        ]
+      ]
+      for (const [inputs, reason] of table) {
+        const refused = InputTaking.notTaken(draft, { id: "m/m", inputs })
+        assert.strictEqual(refused?.message, reason)
+        if (refused !== undefined) assert.strictEqual(refused.problem, "notTaken")
+        assert.isUndefined(InputTaking.notTaken(words.draft, { id: "m/m", inputs }))
+      }
+    })
+  )
 })
 
 describe("reading a file", () => {
@@ -252,6 +300,23 @@ describe("reading a file", () => {
         "pipe is a pipe, and is not taken. Write its output into a file, and attach that file."
       )
       assert.strictEqual(yield* said("/dev/zero"), "zero is a device, and is not taken.")
+      yield* fs.symlink(`${directory}/circle`, `${directory}/circle`)
+      assert.strictEqual(
+        yield* said(`${directory}/circle`),
+        "circle cannot be read: its links lead in a circle; name the file itself."
+      )
+      assert.strictEqual(yield* said(`${directory}/shot.png/a`), "a cannot be read: there is no such file.")
+      assert.match(
+        yield* said(`${directory}/${"x".repeat(300)}`),
+        /^x{80}…x{40} cannot be read: its name is too long\.$/
+      )
+      assert.strictEqual(yield* said(""), "The name of a file is empty. Name one that is there.")
+      const problems = yield* Effect.forEach([`${directory}/none`, `${directory}/pipe`, "/dev/zero", ""], (path) =>
+        Effect.map(Effect.flip(Input.read(path)), ({ problem }) => problem)
+      )
+      assert.deepStrictEqual([...new Set(problems)], ["unreadable"])
+      const large = yield* Effect.flip(Input.read(`${directory}/shot.png`, { maxBytes: 10 }))
+      assert.strictEqual(large.problem, "tooLarge")
       assert.strictEqual(
         yield* said(`${directory}/shot.png`, 10),
         "shot.png is larger than 10 bytes, and is not taken."

@@ -7,7 +7,8 @@ import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
-import type { SessionId } from "../../src/core/Id.js"
+import type { Decision } from "../../src/audit/AuditRecord.js"
+import type { RequestId, SessionId } from "../../src/core/Id.js"
 import * as JournalWriter from "../../src/journal/JournalWriter.js"
 import type { Draft } from "../../src/journal/JournalEntry.js"
 import type { Lease } from "../../src/journal/SessionStore.js"
@@ -167,6 +168,102 @@ describe("a journal", () => {
         yield* journal.write([said("c")])
         assert.deepStrictEqual(appended.splice(0), kept)
       }
+    })
+  )
+
+  it.scoped("tells its observer what is noted, and what is durable, once and in order", () =>
+    Effect.gen(function* () {
+      const { lease, state } = recorded()
+      const seen: Array<string> = []
+      const textOf = ({ entry }: Draft) => (entry._tag === "AssistantAppended" ? JSON.stringify(entry.content) : "")
+      const observer: JournalWriter.Observer = {
+        note: (draft) => void seen.push(`note ${/text":"(.)/.exec(textOf(draft))?.[1]}`),
+        append: (drafts) =>
+          void seen.push(`append ${drafts.map((one) => /text":"(.)/.exec(textOf(one))?.[1]).join("")}`)
+      }
+      const journal = yield* JournalWriter.make(lease, { observer })
+      journal.note(said("a"))
+      journal.of(child).note(said("b"))
+      yield* journal.flush
+      assert.deepStrictEqual(seen.splice(0), ["note a", "note b", "append ab"])
+      state.failing = true
+      yield* Effect.flip(journal.write([said("c")]))
+      state.failing = false
+      yield* journal.flush
+      assert.deepStrictEqual(seen.splice(0), ["note c", "append c"])
+      // An append that is answered too late counts when the answer comes.
+      const gate = yield* Deferred.make<void>()
+      state.gate = Deferred.await(gate)
+      const late = yield* Effect.fork(Effect.flip(journal.write([said("d")])))
+      yield* TestClock.adjust(JournalWriter.patience)
+      yield* Fiber.join(late)
+      assert.deepStrictEqual(seen.splice(0), ["note d"])
+      yield* Deferred.succeed(gate, undefined)
+      yield* Effect.repeatN(Effect.yieldNow(), 20)
+      yield* journal.write([said("e")])
+      assert.deepStrictEqual(seen, ["note e", "append d", "append e"])
+    })
+  )
+
+  it.scoped("has one end of each request that is open, and none of another", () =>
+    Effect.gen(function* () {
+      const { appended, lease } = recorded()
+      const before = "req_before" as RequestId
+      const journal = yield* JournalWriter.make(lease, { raised: [before] })
+      const end = (requestId: RequestId) => journal.note({ _tag: "InteractionSettled", requestId, status: "cancelled" })
+      for (const id of [before, before, "req_other" as RequestId]) end(id)
+      const request = JournalSample.request("req_new")
+      end(request.requestId)
+      journal.note({ _tag: "InteractionRaised", request })
+      end(request.requestId)
+      yield* journal.flush
+      assert.deepStrictEqual(appended, [
+        ["root: InteractionSettled", "root: InteractionRaised", "root: InteractionSettled"]
+      ])
+    })
+  )
+
+  it.scoped("that is frozen writes what was noted before, and nothing that comes later", () =>
+    Effect.gen(function* () {
+      const { appended, lease } = recorded()
+      const journal = yield* JournalWriter.make(lease)
+      assert.deepStrictEqual([journal.isFrozen(), journal.isHeld()], [false, false])
+      yield* journal.hold
+      assert.deepStrictEqual([journal.isFrozen(), journal.isHeld()], [false, true])
+      journal.note(said("a"))
+      yield* journal.freeze
+      assert.isTrue(journal.of(child).isFrozen())
+      yield* journal.write([said("b")])
+      assert.deepStrictEqual(appended, [["root: a"]])
+    })
+  )
+
+  it.scoped("writes decisions with the entry about them, else apart, and none without a new entry", () =>
+    Effect.gen(function* () {
+      const { lease } = recorded()
+      const wrote: Array<string> = []
+      const decision = (name: string) => name as unknown as Decision
+      const journal = yield* JournalWriter.make({
+        ...lease,
+        append: (drafts) =>
+          Effect.sync(() => {
+            for (const { decisions = [], entry } of drafts) wrote.push([entry._tag, ...decisions].join(" "))
+          }),
+        decide: (decisions) => Effect.sync(() => void wrote.push(["alone", ...decisions].join(" ")))
+      })
+      yield* journal.write([said("a"), said("b")], decision("first"))
+      assert.deepStrictEqual(wrote.splice(0), ["AssistantAppended first", "AssistantAppended"])
+      journal.decide?.(decision("second"))
+      yield* journal.flush
+      assert.deepStrictEqual(wrote.splice(0), ["alone second"])
+      const requestId = "req_gone" as RequestId
+      yield* journal.write([{ _tag: "InteractionSettled", requestId, status: "cancelled" }], decision("third"))
+      assert.deepStrictEqual(wrote, [])
+      yield* journal.freeze
+      journal.decide?.(decision("fourth"))
+      yield* journal.flush
+      assert.deepStrictEqual(wrote, [])
+      assert.isUndefined((yield* JournalWriter.make(lease)).decide)
     })
   )
 

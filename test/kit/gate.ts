@@ -4,6 +4,7 @@ import * as Toolkit from "@effect/ai/Toolkit"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
+import type * as AuditTrail from "../../src/audit/AuditTrail.js"
 import type { CorrelationId, SessionId, ToolCallId } from "../../src/core/Id.js"
 import * as Origin from "../../src/core/Origin.js"
 import * as Redaction from "../../src/core/Redaction.js"
@@ -91,6 +92,8 @@ export interface Options {
   readonly secrets?: ReadonlyArray<string> | undefined
   /** Instead of the person. */
   readonly interactor?: Interactor.Service | undefined
+  readonly audit?: AuditTrail.Service | undefined
+  readonly journal?: { readonly isFrozen: boolean } | undefined
 }
 
 export const make = (options: Options = {}) =>
@@ -111,7 +114,9 @@ export const make = (options: Options = {}) =>
       redactor,
       guards: options.guards ?? [],
       authority: options.authority,
-      insteadOfAsking: options.insteadOfAsking
+      insteadOfAsking: options.insteadOfAsking,
+      audit: options.audit,
+      journal: options.journal
     })
     const entryOf = (name: string): ToolRegistry.Entry => {
       const entry = tools.get(name)

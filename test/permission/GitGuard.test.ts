@@ -12,6 +12,8 @@ import * as Kit from "../kit/gate.js"
 interface InteractorCall {
   readonly write: (path: unknown) => Effect.Effect<boolean>
   readonly read: (path: string) => Effect.Effect<boolean>
+  /** The question. */
+  readonly asked: (path: string) => Effect.Effect<string | undefined>
 }
 
 const inWorkspace = (use: (asking: InteractorCall) => Effect.Effect<void>) =>
@@ -30,6 +32,8 @@ const inWorkspace = (use: (asking: InteractorCall) => Effect.Effect<void>) =>
       "src",
       "template/.git/hooks",
       "plain/objects",
+      "half/objects",
+      "begun",
       "inner/deeper/bare/objects",
       "inner/deeper/bare/hooks"
     ]) {
@@ -37,6 +41,7 @@ const inWorkspace = (use: (asking: InteractorCall) => Effect.Effect<void>) =>
     }
     for (const file of [
       "apart/HEAD",
+      "begun/HEAD",
       "bare.git/HEAD",
       "inner/deeper/bare/HEAD",
       "shared/HEAD",
@@ -58,14 +63,16 @@ const inWorkspace = (use: (asking: InteractorCall) => Effect.Effect<void>) =>
     const ask = (params: unknown, more: Partial<typeof entry>) => {
       const changed = { ...entry, ...more }
       const subject = PermissionRule.subject({ tool: entry.name, params, commandField: changed.shellCommand })
-      return Effect.map(
-        Effect.orDie(guard({ tool: entry.name, params, subject, entry: changed })),
-        (found) => found instanceof Guard.Ask
+      return Effect.map(Effect.orDie(guard({ tool: entry.name, params, subject, entry: changed })), (found) =>
+        found instanceof Guard.Ask ? found.reason : undefined
       )
     }
+    const isAsked = (found: string | undefined) => found !== undefined
+    const writing = { shellCommand: undefined, paths: ["path"] }
     yield* use({
-      write: (path) => ask({ path }, { shellCommand: undefined, paths: ["path"] }),
-      read: (path) => ask({ path }, { shellCommand: undefined, paths: ["path"], readonly: true })
+      write: (path) => Effect.map(ask({ path }, writing), isAsked),
+      read: (path) => Effect.map(ask({ path }, { ...writing, readonly: true }), isAsked),
+      asked: (path) => ask({ path }, writing)
     })
   }).pipe(Effect.scoped, Effect.provide(NodeContext.layer))
 
@@ -106,6 +113,11 @@ describe("a question of its own", () => {
         "settings",
         "src-link/docs/x",
         "src-link/../.git/x",
+        "half/HEAD",
+        "begun/objects/pack/x",
+        "begun/commondir",
+        ".hg/hgrc",
+        "hg~1/hgrc",
         ["src/a.ts", ".git/config"]
       ])
     )
@@ -122,11 +134,27 @@ describe("a question of its own", () => {
           ".github/workflows/x.yml",
           "foo.git.ts",
           "plain/objects/x",
+          "plain/x",
+          "begun/other",
+          "half/commondir",
           "src-link/new.ts",
           "nested/x",
           undefined
         ])
       )
+    )
+  )
+
+  it.live("names the path, and a long one by its beginning", () =>
+    inWorkspace(({ asked }) =>
+      Effect.gen(function* () {
+        const where = "leads to where git keeps its configuration and hooks; git runs programs that it finds there."
+        const most = `.git/${"x".repeat(195)}`
+        assert.strictEqual(yield* asked(".git/config"), `.git/config ${where}`)
+        assert.strictEqual(yield* asked(most), `${most} ${where}`)
+        assert.strictEqual(yield* asked(`${most}x`), `${most.slice(0, 199)}… ${where}`)
+        assert.isUndefined(yield* asked("src/a.ts"))
+      })
     )
   )
 })

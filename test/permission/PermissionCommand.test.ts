@@ -3,8 +3,10 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as AgentEvent from "../../src/event/AgentEvent.js"
 import * as PermissionCommand from "../../src/permission/PermissionCommand.js"
+import * as PermissionFile from "../../src/permission/PermissionFile.js"
 import type { PolicySource } from "../../src/permission/PolicySource.js"
 import * as SessionRule from "../../src/permission/SessionRule.js"
+import * as ToolRegistry from "../../src/tool/ToolRegistry.js"
 import * as Kit from "../kit/gate.js"
 
 const setUp = (policy: PolicySource = {}) =>
@@ -314,6 +316,128 @@ describe("permissions", () => {
       for (const [line, expected] of table) assert.strictEqual(left(line), expected, line)
       assert.include(left("permit everything"), 'There is no "permissions permit".')
       assert.include(left("permit everything"), "permissions resume")
+    })
+  )
+
+  it.effect("names the files that say a rule or a setting, and none that is ignored for what it allows", () =>
+    Effect.gen(function* () {
+      const { state, tools } = yield* setUp()
+      const user: PolicySource = {
+        whitelist: { tools: ["look"], readonly: true },
+        blacklist: { patterns: ["sudo *"] },
+        defaultPolicy: "ask",
+        approvals: [{ patterns: ["deploy*"], quorum: 2 }]
+      }
+      const workspace: PolicySource = {
+        whitelist: { tools: ["look", "write"] },
+        blacklist: { patterns: ["sudo *", "make *"] },
+        guards: { sanitize: { metacharacters: true, pathScope: { outside: "deny", roots: ["/x"] } } },
+        approvals: [{ patterns: ["release*"] }]
+      }
+      const shown = (trusted: boolean) => {
+        const merged = PermissionFile.merge(PermissionFile.policy(user), PermissionFile.policy(workspace), { trusted })
+        const files = [
+          { path: "/home/p.json", source: user },
+          { path: "/ws/p.json", source: workspace, ignored: !trusted }
+        ]
+        const policy = { ...merged, files }
+        const { lines } = Either.getOrThrow(
+          PermissionCommand.run("show", { state, policy, tools, sessionId: Kit.ses("root") })
+        )
+        return lines.slice(lines.indexOf("reserved:")).map((line) => line.trim())
+      }
+      const both = "(/home/p.json, /ws/p.json)"
+      const denied = [
+        "reserved:",
+        "pattern deploy*: needs 2 people (/home/p.json)",
+        "pattern release*: needs a person (/ws/p.json)",
+        "denied by policy:",
+        `pattern sudo * ${both}`,
+        "pattern make * (/ws/p.json)",
+        "allowed by policy:"
+      ]
+      const settings = [
+        "never ask:",
+        "note",
+        "settings of the policy:",
+        'defaultPolicy: "ask" (/home/p.json)',
+        "whitelist.readonly: true (/home/p.json)",
+        'whitelist.sandboxed: "reading" (default)',
+        "guards.sanitize.metacharacters: true (/ws/p.json)"
+      ]
+      assert.deepStrictEqual(shown(true), [
+        ...denied,
+        `tool look ${both}`,
+        "tool write (/ws/p.json)",
+        ...settings,
+        'guards.sanitize.pathScope: {"outside":"deny","roots":["/x"]} (/ws/p.json)'
+      ])
+      assert.deepStrictEqual(shown(false).slice(0, -1), [...denied, "tool look (/home/p.json)", ...settings])
+    })
+  )
+
+  it.effect(
+    "says of a reserved call what is demanded, unless it is denied, and of another that a model may decide",
+    () =>
+      Effect.gen(function* () {
+        const { lines, policy, state, tools } = yield* setUp({
+          approvals: [{ patterns: ["deploy*"], quorum: 2 }],
+          blacklist: { patterns: ["deploy --force*"] },
+          delegated: { patterns: ["npm test*"] }
+        })
+        assert.deepStrictEqual(lines("check shell deploy now"), ["ask (approvals): needs 2 people (deploy*)"])
+        assert.deepStrictEqual(lines("why shell deploy now"), ["Asked, and reserved: needs 2 people (deploy*)"])
+        assert.deepStrictEqual(lines("why shell deploy --force"), ["Denied by a rule: deploy --force*"])
+        const target = { state, policy, tools, sessionId: Kit.ses("root"), guards: [] }
+        const answered = (line: string) =>
+          Effect.map(PermissionCommand.answer(line, target), (found) =>
+            Either.match(found, { onLeft: (why) => [why], onRight: ({ lines }) => lines })
+          )
+        assert.deepStrictEqual(yield* answered("check shell npm test"), [
+          "ask (default): the default is ask",
+          "a model may decide it first: npm test*"
+        ])
+        assert.deepStrictEqual(yield* answered("check shell make"), ["ask (default): the default is ask"])
+      })
+  )
+
+  it.effect("says what is missing behind the name of a tool, and what cannot be decided", () =>
+    Effect.gen(function* () {
+      const { lines, policy, state, tools } = yield* setUp()
+      const target = { state, policy, tools, sessionId: Kit.ses("root"), guards: [] }
+      const left = (line: string) => Effect.flip(Effect.flatten(PermissionCommand.answer(line, target)))
+      assert.match(
+        yield* left("why write"),
+        /^permissions why write needs the arguments of the call behind it, as JSON: /
+      )
+      assert.strictEqual(
+        yield* left("check shell"),
+        "permissions check shell needs a command behind it, such as: permissions check shell git status"
+      )
+      assert.include(yield* left("check write {"), "the text ends too early")
+      assert.include(yield* left("check wriet {}"), "Did you mean write?")
+      const plain = { ...target, tools: ToolRegistry.fromEntries(tools.entries.filter((one) => !one.shellCommand)) }
+      const none = Either.getOrThrow(Either.flip(PermissionCommand.run("why git push", plain)))
+      assert.notInclude(none, "For a command")
+      const long = `check shell echo ${"x".repeat(200_000)}`
+      assert.match(lines(long)[0] ?? "", /^deny \(pre_validation\): /)
+      assert.match(lines(long.replace("check", "why"))[0] ?? "", /^Not possible: /)
+      assert.deepStrictEqual(lines("mode"), ["mode: ask"])
+    })
+  )
+
+  it.effect("takes a rule of the project back from this session, too", () =>
+    Effect.gen(function* () {
+      const { lines, policy, state, tools } = yield* setUp()
+      lines("allow make")
+      const entries = new Set(["make"])
+      const project = { entries: () => entries, revoke: () => Effect.void, file: "/home/rules.json" }
+      const target = { state, policy: { ...policy, project }, tools, sessionId: Kit.ses("root"), guards: [] }
+      const shown = Either.getOrThrow(PermissionCommand.run("show", target)).lines
+      assert.include(shown, "  make (/home/rules.json)")
+      const removed = yield* PermissionCommand.answer("remove make", target)
+      assert.deepStrictEqual(removed, Either.right({ lines: ["No longer in this project: make"], changed: true }))
+      assert.deepStrictEqual(state.snapshot().allow, [])
     })
   )
 })

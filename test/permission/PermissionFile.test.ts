@@ -6,6 +6,7 @@ import * as Either from "effect/Either"
 import * as fc from "effect/FastCheck"
 import * as PermissionFile from "../../src/permission/PermissionFile.js"
 import * as PermissionRule from "../../src/permission/PermissionRule.js"
+import * as PolicySources from "../../src/permission/PolicySource.js"
 import type { PolicySource } from "../../src/permission/PolicySource.js"
 import { commandField } from "../kit/Commands.js"
 import * as Runs from "../kit/Runs.js"
@@ -267,5 +268,123 @@ describe("the policy of a workspace", () => {
       }),
       { numRuns: Runs.of(1000) }
     )
+  })
+})
+
+describe("what a trusted workspace adds", () => {
+  it("is reading and sandboxes that either file allows, and commands as the person says", () => {
+    const allowing = (readonly?: true, sandboxed?: true | "reading"): PolicySource => ({
+      whitelist: { ...(readonly !== undefined && { readonly }), ...(sandboxed !== undefined && { sandboxed }) }
+    })
+    for (const one of [undefined, true] as const) {
+      for (const other of [undefined, true] as const) {
+        const [user, workspace] = [allowing(one, one), allowing(other, other && "reading")]
+        const merged = (trusted: boolean) => PolicySources.merge(user, workspace, trusted).whitelist
+        assert.strictEqual(merged(true)?.readonly, one === true || other === true)
+        assert.strictEqual(merged(true)?.sandboxed, one ?? workspace.whitelist?.sandboxed)
+        assert.deepStrictEqual(merged(false), user.whitelist)
+      }
+    }
+    for (const one of [undefined, true] as const) {
+      for (const other of [undefined, true] as const) {
+        const strict = (metacharacters: true | undefined): PolicySource => ({
+          guards: { sanitize: metacharacters === undefined ? {} : { metacharacters } }
+        })
+        const { guards } = PolicySources.merge(strict(one), strict(other), false)
+        assert.strictEqual(guards?.sanitize?.metacharacters, one === true || other === true)
+      }
+    }
+  })
+})
+
+describe("a workspace's file in words", () => {
+  const everything: PolicySource = {
+    defaultPolicy: "allow",
+    whitelist: { tools: ["a"], patterns: ["b(*)"], arguments: ["c d"], readonly: true, sandboxed: true },
+    roles: { ops: ["ada", "grace"] },
+    delegated: { tools: ["e"], patterns: ["f(*)"], arguments: ["g"] },
+    channel: { type: "queue" },
+    guards: {
+      deny: { tools: ["h"], patterns: ["i(*)"], arguments: ["j"] },
+      sanitize: { metacharacters: true, dangerousCommands: { blocked: ["rm"] }, pathScope: "off" }
+    },
+    blacklist: { tools: ["k"], patterns: ["l(*)"], arguments: ["m"] },
+    approvals: [{ patterns: ["deploy*"], quorum: 2 }]
+  }
+
+  it("says what it allows, one line for each rule", () => {
+    assert.deepStrictEqual(PolicySources.allowances({}), [])
+    assert.deepStrictEqual(
+      PolicySources.allowances({ defaultPolicy: "deny", whitelist: { readonly: false, sandboxed: false } }),
+      []
+    )
+    assert.deepStrictEqual(PolicySources.allowances(everything), [
+      "every call that no rule decides (defaultPolicy: allow)",
+      "the tool a, with any arguments",
+      "calls like b(*)",
+      "calls with the arguments c d",
+      "every tool that only reads",
+      "every command that runs in a sandbox",
+      "the role ops is that of ada, grace",
+      "a model may allow the tool e",
+      "a model may allow calls like f(*)",
+      "a model may allow calls with the arguments g",
+      'questions go to the channel {"type":"queue"}',
+      "paths anywhere outside the workspace"
+    ])
+    for (const [pathScope, line] of [
+      [false, ["paths anywhere outside the workspace"]],
+      ["ask", []],
+      [{ roots: ["/x"] }, ['paths as in {"roots":["/x"]}']]
+    ] as const)
+      assert.deepStrictEqual(PolicySources.allowances({ guards: { sanitize: { pathScope } } }), line)
+  })
+
+  it("says what it denies and reserves, one line for each rule", () => {
+    assert.deepStrictEqual(PolicySources.denials({}), [])
+    assert.deepStrictEqual(
+      PolicySources.denials({
+        defaultPolicy: "allow",
+        guards: { sanitize: { metacharacters: false, dangerousCommands: false } }
+      }),
+      []
+    )
+    assert.deepStrictEqual(PolicySources.denials({ ...everything, defaultPolicy: "deny" }), [
+      "every call that no rule decides (defaultPolicy: deny)",
+      "the tool h",
+      "calls like i(*)",
+      "calls with the arguments j",
+      "the tool k",
+      "calls like l(*)",
+      "calls with the arguments m",
+      'what is reserved by {"patterns":["deploy*"],"quorum":2}',
+      "metacharacters of a shell",
+      'dangerous commands ({"blocked":["rm"]})'
+    ])
+  })
+
+  it("says what has no effect without trust", () => {
+    const said = (source: PolicySource) =>
+      /^The workspace is not trusted: (.*) of its permission file has no effect\.$/.exec(
+        PolicySources.ignored(source).join()
+      )?.[1]
+    assert.isUndefined(said({}))
+    assert.isUndefined(said({ defaultPolicy: "deny", blacklist: { tools: ["a"] }, approvals: [{ tools: ["a"] }] }))
+    assert.strictEqual(
+      said(everything),
+      "guards.sanitize.pathScope, whitelist, defaultPolicy, roles, delegated, channel"
+    )
+    for (const [pathScope, isMilder] of [
+      ["ask", false],
+      [{}, false],
+      [{ roots: [] }, false],
+      [{ roots: ["/x"] }, true],
+      [{ allowHome: true }, true],
+      [{ allowHome: false }, false],
+      ["off", true]
+    ] as const) {
+      const source = { guards: { sanitize: { pathScope } } }
+      assert.strictEqual(said(source), isMilder ? "guards.sanitize.pathScope" : undefined, JSON.stringify(pathScope))
+    }
   })
 })

@@ -1,10 +1,12 @@
 import * as Effect from "effect/Effect"
 import { assert, describe, it } from "@effect/vitest"
+import * as fc from "effect/FastCheck"
 import * as PermissionFile from "../../src/permission/PermissionFile.js"
 import * as PlanMode from "../../src/permission/PlanMode.js"
 import * as PermissionRule from "../../src/permission/PermissionRule.js"
 import { PermissionState } from "../../src/permission/PermissionState.js"
 import type { PolicySource } from "../../src/permission/PolicySource.js"
+import * as ToolDefinition from "../../src/tool/ToolDefinition.js"
 import { registry, ses } from "../kit/gate.js"
 import { commandField } from "../kit/Commands.js"
 
@@ -254,5 +256,190 @@ describe("answers", () => {
     state.apply({ decision: "deny", scope: "session" }, "rm *", root)
     const { allow, deny } = state.status(PermissionFile.defaults, child)
     assert.deepStrictEqual({ allow, deny }, { allow: ["git *"], deny: ["rm *"] })
+  })
+})
+
+describe("a mode", () => {
+  const policy = (defaultPolicy: "ask" | "allow" | "deny") => PermissionFile.policy({ defaultPolicy })
+
+  it("is that of the policy until somebody chooses one", () => {
+    for (const given of ["ask", "allow", "deny"] as const) {
+      const state = new PermissionState()
+      assert.deepStrictEqual(
+        [state.mode(policy(given)), state.isChosen, state.asksNobody],
+        [given, false, false],
+        "a policy's default covers only calls without a rule"
+      )
+      for (const mode of ["allow", "ask", "deny"] as const) {
+        state.setMode(mode)
+        assert.deepStrictEqual([state.mode(policy(given)), state.isChosen], [mode, true])
+        assert.strictEqual(state.asksNobody, mode === "deny")
+      }
+    }
+  })
+
+  it("of planning lies over the one before, and asks at least when it ends", () => {
+    const table = [
+      [undefined, "ask", "ask"],
+      [undefined, "allow", "ask"],
+      [undefined, "deny", "deny"],
+      ["allow", "deny", "ask"],
+      ["deny", "allow", "deny"],
+      ["ask", "deny", "ask"]
+    ] as const
+    for (const [chosen, given, after] of table) {
+      const state = new PermissionState()
+      if (chosen !== undefined) state.setMode(chosen)
+      state.endPlan(policy(given))
+      assert.strictEqual(state.mode(policy(given)), chosen ?? given, "there was no plan")
+      state.setMode("plan")
+      assert.deepStrictEqual([state.mode(policy(given)), state.isChosen], ["plan", true])
+      state.clear()
+      assert.strictEqual(state.mode(policy(given)), "plan", "lists are forgotten, and no mode")
+      state.endPlan(policy(given))
+      assert.strictEqual(state.mode(policy(given)), after)
+    }
+  })
+
+  it("with which a session begins is the one that is left when its lists are forgotten", () => {
+    const state = new PermissionState()
+    state.begin("deny")
+    state.setMode("allow")
+    state.clear()
+    assert.strictEqual(state.mode(policy("ask")), "deny")
+  })
+
+  it("is told with the one before, where it changed, and with what is suspended", () => {
+    const state = new PermissionState()
+    state.setMode("allow")
+    const told = (before?: "ask" | "allow") => {
+      const { _tag, ...rest } = state.told(policy("ask"), root, before) as { readonly _tag: string }
+      return rest as object
+    }
+    assert.deepStrictEqual(told(), { mode: "allow" })
+    assert.deepStrictEqual(told("allow"), { mode: "allow" })
+    assert.deepStrictEqual(told("ask"), { mode: "allow", before: "ask" })
+    for (const [scope, session] of [
+      ["all", child],
+      ["idle", root],
+      ["turn", root]
+    ] as const) {
+      state.suspend(scope, session)
+      assert.deepStrictEqual(told(), { mode: "allow", suspension: scope })
+    }
+  })
+})
+
+describe("a restored state", () => {
+  const entries = fc.uniqueArray(fc.constantFrom("a", "b", "git *", "rm *", "pay(amount=*)"), { maxLength: 3 })
+  const sessions = fc.uniqueArray(fc.constantFrom(root, child), { maxLength: 2 })
+
+  it("is the one that was taken, without a mode that allows", () => {
+    fc.assert(
+      fc.property(
+        fc.record({
+          allow: entries,
+          deny: entries,
+          mode: fc.constantFrom(...([undefined, "ask", "allow", "deny"] as const)),
+          plan: fc.boolean(),
+          all: fc.boolean(),
+          turn: sessions,
+          idle: sessions,
+          definitions: fc.uniqueArray(fc.constantFrom("x", "y"), { maxLength: 2 })
+        }),
+        ({ all, allow, definitions, deny, idle, mode, plan, turn }) => {
+          const state = new PermissionState()
+          for (const entry of allow) state.allow(entry)
+          for (const entry of deny) state.deny(entry)
+          for (const session of turn) state.suspend("turn", session)
+          for (const session of idle) state.suspend("idle", session)
+          for (const name of definitions) {
+            const definition = ToolDefinition.make(name, "does it", {})
+            state.noteDefinition(PermissionFile.defaults, definition, false)
+          }
+          if (all) state.suspend("all", root)
+          if (mode !== undefined) state.setMode(mode)
+          if (plan) state.setMode("plan")
+          const again = new PermissionState()
+          const { default: chosen, ...rest } = state.snapshot()
+          again.restore(state.snapshot())
+          assert.strictEqual(chosen, mode)
+          assert.deepStrictEqual(
+            again.snapshot(),
+            mode === undefined || mode === "allow" ? rest : { ...rest, default: mode }
+          )
+          assert.strictEqual(again.isPlanning, plan)
+          for (const session of [root, child]) {
+            const { suspension } = again.status(PermissionFile.defaults, session)
+            const expected = turn.includes(session) ? "turn" : idle.includes(session) ? "idle" : all ? "all" : undefined
+            assert.strictEqual(suspension, expected)
+          }
+        }
+      )
+    )
+  })
+})
+
+describe("a tool of a server", () => {
+  const made = (description: string) => ToolDefinition.make("mcp__x__send", description, { type: "object" })
+  const [first, second] = [made("sends"), made("sends, and keeps a copy")]
+  const calling = (definition: ToolDefinition.ToolDefinition) =>
+    PermissionRule.subject({ tool: definition.name, params: {}, definition })
+  /** What a person allowed before this session. */
+  const known = (...before: ReadonlyArray<ToolDefinition.ToolDefinition>) => {
+    const all = new Map(before.map((definition) => [definition.name, definition]))
+    const definitions: ToolDefinition.Known = {
+      get: (name) => all.get(name),
+      note: (definition) => void all.set(definition.name, definition)
+    }
+    return { policy: { ...PermissionFile.policy({ defaultPolicy: "allow" }), definitions }, all }
+  }
+  const under = (state: PermissionState, { policy }: ReturnType<typeof known>, definition = first) => {
+    const { decision, rule } = state.evaluate(policy, calling(definition), plain, root)
+    return `${decision}: ${rule}`
+  }
+  const changed = "ask: The server changed mcp__x__send after it was allowed."
+  const usual = "allow: the default is allow"
+
+  it("is allowed in the definition that somebody allowed, here or before", () => {
+    const state = new PermissionState()
+    assert.strictEqual(under(state, known()), usual)
+    assert.strictEqual(under(state, known(first)), usual)
+    assert.include(under(state, known(first), second), changed)
+    let changes = 0
+    state.changed = () => changes++
+    state.noteDefinition(known().policy, first, false)
+    assert.strictEqual(changes, 1)
+    assert.strictEqual(under(state, known(first)), usual)
+    assert.include(under(state, known(), second), changed)
+    state.noteDefinition(known().policy, second, false)
+    assert.strictEqual(changes, 1, "the first one stays")
+    assert.include(under(state, known(), second), changed)
+    state.noteDefinition(known().policy, second, true)
+    assert.strictEqual(under(state, known(), second), usual)
+    assert.include(under(state, known(), first), changed)
+    state.noteDefinition(known().policy, second, true)
+    assert.strictEqual(changes, 2, "nothing is new")
+  })
+
+  it("is noted for later sessions, once", () => {
+    const [state, before] = [new PermissionState(), known()]
+    state.noteDefinition(before.policy, first, false)
+    assert.strictEqual(before.all.get(first.name), first)
+    const later = new PermissionState()
+    later.noteDefinition(before.policy, made("sends"), false)
+    assert.strictEqual(before.all.get(first.name), first)
+    assert.deepStrictEqual(later.snapshot().definitions, { [first.name]: first.digest })
+  })
+
+  it("is known by its digest alone in a restored session, and by what a person allowed before where that is the same", () => {
+    const state = new PermissionState()
+    state.noteDefinition(known().policy, first, false)
+    const again = new PermissionState()
+    again.restore(state.snapshot())
+    assert.strictEqual(under(again, known()), usual)
+    assert.strictEqual(under(again, known(), second), changed)
+    assert.match(under(again, known(first), second), /after it was allowed\. .+/, "then it says what is new")
+    assert.strictEqual(under(again, known(second), second), changed)
   })
 })

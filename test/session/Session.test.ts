@@ -5,6 +5,7 @@ import * as fc from "effect/FastCheck"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
+import type { JournalEntry } from "../../src/journal/JournalEntry.js"
 import * as SessionStore from "../../src/journal/SessionStore.js"
 import * as Model from "../../src/model/Model.js"
 import * as PermissionFile from "../../src/permission/PermissionFile.js"
@@ -12,6 +13,7 @@ import * as Persistence from "../../src/runtime/Persistence.js"
 import type { TurnEnd } from "../../src/turn/Turn.js"
 import * as TestInteractor from "../../src/testing/TestInteractor.js"
 import * as Family from "../kit/Family.js"
+import * as JournalSample from "../kit/JournalSample.js"
 import * as Kit from "../kit/session.js"
 import { settle } from "../kit/Recorder.js"
 import * as Runs from "../kit/Runs.js"
@@ -159,6 +161,143 @@ describe("words that no turn has read", () => {
         ["first", "second"]
       )
       assert.deepStrictEqual(Family.ofTag(yield* events, "UserInterjected"), [])
+    })
+  )
+})
+
+describe("what goes along", () => {
+  it.scoped("is read with the next words, before them, and begins nothing", () =>
+    Effect.gen(function* () {
+      const kit = yield* Kit.start({ model: [{ text: "one" }, { text: "two" }] })
+      yield* kit.agent.leaveNote("a note")
+      assert.isTrue(yield* kit.agent.isIdle)
+      yield* settle
+      assert.deepStrictEqual(kit.agent.history.messages, [])
+      yield* kit.agent.run("hello")
+      assert.deepStrictEqual(Kit.outline(kit.agent.history.messages), ["user: a note", "user: hello", "assistant: one"])
+      assert.deepStrictEqual(
+        (yield* kit.of("TurnStarted")).map(({ input }) => input),
+        ["hello"]
+      )
+      assert.deepStrictEqual(yield* kit.of("UserInterjected"), [])
+    })
+  )
+
+  it.scoped("is what the model has to know of plan mode, once for each change that lasts", () =>
+    Effect.gen(function* () {
+      const kit = yield* Kit.start({ model: Array.from({ length: 5 }, () => ({ text: "ok" })) })
+      const notes = () =>
+        Kit.outline(kit.agent.history.messages).flatMap(
+          (line) => /^user: \[(Plan mode(?: is over)?)/.exec(line)?.[1] ?? []
+        )
+      yield* kit.agent.run("one")
+      assert.deepStrictEqual(notes(), [])
+      yield* kit.agent.permissions("mode plan")
+      yield* kit.agent.run("two")
+      yield* kit.agent.run("three")
+      assert.deepStrictEqual(notes(), ["Plan mode"])
+      yield* kit.agent.permissions("mode ask")
+      yield* kit.agent.permissions("mode plan")
+      yield* kit.agent.run("four")
+      assert.deepStrictEqual(notes(), ["Plan mode"])
+      yield* kit.agent.permissions("mode ask")
+      yield* kit.agent.run("five")
+      assert.deepStrictEqual(notes(), ["Plan mode", "Plan mode is over"])
+    })
+  )
+})
+
+describe("work beside the turns", () => {
+  it.scoped("keeps a session busy, which waits, until all of it is done", () =>
+    Effect.gen(function* () {
+      const gates = { a: yield* Deferred.make<string>(), b: yield* Deferred.make<string>() }
+      const family = yield* Family.start({
+        script: {
+          main: [Family.calls(Family.spawn("helper"), Family.spawn("nested")), { text: "waiting" }],
+          helper: [Family.work("a"), { text: "a is done" }],
+          nested: [Family.work("b"), { text: "b is done" }]
+        },
+        runtime: { policy: Kit.allowAll },
+        worker: (name) => Deferred.await(gates[name as "a"])
+      })
+      const status = Effect.map(family.events, (events) =>
+        events.flatMap((event) => (event._tag === "AgentStatusChanged" && event.agent === "main" ? [event.status] : []))
+      )
+      yield* family.agent.run("go")
+      yield* settle
+      assert.strictEqual((yield* status).at(-1), "waiting")
+      assert.isFalse(yield* family.agent.isIdle)
+      const idle = yield* Effect.fork(family.agent.awaitIdle)
+      yield* Deferred.succeed(gates.a, "a")
+      yield* settle
+      yield* settle
+      assert.strictEqual((yield* status).at(-1), "waiting")
+      assert.isTrue(Option.isNone(yield* Fiber.poll(idle)))
+      yield* Deferred.succeed(gates.b, "b")
+      yield* Fiber.join(idle)
+      yield* settle
+      assert.isTrue(yield* family.agent.isIdle)
+      assert.strictEqual((yield* status).at(-1), "idle")
+    })
+  )
+
+  it.scoped(
+    "is over before a session ends that has nothing to do, and one with something at its end does not end so",
+    () =>
+      Effect.gen(function* () {
+        const sessionOf = (kit: Kit.Started) =>
+          Effect.map(kit.agent.agents, ([root]) => (root as NonNullable<typeof root>).session)
+        const kit = yield* Kit.start({ model: [{ text: "hello" }] })
+        const session = yield* sessionOf(kit)
+        const release = session.retain()
+        assert.isFalse(session.end())
+        release()
+        release()
+        assert.isTrue(session.isIdle())
+        yield* kit.agent.run("hello")
+        assert.isTrue(session.end())
+        assert.isTrue(session.isOver())
+        const other = yield* Kit.start({ model: [{ text: "hello" }] })
+        const kept = yield* sessionOf(other)
+        yield* kept.atEnd(Effect.void)
+        assert.isFalse(kept.end())
+        assert.isFalse(kept.isOver())
+        yield* kept.close({ cancel: "shutdown" })
+        assert.isTrue(kept.isOver())
+      })
+  )
+})
+
+describe("a turn of another process", () => {
+  it.scoped("asks its own questions: whether it may go on above its limit of tokens", () =>
+    Effect.gen(function* () {
+      const { opened, received, root, taken } = JournalSample
+      const open = yield* SessionStore.makeMemory
+      const process = (pid: number) => open({ pid, host: "here", isAlive: () => false })
+      const begins = taken("turn_1", 1, "msg_1")
+      const used: JournalEntry = {
+        _tag: "UsageRecorded",
+        correlationId: begins.correlationId,
+        step: 1,
+        model: "m/m",
+        finishReason: "stop",
+        usage: { inputTokens: 200 }
+      }
+      const entries = [opened(), received("msg_1", "go"), begins, used, JournalSample.said("hel", true)]
+      const drafts = entries.map((entry, at) => ({ sessionId: root, at, entry }))
+      yield* Effect.scoped(Effect.flatMap(process(1).lock(root), (lease) => lease.append(drafts)))
+      const kit = yield* Kit.start({
+        model: Kit.replies({ text: "done" }).model,
+        person: ["y"],
+        runtime: { tokens: { limits: { treeTokens: 100 } } },
+        agent: { persistence: yield* Persistence.resume(process(2), root) }
+      })
+      const end = Option.getOrThrow(yield* kit.agent.awaitIdle)
+      assert.deepStrictEqual(end, { _tag: "Completed", text: "done", steps: 2 } as TurnEnd)
+      assert.deepStrictEqual(
+        (yield* kit.person.shown).map(({ interaction }) => interaction._tag),
+        ["Confirm"]
+      )
     })
   )
 })

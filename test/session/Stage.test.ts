@@ -334,6 +334,24 @@ describe("Stage", () => {
     )
   }
 
+  for (const [allowedTools, given] of [
+    [[], "no tools"],
+    [["fail"], "fail"],
+    [["fail", "hang"], "fail, hang"]
+  ] as const) {
+    it.scoped(`says what it was given, and asks nobody in the mode deny: ${given}`, () =>
+      Effect.gen(function* () {
+        const { agent, person } = yield* TestAgent.start()
+        yield* agent.permissions("mode deny")
+        yield* Stage.run(agent, { ...once, allowedTools })
+        assert.deepStrictEqual(resultsOf(agent), [
+          `Permission denied: Stage build was given ${given}. The mode is deny.`
+        ])
+        assert.deepStrictEqual(yield* person.shown, [])
+      }).pipe(Effect.provide(world({ script: [uses(add(1, 2)), says("done")], person: ["y"] })))
+    )
+  }
+
   it.scoped("runs the guards again on what was granted", () =>
     Effect.gen(function* () {
       let asked = false

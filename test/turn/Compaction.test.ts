@@ -2,74 +2,21 @@ import type * as Prompt from "@effect/ai/Prompt"
 import { assert, describe, it } from "@effect/vitest"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
-import * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/TestClock"
+import * as Todo from "../../src/core/Todo.js"
 import * as Model from "../../src/model/Model.js"
 import * as ScriptedModel from "../../src/model/ScriptedModel.js"
 import * as CompactionConfig from "../../src/conversation/CompactionConfig.js"
 import * as History from "../../src/conversation/History.js"
 import * as TokenEstimate from "../../src/conversation/TokenEstimate.js"
+import { Agenda } from "../../src/tool/Agenda.js"
 import type { TurnEnd } from "../../src/turn/Turn.js"
 import * as Kit from "../kit/session.js"
+import { brief, compactions, config, conversing, isSummary, long, says, start, turns } from "../kit/SmallWindow.js"
 import { settle } from "../kit/Recorder.js"
-
-const config = (changes: Partial<CompactionConfig.CompactionConfig> = {}): CompactionConfig.CompactionConfig => ({
-  ...CompactionConfig.defaults,
-  preserveRecentTurns: 1,
-  ...changes
-})
-
-/** A model with a small window that answers turn after turn, and separately what it is asked for as a summary. */
-const conversing = (
-  answers: ReadonlyArray<Kit.Reply>,
-  options: { readonly window?: number; readonly summaries?: ReadonlyArray<Kit.Reply> } = {}
-) => {
-  const talk = Kit.replies(...answers)
-  const summarise = Kit.replies(...(options.summaries ?? []))
-  const model: Model.Service = {
-    id: "test/small",
-    contextWindow: options.window ?? 1_000,
-    stream: (request) => (isSummary(request.prompt) ? summarise : talk).model.stream(request)
-  }
-  return { model, heard: talk.heard, asked: summarise.heard }
-}
-
-const isSummary = ({ content: [first] }: Prompt.Prompt): boolean =>
-  first?.role === "system" && first.content.startsWith("You write a summary")
-
-/** So many tokens by our estimate, in one message. */
-const long = (tokens: number, letter = "x") => letter.repeat((tokens - 4) * 4)
-const says = (tokens: number, letter?: string): Kit.Step => ({ text: long(tokens, letter) })
-
-const start = (model: Model.Service, compaction?: CompactionConfig.CompactionConfig, worker?: Kit.Worker) =>
-  Kit.start({ model, worker, runtime: { compaction, secrets: [Redacted.make("hunter2-hunter2")] } })
-
-const compactions = (kit: Kit.Started) =>
-  Effect.map(kit.events, (events) =>
-    events.flatMap((event) =>
-      event._tag === "CompactionStarted"
-        ? [`${event.reason}…`]
-        : event._tag === "CompactionEnded"
-          ? [`${event.reason} -${event.removed}`]
-          : []
-    )
-  )
-
-/** The first letters of what is said. */
-const brief = (messages: ReadonlyArray<Prompt.Message>) =>
-  messages.map((message) => {
-    const text = History.textOf(message)
-    return History.metadata(message).summary === true
-      ? `summary ${text.split("\n")[1]}`
-      : `${message.role} ${text.slice(0, 5)}`
-  })
-
-const turns = (kit: Kit.Started, ...words: ReadonlyArray<string>) =>
-  Effect.forEach(words, (text) => kit.agent.run(text), { discard: true })
 
 describe("compaction is due", () => {
   it.scoped("before a model call, from the threshold on, and goes down to the target", () =>
@@ -542,19 +489,6 @@ describe("a summary", () => {
 })
 
 describe("compacting because somebody asks", () => {
-  it.scoped("leaves the latest turns, at once when idle, and says what it did", () =>
-    Effect.gen(function* () {
-      const { model } = conversing([says(20, "a"), says(20, "b"), says(20, "c")])
-      const kit = yield* start(model, config({ preserveRecentTurns: 2 }))
-      yield* turns(kit, "1", "2", "3")
-      assert.deepStrictEqual(yield* kit.agent.compact, { removed: 2, tokens: 50 })
-      assert.deepStrictEqual(yield* kit.agent.compact, { removed: 0, tokens: 50 }, "nothing more may go")
-      assert.deepStrictEqual(yield* compactions(kit), ["manual…", "manual -2", "manual…", "manual -0"])
-      assert.isTrue(yield* kit.agent.isIdle)
-      assert.deepStrictEqual(yield* kit.wrong, [])
-    })
-  )
-
   it.scoped("waits for the next model call of a running turn", () =>
     Effect.gen(function* () {
       const gate = yield* Deferred.make<string>()
@@ -578,94 +512,76 @@ describe("compacting because somebody asks", () => {
       assert.deepStrictEqual(yield* kit.wrong, [])
     })
   )
+})
 
-  it.scoped("is done after a turn that was cancelled before it came to it", () =>
+describe("a todo list", () => {
+  const work = { tools: [{ name: "work", params: { name: "a" } }] }
+  const writing = (todos: ReadonlyArray<Todo.Todo>) => () =>
+    Effect.flatMap(Agenda, (agenda) => Effect.as(agenda.writeTodos(todos), "written")) as Effect.Effect<string>
+  const list: ReadonlyArray<Todo.Todo> = [
+    { content: "paint", status: "in_progress" },
+    { content: "dry", status: "pending" }
+  ]
+  const reminders = (messages: ReadonlyArray<Prompt.Message>) =>
+    messages.flatMap((message, at) =>
+      History.metadata(message).reminder === true ? [[at, History.textOf(message)]] : []
+    )
+
+  it.scoped("stands behind the summary of what it was written in, once, as it is by then", () =>
     Effect.gen(function* () {
-      const begun = yield* Deferred.make<void>()
-      const { model } = conversing([says(20), Kit.halting([], begun)])
-      const kit = yield* start(model, config())
-      yield* turns(kit, "1")
-      const running = yield* Effect.fork(kit.agent.run("2"))
-      yield* Deferred.await(begun)
-      const compacting = yield* Effect.fork(kit.agent.compact)
-      yield* settle
-      yield* kit.agent.cancel()
-      yield* Fiber.join(running)
-      assert.strictEqual((yield* Fiber.join(compacting)).removed, 2)
-      yield* kit.agent.awaitIdle
-      const events = yield* kit.events
-      const last = events.findLastIndex((event) => event._tag === "TurnEnded")
+      const { model } = conversing([work, says(200, "a"), says(200, "b"), says(20, "c"), says(20, "d")], {
+        summaries: [{ text: "first" }, { text: "second" }]
+      })
+      const kit = yield* start(model, config({ type: "summarize" }), writing(list))
+      yield* turns(kit, "1", "2", "3")
+      yield* kit.agent.compact
+      assert.deepStrictEqual(reminders(kit.agent.history.messages), [[1, Todo.reminder(list)]])
+      assert.deepStrictEqual(brief(kit.agent.history.messages), [
+        "summary first",
+        "summary [>] paint",
+        "user 3",
+        "assistant ccccc"
+      ])
+      yield* turns(kit, "4")
+      yield* kit.agent.compact
       assert.deepStrictEqual(
-        events.slice(last + 1).map((event) => (event._tag === "AgentStatusChanged" ? event.status : event._tag)),
-        ["CompactionStarted", "CompactionEnded", "idle"],
-        "not idle in between"
+        reminders(kit.agent.history.messages).map(([, text]) => text),
+        [Todo.reminder(list)]
       )
       assert.deepStrictEqual(yield* kit.wrong, [])
     })
   )
 
-  it.scoped("while idle gives way to words, and is done in their turn", () =>
+  it.scoped("stands first where turns were left out, and nowhere when there is none any more", () =>
     Effect.gen(function* () {
-      const begun = yield* Deferred.make<void>()
-      const { heard, model } = conversing([says(200, "a"), says(20, "b"), { text: "hello" }], {
-        summaries: [Kit.halting([Kit.text("ne")], begun), { text: "made again" }]
-      })
-      const kit = yield* start(model, config({ type: "summarize" }))
+      let todos = list
+      const { model } = conversing([work, says(20, "a"), says(20, "b"), work, says(20, "c"), says(20, "d")])
+      const kit = yield* start(model, config(), () => writing(todos)())
       yield* turns(kit, "1", "2")
-      const compacting = yield* Effect.fork(kit.agent.compact)
-      yield* Deferred.await(begun)
-      assert.isFalse(yield* kit.agent.isIdle)
-      yield* kit.agent.send("3")
-      assert.strictEqual(Option.getOrUndefined(yield* kit.agent.awaitIdle)?._tag, "Completed")
-      assert.strictEqual((yield* Fiber.join(compacting)).removed, 4)
-      assert.deepStrictEqual(brief(heard[2]?.messages ?? []), ["summary made again", "user 3"])
-      assert.deepStrictEqual(yield* kit.wrong, [])
+      yield* kit.agent.compact
+      assert.deepStrictEqual(reminders(kit.agent.history.messages), [[0, Todo.reminder(list)]])
+      todos = []
+      yield* turns(kit, "3", "4")
+      yield* kit.agent.compact
+      assert.deepStrictEqual(reminders(kit.agent.history.messages), [])
+      assert.deepStrictEqual(
+        (yield* kit.of("TodosChanged")).map(({ items }) => items.length),
+        [2, 0]
+      )
     })
   )
 
-  it.scoped("while idle lets queued words wait, and the turn begins with the shorter history", () =>
+  it.scoped("is forgotten with the conversation", () =>
     Effect.gen(function* () {
-      const begun = yield* Deferred.make<void>()
-      const go = yield* Deferred.make<void>()
-      const slow = Stream.unwrap(Effect.as(Deferred.await(go), Kit.parts({ text: "short" })))
-      const { heard, model } = conversing([says(200, "a"), says(20, "b"), { text: "hello" }], {
-        summaries: [Kit.halting([], begun, slow)]
-      })
-      const kit = yield* start(model, config({ type: "hybrid" }))
-      yield* turns(kit, "1", "2")
-      const compacting = yield* Effect.fork(kit.agent.compact)
-      yield* Deferred.await(begun)
-      yield* kit.agent.enqueue("3")
-      yield* settle
-      assert.strictEqual(heard.length, 2)
-      yield* Deferred.succeed(go, undefined)
-      yield* Fiber.join(compacting)
-      yield* kit.agent.awaitIdle
-      assert.deepStrictEqual(brief(heard[2]?.messages ?? []), ["summary short", "user 2", "assistant bbbbb", "user 3"])
-      assert.deepStrictEqual(yield* kit.wrong, [])
-    })
-  )
-
-  it.scoped("while idle can be cancelled, and ends with the agent", () =>
-    Effect.gen(function* () {
-      const begun = yield* Effect.forEach([1, 2], () => Deferred.make<void>())
-      const { model } = conversing([says(200, "a"), says(20, "b"), { text: "hello" }], {
-        summaries: begun.map((latch) => Kit.halting([], latch))
-      })
-      const kit = yield* start(model, config({ type: "summarize" }))
-      yield* turns(kit, "1", "2")
-      const first = yield* Effect.fork(Effect.exit(kit.agent.compact))
-      yield* Deferred.await(begun[0] ?? assert.fail())
-      yield* kit.agent.cancel()
-      const cancelled = yield* Fiber.join(first)
-      assert.include(Exit.isFailure(cancelled) ? String(cancelled.cause) : "", "Compaction was cancelled")
-      assert.isTrue(yield* kit.agent.isIdle)
-      assert.strictEqual(kit.agent.history.messages.length, 4)
-      const second = yield* Effect.fork(Effect.exit(kit.agent.compact))
-      yield* Deferred.await(begun[1] ?? assert.fail())
-      yield* kit.agent.shutdown
-      assert.isTrue(Exit.isFailure(yield* Fiber.join(second)))
-      assert.strictEqual((yield* Effect.flip(kit.agent.compact))._tag, "CompactionFailed")
+      const { model } = conversing([work, says(20, "a")])
+      const kit = yield* start(model, config(), writing(list))
+      yield* turns(kit, "1")
+      kit.agent.history.clear()
+      kit.agent.history.clear()
+      assert.deepStrictEqual(
+        (yield* kit.of("TodosChanged")).map(({ items }) => items.length),
+        [2, 0]
+      )
     })
   )
 })
@@ -721,6 +637,25 @@ describe("a provider that finds the history too long", () => {
       } as TurnEnd)
       assert.strictEqual((yield* kit.agent.run("4"))._tag, "Completed")
       assert.deepStrictEqual(yield* kit.wrong, [])
+    })
+  )
+
+  it.scoped("is asked no fourth time, and nothing is cut for it", () =>
+    Effect.gen(function* () {
+      const work = { tools: [{ name: "work", params: { name: "a" } }] }
+      const { heard, model } = conversing([work, tooLong, tooLong, tooLong, { text: "never said" }], {
+        window: 100_000
+      })
+      const kit = yield* start(model, undefined, () => Effect.succeed("x".repeat(150_000)))
+      assert.strictEqual((yield* kit.agent.run("go"))._tag, "Failed")
+      const sizes = heard.slice(1).map(({ messages }) => String(Kit.resultsOf(messages)[0]).length)
+      assert.strictEqual(sizes.length, 3)
+      const cut = ["context_limit…", "context_limit -1"]
+      assert.deepStrictEqual(yield* compactions(kit), [...cut, ...cut])
+      assert.deepStrictEqual(
+        sizes.map((size, at) => size < (sizes[at - 1] ?? Infinity)),
+        [true, true, true]
+      )
     })
   )
 

@@ -211,4 +211,93 @@ describe("a call that had not begun", () => {
       assert.deepStrictEqual([...(yield* outcomes(kit))].sort(), ["cancelled", "cancelled", "interrupted"])
     })
   )
+
+  const skipped = "The user cancelled this call."
+
+  for (const [names, asked, results] of [
+    [["a"], 1, [skipped]],
+    [["a", "b"], 2, [skipped, "b"]],
+    [["a", "b", "c"], 3, [skipped, "b", "c"]]
+  ] as const) {
+    it.scoped(
+      `alone while a person is asked about it was cancelled, and the next is asked about, of ${names.length}`,
+      () =>
+        Effect.gen(function* () {
+          const kit = yield* Kit.start({
+            model: [{ tools: names.map(work) }, { text: "done" }],
+            runtime: { policy: Policy.make({}) },
+            person: ({ interaction }) => (JSON.stringify(interaction).includes("call_a") ? TestInteractor.silent : "y")
+          })
+          const running = yield* Effect.fork(kit.agent.run("go"))
+          yield* kit.person.next
+          yield* kit.agent.interrupt({ toolCallId: "call_a" })
+          assert.strictEqual((yield* Fiber.join(running))._tag, "Completed")
+          assert.deepStrictEqual(kit.results(), [...results])
+          assert.lengthOf(yield* kit.person.shown, asked)
+          assert.deepStrictEqual(
+            (yield* kit.of("ToolCallStarted")).map(({ toolCallId }) => String(toolCallId)),
+            names.slice(1).map((name) => `call_${name}`)
+          )
+          assert.deepStrictEqual(yield* kit.wrong, [])
+        })
+    )
+  }
+
+  it.scoped("and is still to be decided was cancelled, and nobody is asked about it", () =>
+    Effect.gen(function* () {
+      const answer = yield* Deferred.make<TestInteractor.Step>()
+      const kit = yield* Kit.start({
+        model: [{ tools: ["a", "b", "c"].map(work) }, { text: "done" }],
+        runtime: { policy: Policy.make({}) },
+        person: [TestInteractor.wait(Deferred.await(answer)), "y"]
+      })
+      const running = yield* Effect.fork(kit.agent.run("go"))
+      yield* kit.person.next
+      yield* kit.agent.interrupt({ toolCallId: "call_b" })
+      const again = yield* Effect.flip(kit.agent.interrupt({ toolCallId: "call_b" }))
+      assert.strictEqual(again._tag, "ToolCallNotRunning")
+      yield* Deferred.succeed(answer, "y")
+      yield* Fiber.join(running)
+      assert.deepStrictEqual(kit.results(), ["a", skipped, "c"])
+      assert.lengthOf(yield* kit.person.shown, 2)
+      assert.deepStrictEqual(yield* kit.wrong, [])
+    })
+  )
+
+  for (const names of [["a"], ["a", "b"]]) {
+    it.scoped(
+      `while its check does not stop is left behind, of ${names.length}, by its own cancel and the turn's`,
+      () =>
+        Effect.gen(function* () {
+          for (const alone of [true, false]) {
+            const kit = yield* Kit.start({
+              model: [{ tools: names.map(work) }, { text: "done" }],
+              runtime: {
+                guards: [
+                  ({ params }) =>
+                    JSON.stringify(params).includes('"a"') ? Effect.uninterruptible(Effect.never) : Effect.void
+                ]
+              }
+            })
+            const running = yield* Effect.fork(kit.agent.run("go"))
+            yield* settle
+            const cancel = alone ? kit.agent.interrupt({ toolCallId: "call_a" }) : kit.agent.cancel()
+            const cancelling = yield* Effect.fork(cancel)
+            yield* settle
+            yield* TestClock.adjust("5 seconds")
+            yield* Fiber.join(cancelling)
+            assert.strictEqual((yield* Fiber.join(running))._tag, alone ? "Completed" : "Cancelled")
+            const was = "The call was cancelled."
+            assert.deepStrictEqual(kit.results(), alone ? [skipped, ...names.slice(1)] : names.map(() => was))
+            assert.deepStrictEqual(
+              (yield* kit.of("AgentError")).map(({ message }) =>
+                message.startsWith("work (call_a) did not stop within 5s")
+              ),
+              [true]
+            )
+            assert.deepStrictEqual(yield* kit.wrong, [])
+          }
+        })
+    )
+  }
 })

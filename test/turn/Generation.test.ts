@@ -180,7 +180,13 @@ describe("what cannot be tried again ends the turn as failed, and the next turn 
       "the provider reports an error in the stream",
       fail([Kit.text("so"), { type: "error", error: { type: "overloaded", key: secret } }]),
       'The provider reported: {"key":"[REDACTED]","type":"overloaded"}'
-    ]
+    ],
+    [
+      "the provider reports it as an error",
+      fail([{ type: "error", error: new Error("the tape is full") }]),
+      "The provider reported: the tape is full"
+    ],
+    ["the provider reports it in words", fail([{ type: "error", error: "no tape" }]), "The provider reported: no tape"]
   ]
   for (const [name, reply, error] of table) {
     it.scoped(name, () =>
@@ -354,6 +360,64 @@ describe("blocks", () => {
         "BlockEnded text"
       ])
       assert.deepStrictEqual(yield* kit.wrong, [])
+    })
+  )
+
+  it.scoped("keep what the provider says about them, also beside a delta and without a word", () =>
+    Effect.gen(function* () {
+      const [first, second] = [{ vendor: { signature: "abc" } }, { other: { cached: true } }]
+      const { model } = Kit.replies(
+        Stream.make<Array<Model.Part>>(
+          { type: "reasoning-start", id: "0" },
+          { type: "reasoning-end", id: "0", metadata: first },
+          { type: "reasoning-start", id: "1" },
+          { type: "reasoning-end", id: "1" },
+          { type: "text-start", id: "2", metadata: first },
+          { type: "text-delta", id: "2", delta: "Hello", metadata: second },
+          { type: "text-start", id: "3" },
+          { type: "text-delta", id: "3", delta: "you" },
+          Kit.finish()
+        )
+      )
+      const kit = yield* Kit.start({ model })
+      yield* kit.agent.run("go")
+      const reply = kit.agent.history.messages[1]
+      assert(reply?.role === "assistant")
+      assert.deepStrictEqual(
+        reply.content.map((part) => [part.type, part.type === "text" ? part.text : "", part.options]),
+        [
+          ["reasoning", "", first],
+          ["text", "Hello", { ...first, ...second }],
+          ["text", "you", {}]
+        ] as never
+      )
+      assert.deepStrictEqual(yield* kit.wrong, [])
+    })
+  )
+
+  it.scoped("let others run when very many parts come at once, and lose none", () =>
+    Effect.gen(function* () {
+      const words = Array.from({ length: 1_000 }, (_, at) => `${at} `)
+      const { model } = Kit.replies(Stream.fromIterable([...words.map(Kit.text), Kit.finish()]))
+      const kit = yield* Kit.start({ model, agent: { events: { capacity: 64, whenFull: "wait" } } })
+      const running = yield* Effect.fork(kit.agent.run("go"))
+      yield* settle
+      const read: Array<string> = []
+      const reader = yield* Effect.fork(
+        Effect.repeat(
+          Effect.map(kit.agent.events.takeAll, (batch) => {
+            const all = Option.getOrElse(batch, () => [])
+            assert.isBelow(all.length, 700, "it waits for its reader")
+            for (const event of all) if (event._tag === "TextDelta") read.push(event.text)
+            return Option.isSome(batch)
+          }),
+          { while: (more) => more }
+        )
+      )
+      yield* Fiber.join(running)
+      yield* kit.agent.shutdown
+      yield* Fiber.join(reader)
+      assert.strictEqual(read.join(""), words.join(""))
     })
   )
 

@@ -504,6 +504,31 @@ describe("a running call", () => {
     })
   )
 
+  for (const names of [["a"], ["a", "b"]]) {
+    it.scoped(`has printed all before its end, also what was held back, one of ${names.length}`, () =>
+      Effect.gen(function* () {
+        const { kit } = yield* resultsOf(
+          { tools: names.map((name) => ({ ...work(name), id: name })) },
+          {
+            worker: (name) => Effect.as(Kit.print("correct horse"), name),
+            runtime: { secrets: [Redacted.make("correct horse battery")] }
+          }
+        )
+        const events = yield* kit.events
+        for (const id of names) {
+          const told = events.flatMap((event) =>
+            event._tag === "ToolOutput" && event.toolCallId === id
+              ? [event.text]
+              : event._tag === "ToolCallEnded" && event.toolCallId === id
+                ? [event._tag]
+                : []
+          )
+          assert.deepStrictEqual(told, ["correct horse", "ToolCallEnded"])
+        }
+      })
+    )
+  }
+
   it.scoped("prints while it runs, under its own id, with secrets masked wherever they are cut", () =>
     Effect.gen(function* () {
       const token = `ghp_${"a1".repeat(15)}`

@@ -99,4 +99,68 @@ describe("the end of a handler", () => {
       result: "send failed: with a Map, which JSON cannot hold"
     })
   })
+
+  it("that fails with a value says what it is", () => {
+    const nameless = Object.create(Object.create({ constructor: undefined }), {
+      map: { value: new Map(), enumerable: true }
+    })
+    for (const [failure, said] of [
+      [null, "null"],
+      [undefined, "undefined"],
+      [7, "7"],
+      [{ why: "late" }, '{"why":"late"}'],
+      [[new Map()], "with an Array, which JSON cannot hold"],
+      [nameless, "with something, which JSON cannot hold"]
+    ] as const) {
+      const odd = {
+        ...entry,
+        encodeFailure: () => {
+          throw new Error("no")
+        }
+      } as unknown as ToolRegistry.Entry
+      const { result } = ToolResultEncoding.resultOf(odd, Exit.fail(failure))
+      assert.strictEqual(result, `send failed: ${said}`)
+    }
+  })
+})
+
+describe("a value with ways of its own to be written", () => {
+  class Full {
+    readonly a = 1
+  }
+  class Empty {
+    get a(): number {
+      return 1
+    }
+  }
+  const itself: object = { a: 1, toJSON: () => itself }
+  for (const [what, value, isWritten] of [
+    ["an instance without fields", new Empty(), false],
+    ["an instance with fields", new Full(), true],
+    ["an object without fields", {}, true],
+    ["an object without a prototype", Object.create(null), true],
+    ["a date", new Date(0), true],
+    ["what writes itself", itself, true],
+    ["what writes another value", { toJSON: () => ({ b: [1] }) }, true],
+    ["what has a field of that name", { toJSON: "no" }, true],
+    ["what writes a promise", { toJSON: () => Promise.resolve(1) }, false]
+  ] as const)
+    it(`${isWritten ? "is a result" : "is none"}: ${what}`, () => {
+      assert.strictEqual(Either.isRight(present(value)), isWritten)
+    })
+})
+
+describe("a tool that there is not", () => {
+  const tools = (names: ReadonlyArray<string>, gone?: string) =>
+    ({ entries: names.map((name) => ({ name })), gone: () => gone }) as unknown as ToolRegistry.Service
+
+  it("is answered with those that there are, or with why it is gone", () => {
+    const { unknownTool } = ToolResultEncoding
+    assert.strictEqual(unknownTool(tools([]), "fly"), 'There is no tool "fly". No tools are available.')
+    assert.strictEqual(unknownTool(tools(["a", "b"]), "fly"), 'There is no tool "fly". Available: a, b.')
+    assert.strictEqual(unknownTool(tools(["a"], "Its server is away."), "fly"), "Its server is away.")
+    const many = unknownTool(tools(Array.from({ length: 300 }, (_, at) => `tool_${at}`)), "fly")
+    assert.include(many, "tool_99")
+    assert.notInclude(many, "tool_100,")
+  })
 })

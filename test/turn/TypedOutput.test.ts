@@ -15,6 +15,7 @@ import * as Model from "../../src/model/Model.js"
 import * as PermissionFile from "../../src/permission/PermissionFile.js"
 import * as Agent from "../../src/runtime/Agent.js"
 import * as AgentRuntime from "../../src/runtime/AgentRuntime.js"
+import * as TypedOutput from "../../src/turn/TypedOutput.js"
 import { noFiles } from "../kit/agents.js"
 import { settle } from "../kit/Recorder.js"
 import * as Runs from "../kit/Runs.js"
@@ -357,6 +358,46 @@ describe("a typed result", () => {
       }
     })
   )
+
+  it("has ten issues at most, and says how many there are more", () => {
+    const Wide = Schema.Struct(
+      Object.fromEntries(Array.from({ length: 14 }, (_, at) => [`f${at}`, Schema.Int])) as Record<
+        string,
+        typeof Schema.Int
+      >
+    )
+    for (const [count, said] of [
+      [10, 10],
+      [11, 11],
+      [14, 11]
+    ] as const) {
+      const given = Object.fromEntries(Array.from({ length: 14 }, (_, at) => [`f${at}`, at < count ? "x" : 1]))
+      const issues = TypedOutput.make(Wide).read(JSON.stringify(given))?.issues ?? []
+      assert.lengthOf(issues, said)
+      assert.strictEqual(issues[10], count === 10 ? undefined : `and ${count - 10} more`)
+    }
+  })
+
+  it("is read from the text of a turn that somebody else waited for", () => {
+    const completed = (text: string) => ({ _tag: "Completed", text, steps: 3 }) as const
+    const read = TypedOutput.make(Verdict)
+    assert.deepStrictEqual(read.endOf(completed(JSON.stringify(verdict))), {
+      ...completed(JSON.stringify(verdict)),
+      value: decoded
+    })
+    const unread = TypedOutput.make(Verdict).endOf(completed("I am done."))
+    assert(unread._tag === "Failed")
+    assert.deepStrictEqual([unread.steps, unread.error], [3, unread.invalid?.message])
+    assert.strictEqual(unread.invalid?.text, "I am done.")
+  })
+
+  it("is the one block of a text, and none of several", () => {
+    const block = `\`\`\`json\n${JSON.stringify(verdict)}\n\`\`\``
+    const read = (text: string) => TypedOutput.make(Verdict).read(text)
+    assert.isUndefined(read(`Here:\n${block}\nDone.`))
+    assert.match(read(`${block}\n${block}`)?.issues[0] ?? "", /not JSON/)
+    assert.match(read("```")?.issues[0] ?? "", /not JSON/)
+  })
 
   it.scoped("of a schema without a JSON form is a defect, and nothing is sent", () =>
     Effect.gen(function* () {
