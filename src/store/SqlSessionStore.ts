@@ -74,7 +74,7 @@ export interface FencedStore extends SessionStore.Service {
   readonly waiting: Effect.Effect<number, StoreError.StoreUnusable>
   /**
    * The sessions that a process runs, has to go on with, or ran when it died: all that are not parked, or are overdue. Not
-   * those of a process that sends heartbeats.
+   * those of a process that sends heartbeats, and none that is locked before its first entry: a fork is written whole.
    */
   readonly awake: Effect.Effect<ReadonlyArray<SessionId>, StoreError.StoreUnusable>
 }
@@ -520,6 +520,7 @@ export const make = (
             Pick<EntryRow.EntryRow, "root">
           >`SELECT root FROM assent_lock WHERE token <> ${sql.literal(`'${SessionLease.parked}'`)}
               AND heartbeat <= ${clock} - ${SessionLease.silentAfter}
+              AND EXISTS (SELECT 1 FROM assent_session WHERE assent_session.root = assent_lock.root)
             UNION ALL SELECT root FROM assent_lock
               WHERE token = ${sql.literal(`'${SessionLease.parked}'`)} AND pid > 0 AND pid <= ${clock}`
         ),

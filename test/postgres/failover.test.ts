@@ -193,9 +193,9 @@ const stories: Readonly<Record<string, Story>> = {
         const one = yield* fork(1)
         assert.deepStrictEqual([one.status, one.body.turn, one.body.words], [200, 1, "two"], JSON.stringify(one))
         const last = yield* fork()
-        assert.deepStrictEqual([last.status, last.body.turn, last.body.words], [200, 2, "three"])
+        assert.deepStrictEqual([last.status, last.body.turn, last.body.words], [200, 2, "three"], JSON.stringify(last))
         const start = yield* fork(0)
-        assert.deepStrictEqual([start.status, start.body.words], [200, "talk"])
+        assert.deepStrictEqual([start.status, start.body.words], [200, "talk"], JSON.stringify(start))
         const { body, status } = yield* fork(7)
         assert.deepStrictEqual([status, body._tag], [422, "Unprocessable"], JSON.stringify(body))
         // Rewound: its last words are said otherwise in the fork, and the question of the origin is cancelled.

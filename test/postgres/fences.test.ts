@@ -155,6 +155,8 @@ describe.runIf(Postgres.isThere)("PostgreSQL, whose leases are fences", () => {
         if (id !== "ses_held") yield* Scope.close(scope, Exit.void)
       }
       yield* Effect.scoped(one.lock("ses_nothing" as SessionId))
+      // A fork is locked first and then written: nobody else goes on with what is not there yet.
+      yield* one.lock("ses_unwritten" as SessionId)
       yield* sql`UPDATE assent_lock SET pid = pid - 3600000 WHERE root = 'ses_due'`
       assert.deepStrictEqual([...(yield* other.awake)].sort(), [
         "ses_busy",
