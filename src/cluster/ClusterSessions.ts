@@ -128,7 +128,7 @@ export const later = (current: () => Sessions.Sessions | string): Sessions.Sessi
     interrupt: (id, what) => Effect.flatMap(there, ({ interrupt }) => interrupt(id, what)),
     permissions: (id, command, by) => Effect.flatMap(there, ({ permissions }) => permissions(id, command, by)),
     setMode: (id, mode, by) => Effect.flatMap(there, ({ setMode }) => setMode(id, mode, by)),
-    setModel: (id, model) => Effect.flatMap(there, ({ setModel }) => setModel(id, model)),
+    setModel: (id, model, thinking) => Effect.flatMap(there, ({ setModel }) => setModel(id, model, thinking)),
     takeBack: (id, target) => Effect.flatMap(there, ({ takeBack }) => takeBack(id, target)),
     compact: (id) => Effect.flatMap(there, ({ compact }) => compact(id)),
     remove: (id) => Effect.flatMap(there, ({ remove }) => remove(id)),
