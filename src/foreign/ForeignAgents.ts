@@ -694,7 +694,7 @@ const textOf = ({ content }: OwnCall): string => {
   return text === "" ? "Done." : text.slice(0, longest)
 }
 
-/** The program of a command line, for people. */
 const unknownEffect = "Whether the call took effect is not known."
 
+/** The program of a command line, for people. */
 const named = (command: string): string => command.trim().split(/\s+/)[0]?.split("/").at(-1) ?? "the agent"
