@@ -91,6 +91,7 @@ export class EventProjection {
       case "PermissionsChanged":
         return this.permit(fact.entry.permissions)
       case "ModelChosen":
+      case "TokensSpent":
         return
       case "HistoryReplaced":
         return this.shorten(fact.entry)

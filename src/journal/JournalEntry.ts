@@ -242,6 +242,12 @@ export const JournalEntry = /* @__PURE__ */ Lazy.schema(() =>
       window: Schema.optional(Schema.Number),
       remark: Schema.optional(Schema.String)
     }),
+    /** A model call that is no step of a turn: a summary, or an answer for a parent. */
+    Schema.TaggedStruct("TokensSpent", {
+      model: Schema.String,
+      usage: Usage,
+      kind: Schema.Literal("call", "summary")
+    }),
     Schema.TaggedStruct("TurnEnded", { correlationId: CorrelationId, end: TurnEnd }),
     // calls
     /** The model's reply with calls; it enters the history together with their results. */

@@ -242,6 +242,8 @@ class Recording {
         // Replies are counted in the history, and the compaction removed some.
         this.remark(`The history of ${this.name} was shortened on the way; play it where nothing shortens it.`)
         return this.comment(`The history was replaced here: ${oneLine(fact.entry.reason)}`)
+      case "TokensSpent":
+        return
       case "SessionResumed":
         return this.comment("Another process continued from here.")
       case "ModelChosen":

@@ -309,6 +309,7 @@ const telling: ReadonlySet<JournalEntry.JournalEntry["_tag"]> = new Set([
   "MessageTaken",
   "AssistantAppended",
   "UsageRecorded",
+  "TokensSpent",
   "TurnEnded",
   "CallsProposed",
   "ToolEnded",
@@ -411,7 +412,7 @@ const countersOf = (
     }
     if (seq > upTo) continue
     if (entry._tag === "SessionOpened") agents.set(sessionId, entry.agent)
-    if (entry._tag === "UsageRecorded" && sessionId !== rootSessionId) {
+    if ((entry._tag === "UsageRecorded" || entry._tag === "TokensSpent") && sessionId !== rootSessionId) {
       spent.push({ sessionId, agent: agents.get(sessionId) ?? "", model: entry.model, usage: entry.usage })
     }
     subagents = Math.max(subagents, JournalEntry.subagentIn(entry))

@@ -107,6 +107,10 @@ export class SessionRecorder {
     this.journal.note({ _tag: "UsageRecorded", ...used })
   }
 
+  spent(spent: Omit<JournalEntry.EntryOf<"TokensSpent">, "_tag">): void {
+    this.journal.note({ _tag: "TokensSpent", ...spent })
+  }
+
   proposed(correlationId: CorrelationId, step: number, content: Content, calls: ReadonlyArray<ToolCall>): void {
     this.journal.note({
       _tag: "CallsProposed",

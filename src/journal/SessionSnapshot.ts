@@ -396,6 +396,7 @@ class SnapshotFold {
       case "AssistantAppended":
         return this.history.appendAssistant(fact.entry.content, { partial: fact.entry.partial === true })
       case "UsageRecorded":
+      case "TokensSpent":
         this.usage = added(this.usage, fact.entry.usage)
         return
       case "CallsProposed":

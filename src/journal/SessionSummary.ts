@@ -263,6 +263,7 @@ const step = (self: SessionSummary, { at, sessionId, entry }: Written): SessionS
         : self
     case "TurnEnded":
       return isRoot ? { ...self, inTurn: false } : self
+    case "TokensSpent":
     case "UsageRecorded": {
       // A fork has entries of the session that it comes from, which counts their tokens.
       if (at < self.created) return self

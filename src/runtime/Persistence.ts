@@ -551,8 +551,9 @@ const spentIn = (entries: ReadonlyArray<JournalEntry.Written>): ReadonlyArray<To
       agents.set(sessionId, entry.agent)
       return (entry.forkOf?.spent ?? []).map((spent) => ({ ...spent, kind: "call" }))
     }
-    if (entry._tag !== "UsageRecorded") return []
+    if (entry._tag !== "UsageRecorded" && entry._tag !== "TokensSpent") return []
     const { model, usage } = entry
-    return [{ sessionId, agent: agents.get(sessionId) ?? "", model, usage, kind: "call" }]
+    const kind = entry._tag === "TokensSpent" ? entry.kind : "call"
+    return [{ sessionId, agent: agents.get(sessionId) ?? "", model, usage, kind }]
   })
 }

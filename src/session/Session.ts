@@ -754,6 +754,11 @@ export class Session implements Holding {
     return this.context.state.todos
   }
 
+  /** Counts a model call that is no step of its turns. */
+  spent(model: string, usage: AgentEvent.Usage): void {
+    this.context.spent(model, usage, "call")
+  }
+
   /** The model of the next model call. */
   get model(): Effect.Effect<Model.Service> {
     return Effect.sync(() => this.context.state.model)

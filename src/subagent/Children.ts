@@ -372,12 +372,11 @@ export class Children implements Service, TreeSession.Wiring, Subagent.Family {
 
 /** How the questions of this session's children are answered. */
 const strategyOf = (
-  { settings: { mediation }, shared: { ledger, redactor } }: AgentTree,
+  { settings: { mediation }, shared: { redactor } }: AgentTree,
   session: Session.Session
 ): Effect.Effect<Mediator.Strategy> => {
   if (mediation === "forward") return Effect.succeed(Mediator.forward)
   if (mediation !== "agent") return Effect.succeed(mediation)
-  const { agent, sessionId } = session.origin
   // Few trees have a model that answers, and it brings the XML of questions with it.
   return Effect.flatMap(loadMediatorAgent, (MediatorAgent) =>
     MediatorAgent.make({
@@ -385,7 +384,7 @@ const strategyOf = (
       origin: session.origin,
       redactor,
       conversation: () => spokenIn(session.history),
-      usage: (model, usage) => ledger.record({ sessionId, agent, model, usage, kind: "call" })
+      usage: (model, usage) => session.spent(model, usage)
     })
   )
 }

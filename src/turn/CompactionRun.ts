@@ -59,8 +59,7 @@ export interface Host {
   readonly spans: Spans.Service
   /** Sets the fiber that an interjection interrupts; undefined once it has ended. */
   readonly hold: (fiber: Fiber.RuntimeFiber<unknown, unknown> | undefined) => void
-  /** Called with the usage of a summarising call. */
-  readonly spent: (model: string, usage: AgentEvent.Usage) => void
+  readonly spent: (model: string, usage: AgentEvent.Usage, kind: "summary") => void
   /** Called after the history was replaced, in the same synchronous section. */
   readonly replaced: (reason: Reason, messages: ReadonlyArray<Prompt.Message>) => void
 }
@@ -207,7 +206,7 @@ class CompactionRun {
       tokens: this.meter.tokens(),
       summarise: (request) =>
         Effect.tap(Summarizer.summarise({ model, origin, redactor, window, silence }, request), ({ usage }) =>
-          Effect.sync(() => this.host.spent(model.id, usage))
+          Effect.sync(() => this.host.spent(model.id, usage, "summary"))
         )
     }
   }

@@ -112,6 +112,8 @@ export interface TurnContext extends Agenda.Service {
   readonly contextOf: (entry: ToolRegistry.Entry, outer: Context.Context<never>) => Context.Context<never>
   /** Publishes and records what the sandbox set aside after a command of this call. */
   readonly tellAside: (notices: ReadonlyArray<string>, call: ToolCallId | undefined) => Effect.Effect<void>
+  /** Counts a model call that is no step of a turn. */
+  readonly spent: (model: string, usage: AgentEvent.Usage, kind: "call" | "summary") => void
   /** Lets go of the world of a caller. */
   readonly forget: () => void
   readonly clock: Clock.Clock
@@ -364,8 +366,9 @@ class SessionContext implements TurnContext, Compaction.Host {
     this.journal?.replaced(reason, messages)
   }
 
-  spent(model: string, usage: AgentEvent.Usage): void {
-    TokenBudget.spend(this, { model, usage, kind: "summary" })
+  spent(model: string, usage: AgentEvent.Usage, kind: "call" | "summary"): void {
+    TokenBudget.spend(this, { model, usage, kind })
+    this.journal?.spent({ model, usage, kind })
   }
 }
 

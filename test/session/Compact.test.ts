@@ -6,6 +6,10 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
+import { SessionId } from "../../src/core/Id.js"
+import * as SessionFork from "../../src/journal/SessionFork.js"
+import * as SessionStore from "../../src/journal/SessionStore.js"
+import * as Persistence from "../../src/runtime/Persistence.js"
 import * as Kit from "../kit/session.js"
 import { brief, compactions, config, conversing, says, start, turns } from "../kit/SmallWindow.js"
 import { settle } from "../kit/Recorder.js"
@@ -21,6 +25,35 @@ describe("compacting because somebody asks", () => {
       assert.deepStrictEqual(yield* compactions(kit), ["manual…", "manual -2", "manual…", "manual -0"])
       assert.isTrue(yield* kit.agent.isIdle)
       assert.deepStrictEqual(yield* kit.wrong, [])
+    })
+  )
+
+  it.scoped("costs tokens that the next process counts, too, and a fork of it", () =>
+    Effect.gen(function* () {
+      const store = (yield* SessionStore.makeMemory)({ pid: 1, host: "here", isAlive: () => true })
+      const id = SessionId.make("long")
+      const { model } = conversing([says(200, "a"), says(20, "b")], {
+        summaries: [{ text: "short", usage: { input: 700, output: 30 } }]
+      })
+      const compaction = config({ type: "summarize" })
+      const started = (persistence: Persistence.Persistence) =>
+        Kit.start({ model, runtime: { compaction }, agent: { persistence } })
+      const spent = yield* Effect.scoped(
+        Effect.gen(function* () {
+          const kit = yield* started(yield* Persistence.open(store, id))
+          yield* turns(kit, "1", "2")
+          const before = kit.agent.ledger.totals()
+          yield* kit.agent.compact
+          const after = kit.agent.ledger.totals()
+          assert.deepStrictEqual([after.summaries, after.inputTokens - before.inputTokens], [1, 700])
+          return after
+        })
+      )
+      const fork = yield* SessionFork.fork(store, id)
+      for (const one of [id, fork.rootSessionId]) {
+        const kit = yield* Effect.flatMap(Persistence.resume(store, one), started)
+        assert.deepStrictEqual(kit.agent.ledger.totals(), spent)
+      }
     })
   )
 

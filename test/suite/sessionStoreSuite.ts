@@ -338,14 +338,14 @@ export const sessionStoreSuite = (name: string, options: Options): void => {
     it.scoped("counts the tokens of a day, also of sessions that are deleted, and those of a fork once", () =>
       withStore((store) =>
         Effect.gen(function* () {
-          const used = (model: string, usage: JournalEntry.EntryOf<"UsageRecorded">["usage"]) => ({
-            _tag: "UsageRecorded" as const,
-            correlationId: CorrelationId.make("turn_1"),
-            step: 1,
-            model,
-            finishReason: "stop",
-            usage
-          })
+          const correlationId = CorrelationId.make("turn_1")
+          const used = (
+            model: string,
+            usage: JournalEntry.EntryOf<"UsageRecorded">["usage"]
+          ): JournalEntry.JournalEntry =>
+            model === "summary"
+              ? { _tag: "TokensSpent", model, usage, kind: "summary" }
+              : { _tag: "UsageRecorded", correlationId, step: 1, model, finishReason: "stop", usage }
           const add = (id: string, usage: Parameters<typeof used>[1], model = "offline", at?: number) => {
             const session = SessionId.make(id)
             const own = (entry: JournalEntry.JournalEntry) => draft(entry, session)
@@ -363,7 +363,7 @@ export const sessionStoreSuite = (name: string, options: Options): void => {
           yield* TestClock.adjust("23 hours")
           yield* add("acme.a", { inputTokens: 10, outputTokens: 5, reasoningTokens: 3 })
           yield* add("acme.b", { inputTokens: 100, cachedInputTokens: 50, outputTokens: 5 }, "anthropic/claude")
-          yield* add("ac.a", { inputTokens: 1_000 })
+          yield* add("ac.a", { inputTokens: 1_000 }, "summary")
           yield* add("acme.c", {})
           // What is copied was used before.
           yield* add("acme.fork", { inputTokens: 7_000 }, "offline", 3_600_000)
