@@ -29,6 +29,19 @@ describe.skipIf(process.platform !== "linux")("a pipe on standard input", { conc
     })
   )
 
+  it.scopedLive("is the task of a session that goes on, and an empty one is none", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      assert.strictEqual((yield* withoutTerminal(at, "hello\\n", ["run"])).code, 0)
+      const before = yield* withoutTerminal(at, " \\n", ["run", "--continue"])
+      assert.strictEqual(before.code, 0, before.stderr)
+      const going = yield* withoutTerminal(at, "run touch made\\n", ["run", "--continue", "--yolo"])
+      assert.strictEqual(going.code, 0, going.stderr)
+      assert.isTrue(yield* at.exists("workspace/made"))
+      assert.notStrictEqual(going.stdout, before.stdout)
+    })
+  )
+
   it.scopedLive("is refused with the console where there is no terminal, with what to do", () =>
     Effect.gen(function* () {
       const at = yield* Program.place

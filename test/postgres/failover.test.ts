@@ -455,6 +455,6 @@ describe.runIf(Postgres.isThere)("a node that ends in the middle of everything",
           (found) => found.length === 1 && found[0]?.request === request
         )
       }),
-    60_000
+    120_000
   )
 })

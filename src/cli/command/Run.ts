@@ -53,10 +53,11 @@ export const run = (invocation: Arguments.Invocation) =>
     const wantsConsole = asks && Channels.answersFrom(flags) === "standard input"
     const mayLack = jsonl || SessionSelection.isResuming(flags)
     const hasFiles = flags.image !== undefined || flags.file !== undefined
-    const isBeside = words.length > 0 && !jsonl && !wantsConsole && Piped.kind() !== undefined
+    const isPiped = !jsonl && !wantsConsole && Piped.kind() !== undefined
+    const isBeside = words.length > 0 && isPiped
     // Read while the session is opened.
     const beside = yield* Effect.fork(isBeside ? GivenFiles.piped(Output.notice) : Effect.succeed([]))
-    const said = yield* taskOf(words, { mayLack, hasFiles, wantsConsole })
+    const said = yield* taskOf(words, { mayLack, hasFiles, isPiped, wantsConsole })
     const { atEnd, checkpoints, files, keepGiven, left, resumeCommand, persistence, settings, store } =
       yield* SessionSelection.open(flags, loaded)
     const tellOfTrust = Effect.flatMap(loadTrustQuestion, (TrustQuestion) => TrustQuestion.tell(settings))
@@ -198,14 +199,15 @@ const taskOf = (
   words: ReadonlyArray<string>,
   {
     hasFiles,
+    isPiped,
     mayLack,
     wantsConsole
-  }: { readonly mayLack: boolean; readonly hasFiles: boolean; readonly wantsConsole: boolean }
+  }: Readonly<Record<"hasFiles" | "isPiped" | "mayLack" | "wantsConsole", boolean>>
 ) =>
   Effect.gen(function* () {
     const task = words.join(" ").trim()
     if (task !== "") return task
-    if (mayLack) return undefined
+    if (mayLack) return isPiped ? yield* GivenFiles.pipedWords(Output.notice) : undefined
     const isTyped = process.stdin.isTTY === true || wantsConsole
     // Files may say enough.
     if (isTyped && hasFiles) return undefined

@@ -49,20 +49,15 @@ export const mentioned = (
       }).pipe(Effect.mapError((message) => new Arguments.UsageError({ message })))
     : none
 
-/** Standard input that was piped in beside words, behind a line that says what it is; nothing where there is none. */
+/** Standard input that was piped in beside words, behind a line that says what it is; nothing if there is none. */
 export const piped = (
   tell: (sentence: string) => Effect.Effect<void>
 ): Effect.Effect<ReadonlyArray<Input.Part>, Arguments.UsageError> =>
   Effect.gen(function* () {
-    const [Piped, Input, ChatFiles] = yield* Effect.promise(() =>
-      Promise.all([
-        import("../../tui/process/Piped.js"),
-        import("../../inbox/Input.js"),
-        import("../../tui/chat/ChatFiles.js")
-      ])
+    const [Input, ChatFiles] = yield* Effect.promise(() =>
+      Promise.all([import("../../inbox/Input.js"), import("../../tui/chat/ChatFiles.js")])
     )
-    const waits = "standard input is open and silent. It is waited for; < /dev/null goes without it."
-    const bytes = yield* Piped.read({ most: mostPiped, waiting: tell(waits) })
+    const bytes = yield* pipedBytes(tell)
     if (bytes === undefined || /^\s*$/.test(new TextDecoder().decode(bytes.subarray(0, 1_000_000)))) return []
     const described = ChatFiles.described(Input.fromBytes(bytes, { name: "standard input" }), "standard input")
     if (Either.isLeft(described)) {
@@ -73,6 +68,10 @@ export const piped = (
     return ChatFiles.parts([described.right])
   })
 
+/** Standard input as words; undefined if there are none. */
+export const pipedWords = (tell: (sentence: string) => Effect.Effect<void>): Effect.Effect<string | undefined> =>
+  Effect.map(pipedBytes(tell), (bytes) => new TextDecoder().decode(bytes).trim() || undefined)
+
 /** Words with files; the words alone where there are none. */
 export const withWords = (words: string | undefined, files: ReadonlyArray<Input.Part>): Input.Input | undefined =>
   files.length === 0 ? words : [...(words === undefined ? [] : [words]), ...files]
@@ -81,7 +80,14 @@ export const withWords = (words: string | undefined, files: ReadonlyArray<Input.
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
+const pipedBytes = (tell: (sentence: string) => Effect.Effect<void>): Effect.Effect<Uint8Array | undefined> =>
+  Effect.flatMap(
+    Effect.promise(() => import("../../tui/process/Piped.js")),
+    (Piped) => Piped.read({ most: mostPiped, waiting: tell(waits) })
+  )
+
 const mostPiped = 20_000_000
+const waits = "standard input is open and silent. It is waited for; < /dev/null goes without it."
 
 /** An error names the file without its directories, and a person knows it as they typed it: `63` is `/dev/fd/63`. */
 const asTyped = <A, R>(path: string, read: Effect.Effect<A, Input.InputRefused, R>) =>
