@@ -156,7 +156,7 @@ export const authentication = (
           Effect.mapError(known.get(Digest.sha256(Redacted.value(given))), () => unasked),
           (row): ReturnType<Api.Authentication["Type"]["token"]> => {
             if (row === undefined || !row.used) return otherwise.token(given)
-            if (row.id === null) return refused("The key is missing or does not count")
+            if (row.id === null) return refused("The key is missing or wrong")
             const { may, revoked, roles, subject, tenant } = keyOf(row)
             if (revoked !== undefined) return refused("This key was revoked")
             return Effect.succeed({ name: subject, roles, tenant, may, limits: limitsOf(row.limits) })

@@ -76,7 +76,7 @@ export const layer = (token: Token, person: Api.Person): Layer.Layer<Api.Authent
         isIt
           ? Effect.succeed(person)
           : new Api.Unauthorized({
-              message: `The token is missing or does not count. Send it as "Authorization: Bearer …"; it is in ${token.file}.`
+              message: `The token is missing or wrong. Send it as "Authorization: Bearer …"; it is in ${token.file}.`
             })
       )
   })

@@ -114,7 +114,7 @@ export const answer = (
     return Effect.match(project.revoke(removed), {
       onFailure: (why) => Either.left(why),
       // A session may remember the same.
-      onSuccess: () => (target.state.remove(removed) ? changed : said)([`No longer in this project: ${removed}`])
+      onSuccess: () => (target.state.remove(removed) ? changed : said)([`Removed this project's rule: ${removed}`])
     })
   }
   const asked = /^\s*(check|why)\s+(\S+)\s*([^]*)$/.exec(line)

@@ -140,7 +140,7 @@ describe.concurrent("assent chat --attach", () => {
         [["http://example.com:80/#token=x"], "clear text"],
         [["https://example.com"], "Give the token"],
         [["ftp://127.0.0.1"], "takes an address"],
-        [[`${url}/#token=wrong`], "The token is missing or does not count"],
+        [[`${url}/#token=wrong`], "The token is missing or wrong"],
         [[url, "--resume", "nobody"], 'no session "nobody"'],
         [[url, "--yolo"], "--yolo does not go with --attach"],
         [[url, "--workspace", place.path()], "does not work in"]

@@ -343,7 +343,7 @@ describe.concurrent("a permission at a terminal", () => {
         yield* second.type("what\r")
         yield* second.sees((text) => text.includes("Nothing here is called what: allow, deny,"))
         yield* second.type("remove 2\r")
-        yield* second.sees((text) => text.includes("No longer in this project: touch made"))
+        yield* second.sees((text) => text.includes("Removed this project's rule: touch made"))
         yield* hushed
         yield* second.type("\x1b")
         yield* second.sees((text) => text.endsWith("rules> (back)\n>"))

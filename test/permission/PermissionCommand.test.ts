@@ -123,7 +123,7 @@ describe("permissions", () => {
       assert.deepStrictEqual(
         yield* PermissionCommand.answer("remove npm test", target),
         Either.right({
-          lines: ["No longer in this project: npm test"],
+          lines: ["Removed this project's rule: npm test"],
           changed: false
         })
       )
@@ -436,7 +436,7 @@ describe("permissions", () => {
       const shown = Either.getOrThrow(PermissionCommand.run("show", target)).lines
       assert.include(shown, "  make (/home/rules.json)")
       const removed = yield* PermissionCommand.answer("remove make", target)
-      assert.deepStrictEqual(removed, Either.right({ lines: ["No longer in this project: make"], changed: true }))
+      assert.deepStrictEqual(removed, Either.right({ lines: ["Removed this project's rule: make"], changed: true }))
       assert.deepStrictEqual(state.snapshot().allow, [])
     })
   )

@@ -308,7 +308,7 @@ const askForTrust = (settings: Settings.Settings, screen: ConsoleScreen["Type"],
     for (const line of preface.right) yield* screen.printLine(line)
     const request = yield* InteractionRequest.make(
       new Interaction.Confirm({
-        prompt: `${settings.workspace} brings settings that allow things without asking: those above. Trust this directory?`,
+        prompt: `The files of ${settings.workspace} allow what is listed above without asking. Trust this directory?`,
         default: false
       })
     )

@@ -65,7 +65,9 @@ const act = (keys: Keys, flags: Arguments.Flags, verb: string, name: string, res
         const revoked = yield* keys.revoke(name)
         if (revoked === undefined)
           return yield* misuse(`There is no key ${JSON.stringify(name)} that counts. assent keys shows all of them.`)
-        yield* Output.notice(`key ${revoked.id} ${accountOf(revoked)} is revoked. No node takes it after 15 seconds.`)
+        yield* Output.notice(
+          `key ${revoked.id} ${accountOf(revoked)} is revoked. Every node refuses it within 15 seconds.`
+        )
         return ExitCode.completed
       }
       case "limit": {
