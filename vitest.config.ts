@@ -2,7 +2,7 @@ import { accessSync, constants, statfsSync } from "node:fs"
 import { availableParallelism } from "node:os"
 import { resolve } from "node:path"
 import { defineConfig } from "vitest/config"
-import { BaseSequencer, type TestSpecification } from "vitest/node"
+import { BaseSequencer, type Reporter, type TestSpecification } from "vitest/node"
 
 /**
  * What `npm run test:quick` leaves out: what needs a build, a database or a sandbox, long random runs, and suites over many
@@ -102,6 +102,16 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
+const isRepeated = process.env["ASSENT_RETRY"] !== undefined
+
+/** Names each test that passed only when it ran again. */
+const naming: Reporter = {
+  onTestCaseResult: (test) => {
+    if (test.diagnostic()?.flaky === true)
+      process.stdout.write(`passed at its second try: ${test.module.moduleId} > ${test.fullName}\n`)
+  }
+}
+
 /** `quick` leaves out {@link slow}; `shuffled` takes the files in random order, to see that none depends on another. */
 export default defineConfig(({ mode }) => {
   const isQuick = mode === "quick"
@@ -121,6 +131,9 @@ export default defineConfig(({ mode }) => {
       // Random runs are many, and a machine may have other work.
       testTimeout: 120_000,
       hookTimeout: 120_000,
+      // On a machine that others use, a program may get no time.
+      retry: isRepeated ? 1 : 0,
+      reporters: ["default", ...(isRepeated ? [naming] : [])],
       projects: [
         {
           extends: true,
