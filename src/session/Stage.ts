@@ -399,7 +399,7 @@ class Bounds {
   }
 }
 
-interface InteractorCall {
+interface Asking {
   /** Name of the stage. */
   readonly name: string
   /** Shown with the question. */
@@ -412,7 +412,7 @@ interface InteractorCall {
 /** Asks for a grant of this one call, and consumes it. */
 const asked = (
   call: ToolCall,
-  { name, reason, grants, records, redactor }: InteractorCall
+  { name, reason, grants, records, redactor }: Asking
 ): Effect.Effect<PermissionGate.Resolution, never, Interactor.Interactor | EventBus> =>
   Effect.gen(function* () {
     const binding = Grant.bindingOf(grants.attempt, call)

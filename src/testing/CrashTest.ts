@@ -107,15 +107,15 @@ const run = (words: string, options: Omit<Agent.Plain, "persistence">, death: De
   })
 
 /** A store, and what is completed when its process dies. */
-interface CallerContext {
+interface MortalStore {
   readonly store: SessionStore.Service
   readonly died: Effect.Effect<void>
 }
 
-const immortal = (store: SessionStore.Service): CallerContext => ({ store, died: Effect.never })
+const immortal = (store: SessionStore.Service): MortalStore => ({ store, died: Effect.never })
 
 /** From the fatal write on nothing returns. */
-const mortal = (store: SessionStore.Service, { at, written }: Death): CallerContext => {
+const mortal = (store: SessionStore.Service, { at, written }: Death): MortalStore => {
   const over = Deferred.unsafeMake<void>(FiberId.none)
   let writes = 0
   const dying = (append: Effect.Effect<void, unknown>) =>
@@ -140,7 +140,7 @@ const mortal = (store: SessionStore.Service, { at, written }: Death): CallerCont
 
 /** Until the agent is idle, or its process is dead; then its scope stays open, as nobody is left to close it. */
 const live = (
-  { died, store }: CallerContext,
+  { died, store }: MortalStore,
   words: string,
   options: Omit<Agent.Plain, "persistence">,
   id: SessionId | undefined

@@ -78,7 +78,7 @@ interface Subject {
 }
 
 /** A call that waits for its decision. */
-interface InteractorCall {
+interface Asking {
   readonly index: number
   readonly call: ToolCall
   readonly check: OpenCheck
@@ -107,7 +107,7 @@ export class ToolBatch {
   private open = 0
   /** The next call to be prepared. */
   private next = 0
-  private asking: InteractorCall | undefined
+  private asking: Asking | undefined
   private queued: QueuedCalls | undefined
   /** The result of the last call, if the output limit cut the call off. */
   cutOff: string | undefined

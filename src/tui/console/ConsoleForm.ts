@@ -21,7 +21,7 @@ import type * as Menu from "../terminal/Menu.js"
 import type * as ConsoleScreen from "./ConsoleScreen.js"
 
 /** How the form asks. */
-export interface InteractorCall<E> {
+export interface Asking<E> {
   /** Asks until the line is understood. */
   readonly insist: <A>(
     question: ConsoleScreen.Question,
@@ -38,7 +38,7 @@ export interface InteractorCall<E> {
 }
 
 /** Asks for all fields; yields their values. */
-export const ask = <E>(asking: InteractorCall<E>, { fields, problems = [] }: Elicit): Effect.Effect<Field.Values, E> =>
+export const ask = <E>(asking: Asking<E>, { fields, problems = [] }: Elicit): Effect.Effect<Field.Values, E> =>
   Effect.gen(function* () {
     const total = fields.length
     const values = new Map<string, Field.Value>()
@@ -138,7 +138,7 @@ const now = (field: Field.Field, values: ReadonlyMap<string, Field.Value>, left:
 }
 
 const askFor = <E>(
-  asking: InteractorCall<E>,
+  asking: Asking<E>,
   field: Field.Field,
   at: {
     readonly number: number
@@ -188,7 +188,7 @@ const unquoted = (line: string): string => /^\s*"(back|skip|cancel)"\s*$/i.exec(
 
 /** The last look: yields the field to go to, from 0, or that the form is sent. */
 const review = <E>(
-  asking: InteractorCall<E>,
+  asking: Asking<E>,
   fields: ReadonlyArray<Field.Field>,
   values: ReadonlyMap<string, Field.Value>
 ): Effect.Effect<number | "send", E> => {
