@@ -8,6 +8,8 @@
  *      └────────────────────────────────── edited arguments ◄──────────────┘
  * ```
  *
+ * `insteadOfAsking` goes before the interactor: a delegation asks for its envelope there, and not for the call.
+ *
  * A call that the policy's approvals reserve leaves this way behind the guards: the people whom the rule names are asked, and
  * later steps may only deny it: see `ReservedCall`.
  *

@@ -4,7 +4,7 @@
  * A turn is a generator of effects. A section of it can be interrupted: the model's answer, by an interjection; a lone
  * tool call, by cancelling that call. An interrupted fiber stays interrupted. So it ends, and another fiber continues
  * the same generator. A section therefore costs no fiber of its own until it is interrupted, and nobody waits for a
- * turn that works: the fiber in which it ends does what is to be done then.
+ * turn that works: the fiber in which it ends does what is to be done then. The end of a stopped turn runs in a new fiber.
  *
  * ```
  *  fiber 1: ─ … ─[ answer ─x cut
