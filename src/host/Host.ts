@@ -622,7 +622,7 @@ const evicting = (directory: Pick<Directory<never>, "alone">, after: Duration.Du
     for (const session of directory.alone) {
       if (now - (yield* session.lastActivity) < Duration.toMillis(after)) continue
       const { id } = yield* session.agent.model
-      if (!id.startsWith("command:") && (yield* isAtRest(session))) yield* session.close
+      if (!id.startsWith("command:") && (yield* isAtRest(session))) yield* Effect.ignoreLogged(session.close)
     }
   }).pipe(Effect.delay(Duration.times(after, 0.1)), Effect.forever)
 

@@ -191,9 +191,8 @@ export class SessionRecorder {
   /** Returns when it is durable. If it cannot be written, it is with the entries that follow. */
   chosen(model: string, thinking: JournalEntry.Thinking | undefined): Effect.Effect<void> {
     return Effect.suspend(() => {
-      const choice = { model, ...(thinking && { thinking }) }
-      if (this.opened === undefined) this.journal.note({ _tag: "ModelChosen", ...choice })
-      else this.opened = { ...this.opened, ...choice }
+      if (this.opened === undefined) this.journal.note({ _tag: "ModelChosen", model, thinking })
+      else this.opened = { ...this.opened, model, thinking }
       return Effect.ignore(this.flush)
     })
   }

@@ -58,6 +58,26 @@ const recorder = (opened?: ReturnType<typeof JournalSample.opened>) => {
   return { noted, state, record: new SessionRecorder.SessionRecorder(service, redactor, opened) }
 }
 
+describe("a model that is chosen", () => {
+  it.effect("is in the first entry until there is one, and an entry of its own from then on", () =>
+    Effect.gen(function* () {
+      const { noted, record } = recorder(JournalSample.opened())
+      yield* record.chosen("a/one", "high")
+      yield* record.chosen("a/two", undefined)
+      assert.deepStrictEqual(noted, [])
+      record.received({ id, source: "user", text: "hello", at: 0, delivery: "queue" })
+      yield* record.chosen("a/three", "low")
+      const chosen = noted.flatMap((entry) =>
+        entry._tag === "SessionOpened" || entry._tag === "ModelChosen" ? [[entry.model, entry.thinking]] : []
+      )
+      assert.deepStrictEqual(chosen, [
+        ["a/two", undefined],
+        ["a/three", "low"]
+      ])
+    })
+  )
+})
+
 describe("a session's entries", () => {
   it("begin with its first message, behind the permissions that it had by then", () => {
     const { noted, record } = recorder(JournalSample.opened())
