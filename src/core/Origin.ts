@@ -17,6 +17,20 @@ import { SessionId, type CorrelationId, type ToolCallId } from "./Id.js"
 import type { ResolvedPaths } from "./ResolvedPath.js"
 
 /**
+ * What a decision lets a command do. A call without privileges may do none of these.
+ *
+ * @internal
+ */
+export interface Privileges {
+  /** The command was allowed only because it reads: it changes nothing and reaches nothing. */
+  readonly readOnly: boolean
+  /** All its programs are git's, so that it may write the git directory. */
+  readonly git: boolean
+  /** A person, or a rule that a person wrote, allowed it by name: its programs may ask that person for a password. */
+  readonly askpass: boolean
+}
+
+/**
  * The agent that acts, its session, and the call that runs.
  *
  * @since 0.1.0
@@ -44,6 +58,12 @@ export interface Origin {
    * @internal
    */
   readonly paths?: ResolvedPaths
+  /**
+   * Present inside a call that runs a command.
+   *
+   * @internal
+   */
+  readonly privileges?: Privileges
   /** The other party that asks through the call, such as `the server github`. */
   readonly via?: string
   /**
@@ -175,14 +195,14 @@ export const inCall = (toolCallId: ToolCallId, id: FiberId.Single, refs: FiberRe
   local(ofCall(FiberRefs.getOrDefault(refs, currentRef), toolCallId), id)
 
 /**
- * Runs an effect, and everything it forks, with the paths of its call as they were decided.
+ * Runs an effect, and everything it forks, with what was decided about its call.
  *
  * @internal
  */
-export const withPaths =
-  (paths: ResolvedPaths) =>
+export const withDecision =
+  (decided: Pick<Origin, "paths" | "privileges">) =>
   <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-    Effect.locallyWith(self, currentRef, (origin) => ({ ...origin, paths }))
+    Effect.locallyWith(self, currentRef, (origin) => ({ ...origin, ...decided }))
 
 /**
  * Runs an effect, and everything it forks, as a call that no other process runs again. The fiber ends with the call, or its

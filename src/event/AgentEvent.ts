@@ -338,7 +338,7 @@ export const AgentEvent = /* @__PURE__ */ Lazy.schema(() =>
       votes: Schema.optional(Schema.Array(Vote)),
       edited: Schema.optional(Schema.Boolean),
       /**
-       * How an allowed command runs: `confined`; `network` (confined, with the network); `left` (outside of the sandbox);
+       * How an allowed command runs: `confined`; `reading` (confined, and it can change nothing); `network` (confined, with the network); `left` (outside of the sandbox);
        * `open` (this machine has no sandbox).
        */
       sandbox: Schema.optional(Schema.String)

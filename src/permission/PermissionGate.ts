@@ -524,9 +524,12 @@ class Check implements OpenCheck {
 
   // -- applying -----------------------------------------------------------------------------------------------------
 
-  private applyRule(call: Examined, { decision, method, rule }: Decision): Steps<Verdict> | Immediate.Known<Verdict> {
+  private applyRule(
+    call: Examined,
+    { decision, method, reading, rule }: Decision
+  ): Steps<Verdict> | Immediate.Known<Verdict> {
     return decision === "allow"
-      ? this.allow(call, { granted: true, method, reason: rule }, "rule")
+      ? this.allow(call, { granted: true, method, reason: rule, ...(reading && { reading }) }, "rule")
       : this.deny(call, { granted: false, method, reason: PlanMode.blockedBy(method, rule) })
   }
 
@@ -610,7 +613,7 @@ class Check implements OpenCheck {
 
   private hold(call: Examined, resolution: Resolution, by: AllowedBy): Verdict {
     const { record } = this
-    return allowed(call, call.subject.call.places, {
+    return allowed(call, call.subject.call.places, undefined, {
       settle: Effect.suspend(() => this.denyOnFailure(this.grant(call, resolution, by))),
       breakOff: Effect.suspend(() =>
         record.resolved === undefined ? Effect.asVoid(record.breakOff(PermissionRecord.cancelled)) : Effect.void
@@ -638,9 +641,11 @@ class Check implements OpenCheck {
     if (by === undefined && !isSame)
       return yield* this.deny(call, { ...given, granted: false, method: "guard", reason: elsewhere })
     if (entry.definition !== undefined) options.state.noteDefinition(options.policy, entry.definition, false)
-    const sandbox = entry.runs?.(params)
+    const privileges = options.state.privileges(options.policy, subject, grantedBy(given), given.reading)
+    const how = entry.runs?.(params)
+    const sandbox = how === "confined" && privileges?.readOnly === true ? "reading" : how
     const inForce = yield* Immediate.step(record.settle(call, sandbox === undefined ? given : { ...given, sandbox }))
-    return inForce.granted ? allowed(call, places) : denied(inForce)
+    return inForce.granted ? allowed(call, places, privileges) : denied(inForce)
   }
 
   private *deny(call: PermissionRecord.Subject, resolution: Resolution): Steps<Verdict, never> {
@@ -656,8 +661,8 @@ class Check implements OpenCheck {
     const reason = refusalOf(options, yield* this.wait(Ruling.askGuards(options, entry, past.encoded, subject)))
     if (reason !== undefined) return yield* this.deny(again, { granted: false, method: "guard", reason })
     const { places } = subject.call
-    const runs: Allowed = places === undefined ? past : { ...past, paths: places }
-    if (decided === undefined) return runs
+    const at: Allowed = places === undefined ? past : { ...past, paths: places }
+    if (decided === undefined) return at
     const known = authority === undefined ? Option.none() : yield* this.wait(authority(again, options))
     if (Option.isSome(known) && !known.value.granted) return yield* this.deny(again, known.value)
     const isByPerson = isAnswered(decided)
@@ -670,9 +675,11 @@ class Check implements OpenCheck {
     // A yes without votes is that of one person, whom the journal does not name here.
     const voters = decided.voters ?? (isByPerson ? [{ by: "" }] : [])
     const call = { entry, origin: record.origin, own: undefined, warnings: [] }
-    return holds(options, call, subject, { by, isSame: true, voters })
-      ? runs
-      : yield* this.deny(again, { granted: false, method: "guard", reason: elsewhere, voters })
+    if (!holds(options, call, subject, { by, isSame: true, voters }))
+      return yield* this.deny(again, { granted: false, method: "guard", reason: elsewhere, voters })
+    const reading = by === "rule" && Ruling.decide(options, call, subject, undefined).reading === true
+    const privileges = options.state.privileges(options.policy, subject, grantedBy(decided), reading)
+    return privileges === undefined ? at : { ...at, privileges }
   }
 }
 
@@ -774,6 +781,21 @@ const unansweredBy = (error: InteractionError): Omit<Resolution, "reason"> => ({
   method: unanswered(error),
   ...withdrawnBy(error)
 })
+
+/** A person who saw the call allowed it, or a rule did, or neither has looked at its arguments. */
+const grantedBy = ({ how, method }: NonNullable<Past["decided"]>): "person" | "rule" | "authority" => {
+  switch (method) {
+    case "stage_grant":
+      return "person"
+    case "user_approved":
+      return how === undefined || how === "answered" ? "person" : "authority"
+    case "session_whitelist":
+    case "whitelist":
+      return "rule"
+    default:
+      return "authority"
+  }
+}
 
 /** A person answered. A stage, an envelope and the rules are no person. */
 const isAnswered = ({ how, method }: NonNullable<Past["decided"]>): boolean =>

@@ -153,19 +153,31 @@ export const allows = (compiled: Compiled, self: Subject): string | undefined =>
 export const spellsExactly = (compiled: Compiled, self: Subject): boolean =>
   self.command !== undefined && Location.isWorkspace(self.cwd) && spelling(compiled, self.command) !== undefined
 
-/** The call is a command whose every program only reads and prints, in the workspace. */
-export const reads = (self: Subject): boolean =>
-  self.spoken !== undefined &&
-  Location.isWorkspace(self.cwd) &&
-  whole(self.evidence.allowed(self.spoken, [self.spoken.reader.readers])) !== undefined
+/**
+ * The call is a command that only reads, in the workspace. A confined one runs in a sandbox in which it can change nothing, so
+ * its text only has to look like reading.
+ */
+export const reads = (self: Subject): boolean => {
+  const { confined, cwd, spoken } = self
+  if (spoken === undefined || !Location.isWorkspace(cwd)) return false
+  const pattern = confined ? spoken.reader.confined(readingPrograms, cwd.workspace) : strictReaders(self, spoken.reader)
+  return whole(self.evidence.allowed(spoken, [pattern])) !== undefined
+}
+
+/**
+ * All programs of the command are git's, or only read. What git is to run for the command (`rebase -x`) counts as its own if
+ * somebody allowed it by name.
+ */
+export const isGit = ({ line, spoken, started }: Subject, isNamed: boolean): boolean =>
+  spoken !== undefined && spoken.reader.isGit(spoken.command, line, started, isNamed)
 
 /** What may allow programs of a command. */
 export interface Sources {
   /** Entries of session lists. */
   readonly entries: ReadonlyArray<string>
   readonly compiled: Compiled
-  /** Programs that only read: all of them, those in a sandbox that stay in the workspace, or none. */
-  readonly readers: "all" | "confined" | "none"
+  /** Programs that certainly only read are allowed, too. */
+  readonly readers: boolean
 }
 
 /** How far all of them together allow the command. Nothing for other tools. */
@@ -176,10 +188,20 @@ export const together = (self: Subject, { compiled, entries, readers }: Sources)
   const patterns = commandPatterns(entries, self, reader)
   if (Location.isWorkspace(cwd)) {
     patterns.push(...compiled.commands(reader))
-    if (readers === "all") patterns.push(reader.readers)
-    if (readers === "confined") patterns.push(reader.confined("confined commands that only read", cwd.workspace))
+    if (readers) patterns.push(strictReaders(self, reader))
   }
   return self.evidence.allowed(spoken, patterns)
+}
+
+/** Entries that spell commands out, and no entry that was remembered of a program that reads, allow the whole command. */
+export const spells = (self: Subject, entries: ReadonlyArray<string>, compiled: Compiled): boolean => {
+  const spelled = entries.filter((entry) => asRemembered(entry)?._tag !== "Program")
+  const known = together(self, { entries: spelled, compiled, readers: false })
+  return (
+    (known !== undefined && whole(known) !== undefined) ||
+    remembersExactly(spelled, self) ||
+    spellsExactly(compiled, self)
+  )
 }
 
 /** The rules of a whole line, as one text. */
@@ -304,6 +326,19 @@ interface SessionEntry {
   readonly remembered: Remembered.Remembered | undefined
   readonly pattern: Pattern
   command: CommandPattern | undefined
+}
+
+/** The rule that allows confined commands which only read. */
+export const readingPrograms = "commands that only read"
+
+/**
+ * Programs that certainly only read. Git runs what a repository's own configuration names, so a repository has to be known
+ * for a harmless one.
+ */
+const strictReaders = ({ call }: Subject, reader: CommandReader): CommandPattern => {
+  const { readers } = reader
+  if (call.repository === "harmless") return readers
+  return { ...readers, covers: (run) => (run.own[0] === "git" ? undefined : readers.covers(run)) }
 }
 
 /** What entries of session lists say of commands. */

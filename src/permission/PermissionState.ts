@@ -8,6 +8,7 @@
  */
 import * as UntrustedJson from "../core/UntrustedJson.js"
 import type { SessionId } from "../core/Id.js"
+import type { Privileges } from "../core/Origin.js"
 import type { Allowing } from "../shell/CommandLine.js"
 import type { ApproveAnswer } from "../interaction/Interaction.js"
 import type * as CompiledPolicy from "./CompiledPolicy.js"
@@ -67,6 +68,8 @@ export interface Decision {
   readonly doubt?: string
   /** Which parts of a command some rule allows, and which part none does: a sentence. */
   readonly part?: string
+  /** A command is allowed only because it reads: it runs where it can change nothing. */
+  readonly reading?: true
 }
 
 /**
@@ -194,7 +197,7 @@ export class PermissionState {
     const entries = this.allowing(policy)
     if (PermissionRule.remembersExactly(entries, subject) || PermissionRule.spellsExactly(policy.whitelist, subject))
       return undefined
-    const known = PermissionRule.together(subject, { entries, compiled: policy.whitelist, readers: "all" })
+    const known = PermissionRule.together(subject, { entries, compiled: policy.whitelist, readers: true })
     const [missing = command] = known?.missing ?? []
     if (known?.missing.length === 0) return undefined
     const part = UntrustedJson.echo(missing ?? "")
@@ -258,6 +261,7 @@ export class PermissionState {
     if (this.all) return suspended.all
     const denied = this.denial(policy, subject)
     if (denied !== undefined) return denied
+    if (this.isReading(policy, subject)) return readingAllowed
     const sessionAllow = this.sessionAllow(subject)
     if (sessionAllow !== undefined) return { decision: "allow", method: "session_whitelist", rule: sessionAllow }
     const project = policy.project === undefined ? undefined : this.projectAllow(policy.project, subject)
@@ -268,12 +272,10 @@ export class PermissionState {
     const { confined } = subject
     if (policy.whitelistSandboxed === true && confined) return sandboxedAllowed
     if (policy.whitelistReadonly && subject.command === undefined && traits.readonly) return readonlyAllowed
-    const reading = policy.whitelistSandboxed === "reading" && confined && !this.isPlanning
-    const readers = policy.whitelistReadonly ? "all" : reading ? "confined" : "none"
     const known = PermissionRule.together(subject, {
       entries: this.allowing(policy),
       compiled: policy.whitelist,
-      readers
+      readers: policy.whitelistReadonly || (confined && policy.whitelistSandboxed === "reading")
     })
     const rule = known && PermissionRule.whole(known)
     if (rule !== undefined) return { decision: "allow", method: "whitelist", rule }
@@ -281,6 +283,34 @@ export class PermissionState {
     return known === undefined || known.allowed.length === 0 || decision.decision === "allow"
       ? decision
       : { ...decision, part: partOf(known) }
+  }
+
+  /** A confined command that only reads, and that no rule allows to do more. */
+  private isReading(policy: CompiledPolicy.Policy, subject: PermissionRule.Subject): boolean {
+    if (subject.spoken === undefined || !subject.confined) return false
+    if (policy.whitelistSandboxed !== "reading" && !policy.whitelistReadonly) return false
+    return PermissionRule.reads(subject) && (this.isPlanning || !this.spells(policy, subject))
+  }
+
+  /** Rules allow the command by its name. A rule about the whole tool does not. */
+  private spells(policy: CompiledPolicy.Policy, subject: PermissionRule.Subject): boolean {
+    return PermissionRule.spells(subject, this.allowing(policy), policy.whitelist)
+  }
+
+  /**
+   * What an allowed command may do beside running. `by`: a person who saw this very call, a rule, or an authority that allows
+   * whatever a tool is called with.
+   */
+  privileges(
+    policy: CompiledPolicy.Policy,
+    subject: PermissionRule.Subject,
+    by: "person" | "rule" | "authority",
+    reading = false
+  ): Privileges | undefined {
+    if (subject.spoken === undefined) return undefined
+    const readOnly = reading || this.isPlanning
+    const isNamed = by === "person" || (by === "rule" && !readOnly && this.spells(policy, subject))
+    return { readOnly, git: !readOnly && PermissionRule.isGit(subject, isNamed), askpass: !readOnly && isNamed }
   }
 
   private allowing({ project }: CompiledPolicy.Policy): ReadonlyArray<string> {
@@ -515,6 +545,12 @@ const partOf = ({ allowed, missing, rules }: Allowing): string => {
 
 const autoApproved: Decision = { decision: "allow", method: "auto_approved", rule: "the tool asks nobody" }
 const sandboxedAllowed: Decision = { decision: "allow", method: "whitelist", rule: "commands that run in a sandbox" }
+const readingAllowed: Decision = {
+  decision: "allow",
+  method: "whitelist",
+  rule: PermissionRule.readingPrograms,
+  reading: true
+}
 const readonlyAllowed: Decision = { decision: "allow", method: "whitelist", rule: "tools that only read" }
 
 const byMode: { readonly [D in Default]: Decision } = {

@@ -44,6 +44,11 @@ export interface Call {
   readonly places?: FileSurvey.Places | undefined
   /** Why it cannot be told where the paths lead, though a rule may be about that. */
   readonly doubt?: string | undefined
+  /**
+   * For a command that runs git: `harmless` if nothing in the repository's own settings makes git run a program or read
+   * elsewhere, else a sentence. Nobody has looked if it is absent.
+   */
+  readonly repository?: "harmless" | { readonly reason: string } | undefined
   /** Present for a tool of a server. */
   readonly definition?: ToolDefinition | undefined
 }

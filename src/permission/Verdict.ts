@@ -1,6 +1,7 @@
 /** How a call was decided, for the record, and the result for the caller. */
 import type * as Effect from "effect/Effect"
 import type { RequestId } from "../core/Id.js"
+import type { Privileges } from "../core/Origin.js"
 import type { ResolvedPaths } from "../core/ResolvedPath.js"
 import type * as Spans from "../core/Spans.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
@@ -32,6 +33,12 @@ export interface Allowed {
    * @internal
    */
   readonly paths?: ResolvedPaths
+  /**
+   * What the command of the call may do.
+   *
+   * @internal
+   */
+  readonly privileges?: Privileges
   /**
    * What the call goes on with that another process began.
    *
@@ -128,6 +135,12 @@ export interface Resolution {
   readonly answeredAt?: number | undefined
   /** How an allowed command runs: in a sandbox, with the network or not, outside of an available one, or with none available. */
   readonly sandbox?: ToolRegistry.RunsHow
+  /**
+   * The command was allowed only because it reads.
+   *
+   * @internal
+   */
+  readonly reading?: true | undefined
 }
 
 /** Who was asked about a call, and when. */
@@ -189,6 +202,7 @@ export const allowed = (
     readonly own: Guard.Ask | undefined
   },
   places: ResolvedPaths | undefined,
+  privileges?: Privileges,
   pending?: Pending
 ): Allowed => {
   // Members are added one by one: behind a spread, each verdict has a shape of its own.
@@ -200,6 +214,7 @@ export const allowed = (
   }
   if (call.own !== undefined) verdict.answered = call.own
   if (places !== undefined) verdict.paths = places
+  if (privileges !== undefined) verdict.privileges = privileges
   if (pending !== undefined) verdict.pending = pending
   return verdict
 }

@@ -7,6 +7,7 @@
  */
 import * as Either from "effect/Either"
 import * as CommandPositions from "./CommandPositions.js"
+import * as Harmless from "./Harmless.js"
 import * as Program from "./Program.js"
 import * as Runner from "./Runner.js"
 import { parse, trim, type CommandLine, type Unparseable } from "./ShellGrammar.js"
@@ -45,6 +46,26 @@ export const unresolved = (
   }
   return undefined
 }
+
+/**
+ * The line starts git, and beside it only programs that read. `isNamed`: somebody allowed what git runs in turn, too. No
+ * redirection names a place in a git directory.
+ */
+export const isGit = (
+  text: string,
+  line: CommandLine | undefined,
+  started: ReadonlyArray<StartedProgram>,
+  isNamed: boolean
+): boolean =>
+  started.some(({ words: [program] }) => program === "git") &&
+  started.every(
+    ({ named, words }) =>
+      named &&
+      (words[0] === "git"
+        ? isNamed || Program.escapes(words).length === 0
+        : words[0] === "cd" || Harmless.isHarmless(words, { confined: true }))
+  ) &&
+  targets(text, line).every((target) => !/\.git/i.test(target))
 
 /** The texts with which a pattern that denies is compared, each whole. */
 export const texts = (

@@ -35,13 +35,13 @@ export type { ToolDefinition, Written } from "./ToolDefinition.js"
 export type Handler = (params: unknown) => Effect.Effect<unknown, unknown>
 
 /**
- * `confined`: in a sandbox. `network`: in it, with the network, which it has not got else. `left`: outside, though there is
- * one. `open`: there is none.
+ * `confined`: in a sandbox. `reading`: in a sandbox in which nothing can be changed. `network`: in a sandbox, with the network,
+ * which commands do not have by default. `left`: outside, though there is a sandbox. `open`: there is none.
  *
  * @since 0.1.0
  * @category models
  */
-export type RunsHow = "confined" | "network" | "left" | "open"
+export type RunsHow = "confined" | "reading" | "network" | "left" | "open"
 
 /**
  * One tool as the runtime uses it.

@@ -490,13 +490,17 @@ export class ToolBatch {
   /** The handler, with the call's FiberRefs until its fiber ends or the batch restores them. */
   private callHandler(
     { call, entry, index }: Subject,
-    { continuation, encoded, params, paths }: Allowed
+    { continuation, encoded, params, paths, privileges }: Allowed
   ): Effect.Effect<unknown, unknown> {
     const { handler, timeout } = entry
     const { session } = this
     if (handler === undefined) return Effect.dieMessage(`${entry.name} has no handler`)
     const handle = () =>
-      paths === undefined ? handler(params) : Origin.withPaths(paths)(Effect.suspend(() => handler(params)))
+      paths === undefined && privileges === undefined
+        ? handler(params)
+        : Origin.withDecision({ ...(paths && { paths }), ...(privileges && { privileges }) })(
+            Effect.suspend(() => handler(params))
+          )
     const asksAgain = session.journal === undefined || entry.resumable || entry.idempotent || entry.continues === true
     const goOn = () => (continuation === undefined ? handle() : Origin.continuing(continuation)(Effect.suspend(handle)))
     const begin = () => (asksAgain ? goOn() : Origin.once(Effect.suspend(handle)))
