@@ -69,6 +69,8 @@ export interface Opened {
 export interface Question {
   readonly kind: "Password" | "Ask" | "Confirm"
   readonly prompt: string
+  /** The program that asks, then the program that started it, and so on, as they name themselves. */
+  readonly chain: ReadonlyArray<string>
 }
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -163,21 +165,23 @@ export const open = (
 // conversions
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Reads what the helper wrote: a line with the hint that ssh gives, then the prompt. */
+/** Reads what the helper wrote: a line with the hint that ssh gives, one with the names of programs, then the prompt. */
 export const questionOf = (request: string): Question => {
-  const [hint = "", ...lines] = request.split("\n")
+  const [hint = "", names = "", ...lines] = request.split("\n")
   const prompt = lines.join("\n").trim()
   const kind = hint === "confirm" || yesOrNo.test(prompt) ? "Confirm" : userName.test(prompt) ? "Ask" : "Password"
-  return { kind, prompt: prompt === "" ? "Password:" : prompt }
+  const chain = names.split("/").filter((name) => name !== "")
+  return { kind, prompt: prompt === "" ? "Password:" : prompt, chain }
 }
 
 /** What the person reads: who asks, and who gets the answer. */
-export const shown = ({ kind, prompt }: Question, command: string): string =>
+export const shown = ({ chain, kind, prompt }: Question, command: string): string =>
   [
-    "A running command asks:",
+    `${askerOf(chain)} asks:`,
     ...Visible.visible(brief(prompt, longestPrompt))
       .split("\n")
       .map((line) => `  ${line}`),
+    ...(chain.length < 2 ? [] : [`Started by: ${named(chain.slice(1))}`]),
     `Command: ${Visible.visible(brief(command.trim().replace(/\s+/g, " "), longestCommand))}`,
     ...(kind === "Password" ? ["Only this command gets your answer. The agent does not see it."] : [])
   ].join("\n")
@@ -226,8 +230,13 @@ until mkdir "$place/$number" 2>/dev/null; do
   number=$((number + 1))
   [ "$number" -le ${most} ] || fail 'This command has asked ${most} times. Find out what it asks for before you run it again.'
 done
+chain= pid=$PPID
+while [ "$pid" -gt 1 ] && [ -r "/proc/$pid/comm" ] && [ \${#chain} -lt 200 ]; do
+  IFS= read -r name <"/proc/$pid/comm" && chain="$chain/$name"
+  pid=$(sed -n 's/^PPid:[^0-9]*//p' "/proc/$pid/status")
+done
 mkfifo "$place/$number.answer" && exec 3<>"$place/$number.answer" &&
-  printf '%s\\n%s' "\${SSH_ASKPASS_PROMPT-}" "\${1-}" >"$place/$number/request" &&
+  printf '%s\\n%s\\n%s' "\${SSH_ASKPASS_PROMPT-}" "$chain" "\${1-}" >"$place/$number/request" &&
   mv "$place/$number/request" "$place/$number.request" &&
   IFS= read -r answer <&3 || fail 'The question cannot be put.'
 case $answer in
@@ -285,5 +294,10 @@ const refusal = (error: InteractionError): string =>
       : nobodyThere
 
 const nobodyThere = "No person can answer here. Use a key or a token that needs no question, or let the person run it."
+
+const askerOf = ([program]: ReadonlyArray<string>): string =>
+  program === undefined ? "A program of a running command" : `The program ${named([program])} of a running command`
+
+const named = (chain: ReadonlyArray<string>): string => Visible.visible(brief(chain.join(" ← "), longestCommand))
 
 const brief = (text: string, limit: number): string => (text.length <= limit ? text : `${text.slice(0, limit - 1)}…`)

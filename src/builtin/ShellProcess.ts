@@ -55,8 +55,8 @@ export interface Wanted {
   readonly command: string
   /** Absolute. */
   readonly directory: string
-  /** `off`: outside of the sandbox. `network`: in it, with the network. */
-  readonly sandbox?: "off" | "network" | undefined
+  /** `off`: outside of the sandbox. `network`: in it, with the network. `write`: in it, and it may change files. */
+  readonly sandbox?: "off" | "network" | "write" | undefined
   /** Nothing of it outlives us where we are killed. A confined command has that always. Default: no. */
   readonly leashed?: boolean | undefined
 }
@@ -72,6 +72,8 @@ export interface ShellProcess {
   readonly settle: Effect.Effect<ReadonlyArray<string>>
   /** The sandbox that it runs in; nothing where it runs in none. */
   readonly confined: Confined | undefined
+  /** It runs in the sandbox, where it can change nothing. */
+  readonly reading: boolean
   /** Its way to the person, where it has one. */
   readonly askpass: Askpass.Opened | undefined
 }
@@ -132,15 +134,16 @@ export const starter = (
       const token = ids.unsafeNext("call")
       const variables = CommandEnvironment.ofCall(yield* environment, token)
       const confined = yield* stateFor(wanted)
+      const { privileges, toolCallId } = yield* Origin.current
+      const reading = confined !== undefined && privileges?.readOnly === true
       const { spillDirectory: parent } = options
       const writable = [...roots, ...(confined?.writable ?? [])]
       const askpass =
-        port === undefined || parent === undefined
+        port === undefined || parent === undefined || privileges?.askpass !== true
           ? undefined
           : yield* Askpass.open(port, { command: wanted.command, fileSystem, parent, path, writable })
       if (confined !== undefined) {
         const aside = yield* Effect.serviceOption(HandlerSession.Aside)
-        const { toolCallId } = yield* Origin.current
         /** What was set aside is said to the person, too, and recorded. */
         const tell = (notices: ReadonlyArray<string>) =>
           Option.isNone(aside) || notices.length === 0 ? Effect.void : aside.value(notices, toolCallId)
@@ -149,14 +152,14 @@ export const starter = (
             command: [options.shell ?? "/bin/sh", "-c", wanted.command],
             directory: wanted.directory,
             environment: variables,
-            network: confined.network,
-            shared: askpass
+            ...(reading ? { reads: [] } : { network: confined.network, git: privileges?.git === true, shared: askpass })
           }),
           (running): ShellProcess => ({
             ...running,
             stop: running.stop ?? stop(running.process, fileSystem),
             settle: Effect.tap(running.settle, tell),
             confined,
+            reading,
             askpass
           })
         )
@@ -304,6 +307,7 @@ const unconfined =
     stop: leashed === true ? Effect.zipRight(unleash(child), stop(child, fileSystem)) : stop(child, fileSystem),
     settle: Effect.succeed([]),
     confined: undefined,
+    reading: false,
     askpass
   })
 

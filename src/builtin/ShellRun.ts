@@ -20,9 +20,10 @@ export interface Params {
   /** Seconds. */
   readonly timeout?: number | undefined
   /**
-   * `off` runs it outside of the sandbox, `network` in it and with the network; a person is asked about either.
+   * `off` runs it outside of the sandbox, `network` in it and with the network; a person is asked about either. `write` runs it
+   * in the sandbox, where it may change files also if it looks like a command that only reads.
    */
-  readonly sandbox?: "off" | "network" | undefined
+  readonly sandbox?: "off" | "network" | "write" | undefined
   /** Why it needs that. */
   readonly reason?: string | undefined
   /** It goes on beside the turns: see `Jobs`. */
@@ -52,8 +53,7 @@ export const check = (params: Params): Effect.Effect<Target, string, WorkspaceRo
       return yield* Effect.fail(`timeout must be more than 0 and at most ${maxTimeout} seconds.`)
     }
     if (params.sandbox !== undefined && (params.reason ?? "").trim() === "") {
-      const what = params.sandbox === "off" ? "has to run outside of the sandbox" : "needs the network"
-      return yield* Effect.fail(`Say in reason why the command ${what}, or leave sandbox out.`)
+      return yield* Effect.fail(`Say in reason why the command ${needs[params.sandbox]}, or leave sandbox out.`)
     }
     return yield* workspace.locateDirectory(params.cwd ?? ".")
   })
@@ -72,10 +72,6 @@ export const run =
       Effect.gen(function* () {
         const workspace = yield* WorkspaceRoot
         const directory = yield* check(params)
-        const limit =
-          params.timeout === undefined
-            ? Duration.decode(options.commandTimeout ?? defaultTimeout)
-            : Duration.seconds(params.timeout)
         const ids = yield* IdGenerator
         const startedAt = yield* Clock.currentTimeMillis
         const printed = PrintedOutput.make({
@@ -91,6 +87,11 @@ export const run =
         })
         const { command, sandbox } = params
         const child = yield* start({ command, directory: directory.absolute, sandbox })
+        const wanted =
+          params.timeout === undefined
+            ? Duration.decode(options.commandTimeout ?? defaultTimeout)
+            : Duration.seconds(params.timeout)
+        const limit = child.reading ? Duration.min(wanted, readingTimeout) : wanted
         const collecting = yield* Effect.forkScoped(collect(child, printed))
         const inTime = yield* Effect.raceFirst(
           Effect.asSome(Fiber.join(collecting)),
@@ -108,13 +109,17 @@ export const run =
         if (Option.isNone(inTime)) {
           const words = text === "" ? "It printed nothing." : `It printed:\n${text}`
           const details = [words, ...notices].join("\n")
+          const longer = child.reading && Duration.greaterThan(wanted, limit) ? `${moreTime} ` : ""
           return yield* Effect.fail(
-            `The command was stopped: it ran for more than ${Duration.format(limit)}. ${details}`
+            `The command was stopped: it ran for more than ${Duration.format(limit)}. ${longer}${details}`
           )
         }
         if (child.askpass !== undefined && inTime.value.exitCode !== 0 && wantsAskpass.test(text))
           notices.push(wayToAsk)
-        if (child.confined !== undefined && inTime.value.exitCode !== 0) notices.push(Sandbox.explain(child.confined))
+        if (child.confined !== undefined && inTime.value.exitCode !== 0) {
+          const why = child.reading ? Sandbox.explainReading(text) : Sandbox.explain(child.confined, text)
+          if (why !== undefined) notices.push(why)
+        }
         const durationMs = (yield* Clock.currentTimeMillis) - startedAt
         const output = file === undefined ? { output: text } : { output: text, outputFile: file }
         const notice = notices.length === 0 ? {} : { notice: notices.join("\n") }
@@ -128,6 +133,15 @@ export const run =
 
 const defaultTimeout = "120 seconds"
 const maxTimeout = 86_400
+/** A command that only reads runs unasked, so it ends soon. */
+const readingTimeout = "60 seconds"
+const moreTime = 'Commands that only read have a minute. For more time, call again with sandbox "write" and a reason.'
+
+const needs = {
+  off: "has to run outside of the sandbox",
+  network: "needs the network",
+  write: "has to change files"
+}
 const lastWords = "500 millis"
 
 /** What sudo says where it cannot ask. It takes the program that asks with `-A` only. */

@@ -116,10 +116,11 @@ export const RunCommand = Tool.make("run_command", {
       "Seconds after which it is stopped. Default: two minutes, and no limit in the background."
     ),
     sandbox: Schema.optional(
-      Schema.Literal("off", "network").annotations({
+      Schema.Literal("off", "network", "write").annotations({
         description:
           "If there is a sandbox: network gives the command the network in it, also so that others can reach it, as your " +
-          "next command has to, which then needs network too; off runs it outside. The person is asked. Give a reason."
+          "next command has to, which then needs network too; off runs it outside. The person is asked. A command that looks " +
+          "like one that only reads can change nothing: write lets it. Give a reason."
       })
     ),
     reason: optional(Schema.String, "Why it needs that; shown to the person."),

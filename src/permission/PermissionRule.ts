@@ -158,8 +158,9 @@ export const spellsExactly = (compiled: Compiled, self: Subject): boolean =>
  * its text only has to look like reading.
  */
 export const reads = (self: Subject): boolean => {
-  const { confined, cwd, spoken } = self
+  const { confined, cwd, lasting, spoken } = self
   if (spoken === undefined || !Location.isWorkspace(cwd)) return false
+  if (confined && (lasting || wantsToWrite(self.params))) return false
   const pattern = confined ? spoken.reader.confined(readingPrograms, cwd.workspace) : strictReaders(self, spoken.reader)
   return whole(self.evidence.allowed(spoken, [pattern])) !== undefined
 }
@@ -327,6 +328,9 @@ interface SessionEntry {
   readonly pattern: Pattern
   command: CommandPattern | undefined
 }
+
+/** The parameter of a tool that is annotated as sandboxed: see `ToolTrait.Sandboxed`. */
+const wantsToWrite = (params: unknown): boolean => Signature.isRecord(params) && params["sandbox"] === "write"
 
 /** The rule that allows confined commands which only read. */
 export const readingPrograms = "commands that only read"

@@ -53,7 +53,7 @@ const fieldsOf = (params: unknown): { readonly sandbox?: unknown; readonly reaso
 const howOf = (params: unknown, state: Sandbox.State): ToolRegistry.RunsHow => {
   if (state._tag === "Unconfined") return "open"
   const { sandbox } = fieldsOf(params)
-  if (sandbox === undefined || (sandbox === "network" && state.network)) return "confined"
+  if (sandbox === undefined || sandbox === "write" || (sandbox === "network" && state.network)) return "confined"
   return sandbox === "network" ? "network" : "left"
 }
 

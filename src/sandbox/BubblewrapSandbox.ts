@@ -126,11 +126,18 @@ export const start = (
   Effect.gen(function* () {
     const args = Bubblewrap.args({
       ...constant,
+      ...(job.reads !== undefined && { tempSize: readingTemp }),
       view,
       directory: job.directory,
       environment: { ...job.shared?.variables(Bubblewrap.sharedPlace), ...inside(view, job.environment) },
       shared: job.shared?.directory,
-      command: ["/bin/sh", "-c", Bubblewrap.supervisor(limits), "sh", ...job.command]
+      command: [
+        "/bin/sh",
+        "-c",
+        Bubblewrap.supervisor(job.reads === undefined ? limits : readingLimits),
+        "sh",
+        ...job.command
+      ]
     })
     const child = yield* executor.start(commandOf(options.program, options.filter, args, options.closing))
     const ready = yield* Deferred.make<boolean>()
@@ -218,6 +225,10 @@ const constant = { tempSize: 1_073_741_824, filter: filterDescriptor }
  * a fork bomb. The kernel counts processes by user and namespace, and does not count those of root.
  */
 const limits = "ulimit -c 0\nulimit -u 8192 2>/dev/null || ulimit -p 8192 2>/dev/null"
+
+/** A program that reads needs few processes, and not more than 1 GB of memory in each. In kilobytes. */
+const readingLimits = `${limits}\nulimit -d 1048576`
+const readingTemp = 268_435_456
 
 /** The shell opens the filter and becomes the program. Its own environment is empty, so that nobody can read one. */
 const commandOf = (

@@ -245,14 +245,16 @@ const startBubblewrap =
   (job) =>
     Effect.gen(function* () {
       if (job.reads !== undefined) {
-        const running = yield* BubblewrapSandbox.start(platform, options, yield* layout.reader(job.reads), job)
+        const view = yield* layout.reader(job.reads)
+        const environment = { ...job.environment, GIT_OPTIONAL_LOCKS: "0" }
+        const running = yield* BubblewrapSandbox.start(platform, options, view, { ...job, environment })
         return { ...running, settle: Effect.succeed([]) }
       }
       // Left when the process has ended: the process's finalizer is added later, so it runs earlier.
-      const { isShared, leave, ...views } = yield* Effect.acquireRelease(layout.enter, ({ leave }) =>
+      const { isShared, leave, viewOf } = yield* Effect.acquireRelease(layout.enter(job), ({ leave }) =>
         Effect.ignore(leave)
       )
-      const view = job.network === true ? views.networked : views.view
+      const view = viewOf(job)
       if (!view.roots.some((root) => isWithin(root, job.directory))) {
         return yield* Effect.fail(`${job.directory} is not in the sandbox.`)
       }
@@ -289,6 +291,7 @@ const startSeatbelt =
         hidden,
         readOnly,
         network: job.reads === undefined && (job.network ?? options.network),
+        git: job.git ?? false,
         home,
         temp,
         shared: job.shared?.directory

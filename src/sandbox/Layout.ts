@@ -16,8 +16,9 @@ import * as Directory from "../core/Directory.js"
 import type * as Home from "./Home.js"
 import * as OwnFiles from "./OwnFiles.js"
 import * as Repository from "./Repository.js"
-import * as Search from "./Search.js"
 import * as Quarantine from "./Quarantine.js"
+import type { Job } from "./Sandbox.js"
+import * as Search from "./Search.js"
 import type { Surroundings } from "./Surroundings.js"
 import * as View from "./View.js"
 import * as Unfinished from "./Unfinished.js"
@@ -41,11 +42,12 @@ export interface Options {
 
 export type Platform = Search.Platform
 
+/** What a command wants of a layout. */
+export type Wanted = Pick<Job, "command" | "directory" | "git" | "network">
+
 /** A place in a layout, until it is left. */
 export interface Entered {
-  readonly view: View.View
-  /** The same with the network. */
-  readonly networked: View.View
+  readonly viewOf: (wanted: Wanted) => View.View
   /** Whether other commands run in the layout, so that no new one can be made. */
   readonly isShared: () => boolean
   /** Sets aside what appeared, and yields sentences that say so. */
@@ -54,8 +56,8 @@ export interface Entered {
 
 export interface Layout {
   /** Uninterruptible. Every entered place must be left. */
-  readonly enter: Effect.Effect<Entered, string>
-  /** The view of a program of Assent that only reads, with these further files. Commands may run beside the program. */
+  readonly enter: (wanted: Wanted) => Effect.Effect<Entered, string>
+  /** The view in which nothing can be changed, with these further files. Other commands may run beside. */
   readonly reader: (files: ReadonlyArray<string>) => Effect.Effect<View.View, string>
   /** The next command gets a new layout, because a file that this one mounts is gone. */
   readonly forget: Effect.Effect<void>
@@ -80,6 +82,7 @@ export const make = (
     /** The links among them and in their repositories, each with its target. A command can remove and replace those. */
     let links = new Map<string, string>()
     let isStale = false
+    let isToldOfMany = false
     /** What is to be said of a command that ended with an earlier process of ours. */
     let left: ReadonlyArray<string> = []
 
@@ -112,40 +115,85 @@ export const make = (
       const files = yield* own
       return yield* viewOf(files, yield* mountsFor(files))
     })
+    const { keys = [], startFiles = [] } = options.home ?? {}
+    /** What is hidden in these visible directories. */
+    const hiddenIn = (visible: ReadonlyArray<string>) =>
+      Effect.gen(function* () {
+        const ofHome = yield* Effect.forEach(keys, (file) => Effect.option(fileSystem.realPath(file)))
+        const hidden: Array<View.Mount & { readonly _tag: "Hidden" }> = []
+        for (const file of new Set([...options.hidden, options.directory, ...ofHome.flatMap(Option.toArray)])) {
+          const info = yield* Effect.option(fileSystem.stat(file))
+          const isSeen = visible.some((root) => View.isWithin(root, file))
+          if (!isSeen || Option.isNone(info) || options.roots.includes(file)) continue
+          hidden.push({ _tag: "Hidden", path: file, kind: info.value.type === "Directory" ? "directory" : "file" })
+        }
+        return hidden
+      })
+    /** The git directories of the roots that lie elsewhere. */
+    const apart = Effect.map(
+      Effect.forEach(options.roots, (root) => Repository.apart(fileSystem, path, path.join(root, ".git"))),
+      (found) => found.flat()
+    )
+    let knownApart: ReadonlyArray<string> = []
 
     /** Made while closed directories are open. They are closed when a command begins, and mounts in them stay. */
-    const layOut = (known: ReadonlyArray<Search.Found>) =>
+    const layOut = (known: ReadonlyArray<Search.Found>, directory: string) =>
       Effect.gen(function* () {
         const files = yield* own
         const mounts = [...(yield* mountsFor(files))]
+        /** Mounts for a command that is git, and for every other one. */
+        const opened: Array<View.Mount> = []
+        const sealed: Array<View.Mount> = []
         const absent = new Map<string, string | undefined>()
         const nests = new Map<string, ReadonlySet<string>>()
         const held = new Set<string>()
         const barred: Array<Barred> = []
+        knownApart = yield* apart
+        const isReached = (real: string) => [...options.roots, ...knownApart].some((root) => View.isWithin(root, real))
         const shaped = new Set(known.flatMap(({ file, head }) => (head === undefined ? [] : [file])))
-        const isRepository = (file: string) =>
-          shaped.has(file) || [".git", ".hg"].includes(path.basename(file).toLowerCase())
-        for (const file of new Set(known.map(({ file }) => file))) {
+        const isRepository = (file: string) => shaped.has(file) || path.basename(file).toLowerCase() === ".git"
+        let repositories = 0
+        for (const file of nearest([...new Set(known.map(({ file }) => file))], directory)) {
+          if (/\p{Surrogate}/u.test(file)) return yield* Effect.fail(unnamed(shownAt(file)))
           const real = Option.getOrUndefined(yield* Effect.option(fileSystem.realPath(file)))
           const isItself = real === file
           // A command can remove or replace a link; when it ends the link is put back. The link's target is guarded
           // where a command could reach it.
-          if (real === undefined || !options.roots.some((root) => View.isWithin(root, real))) continue
+          if (real === undefined || !isReached(real)) continue
           if (isRepository(file)) {
-            const repository = yield* Repository.read(fileSystem, path, real, options.roots)
-            if (repository === undefined) continue
-            mounts.push(...repository.mounts)
-            for (const mount of repository.mounts)
-              if (mount._tag === "ReadOnly") barred.push({ file: mount.path, deep: true })
-            for (const [name, link] of repository.absent) absent.set(name, link)
-            for (const [nest, names] of repository.nests) nests.set(nest, names)
+            repositories += 1
+            if (repositories > mostRepositories) return yield* Effect.fail(tooManyRepositories)
+            const tree = path.dirname(real)
+            if (repositories > mostWritable && !options.roots.includes(tree) && !View.isWithin(tree, directory)) {
+              mounts.push({ _tag: "ReadOnly", path: tree })
+              held.add(file)
+              continue
+            }
+            const seal = { _tag: "ReadOnly", path: real } as const
+            sealed.push(seal)
+            if (repositories > mostForGit) opened.push(seal)
+            const repository =
+              repositories > mostForGit ? undefined : yield* Repository.read(fileSystem, path, real, options.roots)
+            if (repository !== undefined) {
+              opened.push(...repository.mounts)
+              sealed.push(...repository.elsewhere.map((place) => ({ _tag: "ReadOnly", path: place }) as const))
+              for (const [name, link] of repository.absent) absent.set(name, link)
+              for (const [nest, names] of repository.nests) nests.set(nest, names)
+            }
+            barred.push({ file: real, deep: true })
           } else if (isItself || !Repository.isAround(real, [...options.roots, path.dirname(file)])) {
             mounts.push({ _tag: "ReadOnly", path: real })
             barred.push({ file: real, deep: true })
           }
           if (isItself) held.add(file)
         }
-        const writable = mounts.filter(({ _tag }) => _tag === "Writable").map((mount) => mount.path)
+        if (repositories > mostWritable && !isToldOfMany) {
+          isToldOfMany = true
+          yield* Effect.logWarning(
+            `The workspace holds ${repositories} repositories. Commands write in the ${mostWritable} nearest of them.`
+          )
+        }
+        const writable = [...mounts, ...opened].filter(({ _tag }) => _tag === "Writable").map((mount) => mount.path)
         for (const file of options.readOnly) {
           const isSeen = writable.some((root) => View.isWithin(root, file)) && !options.roots.includes(file)
           const isItself = Option.contains(yield* Effect.option(fileSystem.realPath(file)), file)
@@ -153,33 +201,27 @@ export const make = (
           mounts.push({ _tag: "ReadOnly", path: file })
           barred.push({ file, deep: true })
         }
-        const { keys = [], startFiles = [] } = options.home ?? {}
         const guarded = Repository.guarding(fileSystem, path, options.roots)
         yield* Effect.forEach([...keys, ...startFiles], guarded.guard, { discard: true })
         mounts.push(...guarded.mounts)
         for (const { path: file } of guarded.mounts) barred.push({ file, deep: true })
         for (const [name, link] of guarded.absent) absent.set(name, link)
-        const hiddenKeys = (yield* Effect.forEach(keys, (file) => Effect.option(fileSystem.realPath(file)))).flatMap(
-          Option.toArray
-        )
-        for (const file of new Set([...options.hidden, options.directory, ...hiddenKeys])) {
-          const info = yield* Effect.option(fileSystem.stat(file))
-          const isSeen = [...writable, ...options.readable].some((root) => View.isWithin(root, file))
-          if (!isSeen || Option.isNone(info) || options.roots.includes(file) || held.has(file)) continue
-          mounts.push({ _tag: "Hidden", path: file, kind: info.value.type === "Directory" ? "directory" : "file" })
-          barred.push({ file, deep: false })
+        for (const hidden of yield* hiddenIn([...writable, ...options.readable])) {
+          if (held.has(hidden.path)) continue
+          mounts.push(hidden)
+          barred.push({ file: hidden.path, deep: false })
         }
         const others = yield* otherNames(barred)
-        const view = yield* viewOf(files, [
-          ...mounts,
-          ...others.map((file): View.Mount => ({ _tag: "ReadOnly", path: file }))
-        ])
-        const networked = { ...view, network: true, mounts: [...view.mounts, ...files.ofNetwork] }
+        const viewWith = (more: ReadonlyArray<View.Mount>) =>
+          viewOf(files, [...mounts, ...more, ...others.map((file): View.Mount => ({ _tag: "ReadOnly", path: file }))])
+        const view = yield* viewWith(sealed)
+        const git = yield* viewWith(opened)
         const links = yield* linksOf([
           ...absent.keys(),
           ...options.readOnly.filter((file) => options.roots.some((root) => View.isWithin(root, file)))
         ])
-        return { view, networked, guarded: { absent, nests }, barred, others, links, held, nodes: nodesOf(known) }
+        const { ofNetwork } = files
+        return { view, git, ofNetwork, guarded: { absent, nests }, barred, others, links, held, nodes: nodesOf(known) }
       })
 
     /**
@@ -234,27 +276,28 @@ export const make = (
       Effect.map(Effect.option(fileSystem.readLink(file)), (now) => Option.contains(now, target))
 
     /** The former layout, if nothing that it depends on has changed. */
-    const current = Effect.gen(function* () {
-      if (laidOut !== undefined && active > 0) return laidOut
-      const { appeared, everything, unseen } = yield* watch.look(outlook, laidOut?.guarded)
-      const { close, closed, found } = yield* everything
-      const isLinked = yield* Effect.every(laidOut?.links ?? [], isStill)
-      const isAsBefore = !isStale && isLinked && appeared.length === 0 && unseen.length === 0
-      const isSame = isAsBefore && laidOut?.nodes === nodesOf(found)
-      const laid = yield* Effect.ensuring(
-        Effect.gen(function* () {
-          if (laidOut === undefined || !isSame) return yield* layOut(found)
-          const others = yield* otherNames(laidOut.barred)
-          return others.join("\0") === laidOut.others.join("\0") ? laidOut : yield* layOut(found)
-        }),
-        close
-      )
-      isStale = false
-      before = new Map([...found, ...closed].map(({ file, version }) => [file, version]))
-      const replaceable = found.filter(({ file }) => !laid.held.has(file))
-      links = new Map([...(yield* linksOf(replaceable.map(({ file }) => file))), ...laid.links])
-      return laid
-    })
+    const current = (directory: string) =>
+      Effect.gen(function* () {
+        if (laidOut !== undefined && active > 0) return laidOut
+        const { appeared, everything, unseen } = yield* watch.look(outlook, laidOut?.guarded)
+        const { close, closed, found } = yield* everything
+        const isLinked = yield* Effect.every(laidOut?.links ?? [], isStill)
+        const isAsBefore = !isStale && isLinked && appeared.length === 0 && unseen.length === 0
+        const isSame = isAsBefore && laidOut?.nodes === nodesOf(found)
+        const laid = yield* Effect.ensuring(
+          Effect.gen(function* () {
+            if (laidOut === undefined || !isSame) return yield* layOut(found, directory)
+            const others = yield* otherNames(laidOut.barred)
+            return others.join("\0") === laidOut.others.join("\0") ? laidOut : yield* layOut(found, directory)
+          }),
+          close
+        )
+        isStale = false
+        before = new Map([...found, ...closed].map(({ file, version }) => [file, version]))
+        const replaceable = found.filter(({ file }) => !laid.held.has(file))
+        links = new Map([...(yield* linksOf(replaceable.map(({ file }) => file))), ...laid.links])
+        return laid
+      })
 
     const aside = path.join(options.directory, "set-aside")
     const rootOf = (file: string) => options.roots.find((place) => View.isWithin(place, file)) ?? path.dirname(file)
@@ -274,35 +317,35 @@ export const make = (
         const urgent: Array<string> = []
         const run: Quarantine.Options["run"] = (script, words, copies) =>
           confined({ ...view, homeFrom: copies }, ["/bin/sh", "-c", script, "sh", ...words])
-        const put = (file: string, what: string, advice = "") =>
-          Effect.gen(function* () {
-            const root = rootOf(file)
-            const moving = { file, root, directory: aside, stamp, run, within: view.home }
-            const moved = yield* Quarantine.move(fileSystem, path, moving)
-            const happened = `${shownAt(file)} ${what}`
-            if (moved?.isLeft === false) notices.push(`[${happened}; it was moved to ${moved.to}.${advice}]`)
-            else {
-              const copied = moved === undefined ? "" : ` (a copy is ${moved.to})`
-              urgent.push(
-                `[${happened}; it could not be moved away${copied}: look at it before you run anything there.]`
-              )
-            }
-          })
+        const wanted: Array<{ readonly file: string; readonly what: string; readonly advice: string }> = []
+        const put = (file: string, what: string, advice = "") => wanted.push({ file, what, advice })
         if (Either.isLeft(everything))
           urgent.push(`[${everything.left}; a .git that a command left there acts when git runs in it.]`)
         else {
           // A directory that became git's own may hold other things: it stays, without what makes it one.
           for (const { file, head } of everything.right.found.filter(isNew))
-            yield* head === undefined
-              ? put(file, "appeared, which acts later")
-              : put(
-                  head,
-                  `makes ${shownAt(file)} a git directory; its settings take effect when git runs there`,
-                  ofShape
-                )
-          for (const { file } of everything.right.closed.filter(isNew)) yield* put(file, "cannot be listed")
+            if (head === undefined) put(file, "appeared, which acts later")
+            else
+              put(head, `makes ${shownAt(file)} a git directory; its settings take effect when git runs there`, ofShape)
+          for (const { file } of everything.right.closed.filter(isNew)) put(file, "cannot be listed")
         }
-        for (const file of appeared) yield* put(file, "appeared, which acts later")
+        for (const file of appeared) put(file, "appeared, which acts later")
+        if (wanted.length > manyLeft)
+          yield* Effect.logWarning(`Assent moves ${wanted.length} files away that a command left. This takes a moment.`)
+        const files = wanted.map(({ file }) => ({ file, root: rootOf(file) }))
+        const moved =
+          files.length === 0
+            ? []
+            : yield* Quarantine.move(fileSystem, path, { files, directory: aside, stamp, run, within: view.home })
+        for (const [index, { advice, file, what }] of wanted.entries()) {
+          const happened = `${shownAt(file)} ${what}`
+          const found = moved[index]
+          if (found?.isLeft === false) notices.push(`[${happened}; it was moved to ${found.to}.${advice}]`)
+          else {
+            const copied = found === undefined ? "" : ` (a copy is ${found.to})`
+            urgent.push(`[${happened}; it could not be moved away${copied}: look at it before you run anything there.]`)
+          }
+        }
         for (const [file, target] of lost) {
           const isBack = yield* Quarantine.putBack(fileSystem, path, { file, target })
           const was = `${shownAt(file)} was a link to ${shown(target)}, which is gone`
@@ -322,11 +365,10 @@ export const make = (
         const rest = `[and ${notices.length - mostSaid} more`
         const listed = Effect.gen(function* () {
           yield* Directory.ensure(fileSystem, path, aside, 0o700)
-          const { to } = yield* Quarantine.firstFree(
-            fileSystem,
-            path,
+          const taken = new Set(yield* fileSystem.readDirectory(aside))
+          const to = path.join(
             aside,
-            (attempt) => `${stamp}-${attempt}-list.txt`
+            Quarantine.freeName(taken, (attempt) => `${stamp}-${attempt}-list.txt`)
           )
           yield* fileSystem.writeFileString(to, `${notices.join("\n")}\n`, { mode: 0o600 })
           return `${rest}: ${to} lists all of them.]`
@@ -344,29 +386,32 @@ export const make = (
         return notices
       })
 
-    const enter = Effect.uninterruptible(
-      turn.withPermits(1)(
-        Effect.gen(function* () {
-          const laid = yield* current
-          laidOut = laid
-          if (active === 0) yield* unfinished.begin({ ...laid, before, links })
-          active += 1
-          let left: Effect.Effect<ReadonlyArray<string>> | undefined = turn.withPermits(1)(leave(laid))
-          // Only the first caller gets the sentences.
-          const once = Effect.suspend(() => {
-            const now = left ?? Effect.succeed([])
-            left = undefined
-            return now
+    const enter = ({ directory }: Wanted) =>
+      Effect.uninterruptible(
+        turn.withPermits(1)(
+          Effect.gen(function* () {
+            const laid = yield* current(directory)
+            laidOut = laid
+            if (active === 0) yield* unfinished.begin({ ...laid, before, links })
+            active += 1
+            let left: Effect.Effect<ReadonlyArray<string>> | undefined = turn.withPermits(1)(leave(laid))
+            // Only the first caller gets the sentences.
+            const once = Effect.suspend(() => {
+              const now = left ?? Effect.succeed([])
+              left = undefined
+              return now
+            })
+            return {
+              viewOf: ({ git, network }: Wanted) => {
+                const view = git === true ? laid.git : laid.view
+                return network === true ? { ...view, network: true, mounts: [...view.mounts, ...laid.ofNetwork] } : view
+              },
+              isShared: () => active > 1,
+              leave: Effect.uninterruptible(once)
+            }
           })
-          return {
-            view: laid.view,
-            networked: laid.networked,
-            isShared: () => active > 1,
-            leave: Effect.uninterruptible(once)
-          }
-        })
+        )
       )
-    )
     const unfinished = yield* Unfinished.make(platform, options.directory)
     for (const since of unfinished.earlier) {
       left = [...left, ...(yield* settle({ ...since, view: yield* outlook }))]
@@ -377,17 +422,22 @@ export const make = (
       isStale = true
     })
     const reader: Layout["reader"] = (files) =>
-      Effect.map(outlook, (view) => ({
-        ...view,
-        homeFrom: undefined,
-        network: false,
-        mounts: [
-          ...view.mounts.map((mount) => (mount._tag === "Writable" ? { ...mount, _tag: "ReadOnly" as const } : mount)),
-          ...files
-            .filter((file) => !view.mounts.some(({ path: place }) => View.isWithin(place, file)))
-            .map((file) => ({ _tag: "ReadOnly" as const, path: file }))
-        ]
-      }))
+      Effect.gen(function* () {
+        // A running command may have put other links in their places.
+        if (active === 0) knownApart = yield* apart
+        const base = yield* own
+        const mounts = yield* mountsFor(base)
+        const more = [...knownApart, ...files].filter(
+          (file) => !mounts.some(({ path: place }) => View.isWithin(place, file))
+        )
+        const hidden = yield* hiddenIn([...options.roots, ...options.readable])
+        const view = yield* viewOf(base, [
+          ...mounts.map((mount) => (mount._tag === "Writable" ? { ...mount, _tag: "ReadOnly" as const } : mount)),
+          ...more.map((file) => ({ _tag: "ReadOnly" as const, path: file })),
+          ...hidden.filter(({ path: place }) => !files.some((file) => View.isWithin(place, file)))
+        ])
+        return { ...view, homeFrom: undefined, network: false }
+      })
     return { enter, forget, reader }
   })
 
@@ -408,8 +458,11 @@ interface Since extends Unfinished.Since {
 }
 
 interface LaidOut {
+  /** For every command that is not git. Git directories are read-only. */
   readonly view: View.View
-  readonly networked: View.View
+  readonly git: View.View
+  /** Mounts for a command that has the network. */
+  readonly ofNetwork: ReadonlyArray<View.Mount>
   readonly guarded: Watch.Guarded
   /** What nobody may write, and the names that it has beside. */
   readonly barred: ReadonlyArray<Barred>
@@ -424,7 +477,32 @@ interface LaidOut {
 
 const atOnce = { concurrency: 16 } as const
 
+/**
+ * The cost of mounts grows with the square of their number: 300 repositories cost half a second. Git may write that many of
+ * the nearest repositories. The work trees of further repositories are read-only as a whole.
+ */
+const mostForGit = 64
+const mostWritable = 300
+const mostRepositories = 1_500
+const tooManyRepositories =
+  `the workspace holds more than ${mostRepositories} repositories, and a confined command can write beside no more. Start ` +
+  "Assent in one of them"
+
+const unnamed = (file: string): string =>
+  `${file} lies below a name that is no UTF-8, so that it cannot be kept from commands. Rename the directory`
+
+/** Repositories around the directory first, then those in it, then all others. */
+const nearest = (files: ReadonlyArray<string>, directory: string): ReadonlyArray<string> => {
+  const rank = (file: string) => {
+    const tree = file.slice(0, file.lastIndexOf("/"))
+    return View.isWithin(tree, directory) ? 0 : View.isWithin(directory, tree) ? 1 : 2
+  }
+  return files.toSorted((a, b) => rank(a) - rank(b) || a.split("/").length - b.split("/").length)
+}
+
 const mostSaid = 5
+/** Moving so many takes more than a second. */
+const manyLeft = 200
 const ofShape = " The person can move it back. A repository below $HOME or /tmp is not moved."
 
 /** A path in one line, not too long. A command chose it. */

@@ -6,12 +6,13 @@
  */
 import type * as FileSystem from "@effect/platform/FileSystem"
 import type * as Path from "@effect/platform/Path"
+import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Directory from "../core/Directory.js"
 
 export interface Options {
-  readonly file: string
-  readonly root: string
+  /** Each with the root that it lies in. */
+  readonly files: ReadonlyArray<{ readonly file: string; readonly root: string }>
   /** Where the files set aside are kept. */
   readonly directory: string
   readonly stamp: string
@@ -27,42 +28,60 @@ export interface Moved {
 }
 
 /**
- * Moves a file or directory below `root` into `directory`. The new name shows its former place. Nothing when it is
- * gone, or when a link below the root leads to it: then it lies elsewhere, and is not ours to move.
+ * Moves files or directories into `directory`. The new names show the former places. Nothing for a file that is gone, or if a
+ * link below the root leads to it: then it lies elsewhere, and is not ours to move.
  */
 export const move = (
   fileSystem: FileSystem.FileSystem,
   path: Path.Path,
-  options: Options
-): Effect.Effect<Moved | undefined> =>
+  { directory, files, run, stamp, within }: Options
+): Effect.Effect<ReadonlyArray<Moved | undefined>> =>
   Effect.gen(function* () {
-    const { directory, file, root, run, stamp, within } = options
-    const parent = path.dirname(file)
-    const from = yield* hold(fileSystem, path, file)
-    if (from === undefined) return undefined
     yield* Directory.ensure(fileSystem, path, directory, 0o700)
-    const shown = path
-      .relative(root, file)
-      .replace(/[^\w.-]+/g, "_")
-      .slice(-80)
-    const { name, to } = yield* firstFree(fileSystem, path, directory, (attempt) => `${stamp}-${attempt}-${shown}`)
-    /** A rename fails across file systems, and in a directory that its owner may not write. */
-    const carry = Effect.gen(function* () {
-      const { mode } = yield* fileSystem.stat(path.dirname(from))
-      const copies = path.join(directory, `${name}.part`)
+    const taken = new Set(yield* fileSystem.readDirectory(directory))
+    const moved = files.map((): Moved | undefined => undefined)
+    /** A rename fails across file systems, in a directory that its owner may not write, and for a name that is no text. */
+    const left: Array<Carried> = []
+    for (const [index, { file, root }] of files.entries()) {
+      const shown = path
+        .relative(root, file)
+        .replace(/[^\w.-]+/g, "_")
+        .slice(-80)
+      const to = path.join(
+        directory,
+        freeName(taken, (attempt) => `${stamp}-${attempt}-${shown}`)
+      )
+      const renamed = Effect.gen(function* () {
+        const from = yield* hold(fileSystem, path, file)
+        if (from === undefined) return undefined
+        if (yield* Effect.isSuccess(fileSystem.rename(from, to))) return "renamed"
+        return yield* fileSystem.stat(path.dirname(from))
+      }).pipe(Effect.scoped)
+      const done = isText(file) ? yield* Effect.orElseSucceed(renamed, () => undefined) : unnamed
+      if (done === "renamed") moved[index] = { to, isLeft: false }
+      else if (done !== undefined) left.push({ index, file, to, mode: (done.mode & 0o7777).toString(8) })
+    }
+    for (const some of Arr.chunksOf(left, mostAtOnce)) {
+      const name = freeName(taken, (attempt) => `${stamp}-${attempt}.part`)
+      const copies = path.join(directory, name)
       yield* fileSystem.makeDirectory(copies, { mode: 0o700 })
-      const words = [parent, file, path.join(within, "item"), path.join(within, "copied"), (mode & 0o7777).toString(8)]
-      const isRemoved = yield* run(carried, words, copies)
-      const isCopied = yield* fileSystem.exists(path.join(copies, "copied"))
-      if (isCopied) yield* fileSystem.rename(path.join(copies, "item"), to)
+      const words = some.flatMap(({ file, index, mode }) => [
+        escaped(path.dirname(file)),
+        escaped(file),
+        mode,
+        path.join(within, `${index}`)
+      ])
+      yield* run(carried, words, copies)
+      for (const { index, to } of some) {
+        const has = (mark: string) => fileSystem.exists(path.join(copies, `${index}.${mark}`))
+        if (!(yield* has("copied"))) continue
+        yield* fileSystem.rename(path.join(copies, `${index}`), to)
+        moved[index] = { to, isLeft: !(yield* has("removed")) }
+      }
       yield* Effect.ignore(fileSystem.remove(copies, { recursive: true }))
-      return isCopied ? { to, isLeft: !isRemoved } : undefined
-    })
-    return yield* Effect.orElse(Effect.as(fileSystem.rename(from, to), { to, isLeft: false }), () => carry)
-  }).pipe(
-    Effect.scoped,
-    Effect.orElseSucceed(() => undefined)
-  )
+    }
+    return moved
+  }).pipe(Effect.orElseSucceed(() => files.map(() => undefined)))
 
 /** Makes a link that was there before. Whether it could: not where its directory is gone, or where something is. */
 export const putBack = (
@@ -80,34 +99,55 @@ export const putBack = (
     Effect.orElseSucceed(() => false)
   )
 
-/** The first name in our directory that is not taken. Many files are set aside at one time. */
-export const firstFree = (
-  fileSystem: FileSystem.FileSystem,
-  path: Path.Path,
-  directory: string,
-  nameOf: (attempt: number) => string
-) =>
-  Effect.gen(function* () {
-    for (let attempt = 0; ; attempt++) {
-      const name = nameOf(attempt)
-      const to = path.join(directory, name)
-      if (!(yield* fileSystem.exists(to))) return { name, to }
-    }
-  })
+/** The first name that is not taken, which then is. */
+export const freeName = (taken: Set<string>, nameOf: (attempt: number) => string): string => {
+  for (let attempt = 0; ; attempt++) {
+    const name = nameOf(attempt)
+    if (taken.has(name)) continue
+    taken.add(name)
+    return name
+  }
+}
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Words: the parent, the file, its copy, a file that says that the copy is whole, and the parent's permissions. */
+interface Carried {
+  readonly index: number
+  readonly file: string
+  readonly to: string
+  /** The permissions of the parent, in octal digits. */
+  readonly mode: string
+}
+
+/** A system takes only so many bytes as the words of a program. */
+const mostAtOnce = 200
+
+/** The parent of a file whose name is no text: its permissions cannot be read. */
+const unnamed = { mode: 0o755 }
+
+/** Words, four of each file: the parent, the file, the parent's permissions, and the place of the copy. */
 const carried = [
-  'chmod u+rwx -- "$1"',
-  '[ -h "$2" ] || chmod -R u+rwX -- "$2"',
-  'cp -RP -- "$2" "$3" && : >"$4" && rm -rf -- "$2"',
-  "code=$?",
-  'chmod "$5" -- "$1"',
-  "exit $code"
+  "text() { word=$(printf '%b.' \"$1\"); word=${word%.}; }",
+  "while [ $# -gt 3 ]; do",
+  'text "$1"; parent=$word; text "$2"; file=$word',
+  'chmod u+rwx -- "$parent"',
+  '[ -h "$file" ] || chmod -R u+rwX -- "$file"',
+  'cp -RP -- "$file" "$4" && : >"$4.copied" && rm -rf -- "$file" && : >"$4.removed"',
+  'chmod "$3" -- "$parent"',
+  "shift 4",
+  "done"
 ].join("\n")
+
+/** The name can be given to programs of the system. See `Search` for names that are no text. */
+const isText = (file: string): boolean => !/\p{Surrogate}/u.test(file)
+
+/** For `printf %b`, which makes a byte of `\0` and three octal digits. */
+const escaped = (file: string): string =>
+  file.replace(/[\\\udc80-\udcff]/g, (sign) =>
+    sign === "\\" ? "\\\\" : `\\0${(sign.charCodeAt(0) - 0xdc00).toString(8)}`
+  )
 
 /**
  * The path of a file in its directory, which is held open: a running command could put a link in its place. Nothing

@@ -1,7 +1,7 @@
 /**
- * What git or Mercurial keeps for a visible directory, and which part of it acts later, when somebody runs it outside.
+ * What git keeps for a visible directory, and which part of it acts later, when somebody runs git outside.
  *
- * A `.git` stays writable, so that commits can be made. Its configuration, hooks and `info` are read-only, also those
+ * Git may write a `.git`, so that commits can be made. Its configuration, hooks and `info` are read-only, also those
  * of submodules and other worktrees. Each such directory is a mount of its own, because a mount cannot be renamed away.
  */
 import type * as FileSystem from "@effect/platform/FileSystem"
@@ -14,6 +14,8 @@ import { isWithin, type Mount } from "./View.js"
 
 export interface Repository {
   readonly mounts: ReadonlyArray<Mount>
+  /** The git directory, if it does not lie where the repository was found. */
+  readonly elsewhere: ReadonlyArray<string>
   /** Paths that do not exist inside, or are links with this target. They must be the same when a command has ended. */
   readonly absent: ReadonlyMap<string, string | undefined>
   /** Directories whose entries are repositories, with the entries that exist. */
@@ -42,8 +44,8 @@ export const guarding = (fileSystem: FileSystem.FileSystem, path: Path.Path, roo
 }
 
 /**
- * Reads what a `.git` leads to: a directory, or the file of a worktree or submodule. A directory of another name is a
- * `.hg`, or a git directory by its shape. Commands write in `roots`.
+ * Reads what a `.git` leads to: a directory, or the file of a worktree or submodule. A directory of another name is a git
+ * directory by its shape. Commands write in `roots`.
  */
 export const read = (
   fileSystem: FileSystem.FileSystem,
@@ -111,20 +113,30 @@ export const read = (
       })
 
     const type = yield* typeOf(git)
-    if (type === "Directory" && path.basename(git).toLowerCase() === ".hg") {
-      mounts.push({ _tag: "Writable", path: git })
-      for (const name of ofMercurial) yield* guard(path.join(git, name))
-      return { mounts, absent, nests }
-    }
     if (type === "Directory") {
       yield* protect(git)
-      return { mounts, absent, nests }
+      return { mounts, absent, nests, elsewhere: [] }
     }
     if (type !== "File") return undefined
     mounts.push({ _tag: "ReadOnly", path: git })
     const led = yield* ledTo(fileSystem, path, git)
     if (led !== undefined) yield* protect(led)
-    return { mounts, absent, nests }
+    return { mounts, absent, nests, elsewhere: led === undefined ? [] : [led] }
+  })
+
+/** The git directory of a work tree if it lies elsewhere: behind the file of a worktree or submodule, or behind a link. */
+export const apart = (
+  fileSystem: FileSystem.FileSystem,
+  path: Path.Path,
+  git: string
+): Effect.Effect<ReadonlyArray<string>> =>
+  Effect.gen(function* () {
+    const type = (yield* itself(fileSystem, git))?.type
+    const real = Option.getOrUndefined(yield* Effect.option(fileSystem.realPath(git)))
+    if (type === "Directory" || real === undefined) return []
+    const led = type === "File" ? yield* ledTo(fileSystem, path, git) : real
+    if (led === undefined) return []
+    return type === "File" || (yield* isSeparate(fileSystem, path, led, git)) ? [led] : []
   })
 
 /** The repository that a directory lies below. */
@@ -221,7 +233,28 @@ const ledTo = (fileSystem: FileSystem.FileSystem, path: Path.Path, git: string):
     }
     const configured = (yield* textOf(path.join(directory, "config"), maxConfig)) ?? ""
     const root = /^\s*worktree\s*=\s*(.+?)\s*$/m.exec(configured)?.[1]
-    return root !== undefined && path.resolve(directory, root) === path.dirname(git) ? directory : undefined
+    if (root === undefined) return (yield* isSeparate(fileSystem, path, directory, git)) ? directory : undefined
+    return path.resolve(directory, root) === path.dirname(git) ? directory : undefined
+  })
+
+/**
+ * A git directory that belongs to no other work tree, as `git init --separate-git-dir` makes it: its name is not `.git`, its
+ * settings name no work tree, and it has the owner of what leads to it.
+ */
+const isSeparate = (fileSystem: FileSystem.FileSystem, path: Path.Path, directory: string, git: string) =>
+  Effect.gen(function* () {
+    if (path.basename(directory).toLowerCase() === ".git") return false
+    if (!(yield* isGitDirectory(fileSystem, path, directory))) return false
+    const text = Effect.orElseSucceed(
+      RegularFile.read(fileSystem, path.join(directory, "config"), maxConfig),
+      () => undefined
+    )
+    const settings = yield* text
+    if (settings === undefined || /^\s*(?:worktree|bare\s*=\s*(?:true|yes|on|1))\b/im.test(settings)) return false
+    const [own, other] = yield* Effect.all([itself(fileSystem, path.dirname(git)), itself(fileSystem, directory)])
+    return (
+      own !== undefined && other !== undefined && Option.getOrUndefined(own.uid) === Option.getOrUndefined(other.uid)
+    )
   })
 
 const isGitDirectory = (fileSystem: FileSystem.FileSystem, path: Path.Path, directory: string) =>
@@ -236,8 +269,6 @@ const isGitDirectory = (fileSystem: FileSystem.FileSystem, path: Path.Path, dire
 const directories = ["hooks", "info"]
 /** `commondir` would make git read another directory's configuration. */
 const files = ["config", "config.worktree", "commondir"]
-/** The settings, which name hooks, and what leads to those of another repository. */
-const ofMercurial = ["hgrc", "hgrc-not-shared", "requires", "sharedpath"]
 const pointers = ["commondir", "gitdir", "config.worktree"]
 
 /** Size limit, in bytes. */

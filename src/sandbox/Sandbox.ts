@@ -72,12 +72,12 @@ export interface Job {
   /** A directory outside that the command may change too, and the variables that name it by its place inside. */
   readonly shared?: Shared | undefined
   /**
-   * The command is a program of Assent that only reads, and these further files are visible to the program. Nothing is
-   * writable, so nothing has to be guarded or set aside.
-   *
-   * @internal
+   * Nothing can be changed but a private temp directory, and there is no network. These further files are visible. Nothing has
+   * to be guarded or set aside then.
    */
   readonly reads?: ReadonlyArray<string> | undefined
+  /** The command is git: it may write git directories. Every other command finds those read-only. Default: no. */
+  readonly git?: boolean | undefined
 }
 
 /**
@@ -197,9 +197,21 @@ export const layerNone: Layer.Layer<Sandbox> = Layer.succeed(Sandbox, none(turne
  * @since 0.1.0
  * @category conversions
  */
-export const explain = ({ network, writable }: State & { readonly _tag: "Confined" }): string =>
+export const explain = ({ network, writable }: State & { readonly _tag: "Confined" }, printed = ""): string =>
   `[It ran in a sandbox: it could write in ${writable.join(", ")} and /tmp only${network ? "" : ", and had no network"}. ` +
-  `${wayOut(network)}]`
+  `${namesGit.test(printed) ? onlyGit : ""}${wayOut(network)}]`
+
+/**
+ * One line for the model about a command that failed where nothing can be changed. Nothing if what it printed shows no sign
+ * of that.
+ *
+ * @internal
+ */
+export const explainReading = (printed: string): string | undefined =>
+  heldBack.test(printed)
+    ? "[It ran as a command that only reads: it could write in /tmp only, and had no network. If it has to change something, " +
+      'call again with sandbox "write" and a reason; the person may be asked.]'
+    : undefined
 
 /**
  * What a model can do then; a person who ran the command cannot.
@@ -211,3 +223,14 @@ export const wayOut = (network: boolean): string =>
     ? 'If that is why it failed, call again with sandbox "off" and a reason; the person will be asked.'
     : 'If that is why it failed, call again with a reason and sandbox "network", which gives it the network and nothing ' +
       'else, or "off"; the person will be asked.'
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const namesGit = /[./]git\b/
+const onlyGit = "Only git may write in .git: run git in a call of its own. "
+
+/** What programs print if they cannot write, reach the network or get more memory. */
+const heldBack =
+  /read-only file system|permission denied|operation not permitted|\b(?:EROFS|EACCES|EPERM|ENETUNREACH|EAI_AGAIN)\b|could not resolve|unreachable|name resolution|cannot (?:create|write|allocate)|out of memory|no space left/i

@@ -23,8 +23,8 @@ import { isWithin } from "./View.js"
 // models
 // -----------------------------------------------------------------------------------------------------------------
 
-/** The acting names: git and Mercurial run the contents of theirs, and we heed the contents of the others. */
-export const names = [".git", ".hg", ".assent", ".jaato"]
+/** The acting names: systems of version control run the contents of theirs, and Assent heeds the contents of the others. */
+export const names = [".git", ".hg", ".jj", ".svn", ".bzr", "_darcs", ".assent", ".jaato"]
 
 export interface Found {
   readonly file: string
@@ -179,7 +179,7 @@ export const make = (
       })
     const sharedIn = (places: ReadonlyArray<string>, depth: number | undefined) => {
       const limit = depth === undefined ? [] : ["-maxdepth", `${depth}`]
-      return inParts(places, (some) => [...some, ...limit, "-type", "f", "-links", "+1"])
+      return inParts(places, (some) => [...some, ...limit, ...contents, "-type", "f", "-links", "+1"])
     }
     return { find: Effect.uninterruptible(turn.withPermits(1)(find)), namesOf, sharedIn }
   })
@@ -197,6 +197,8 @@ const mostAtOnce = 200
 const named = names.flatMap((name, index) => [...(index === 0 ? [] : ["-o"]), "-iname", name])
 const shown = "%D:%i %C@ %m %y %p\\0"
 const head = ["!", "-type", "d", "-iname", "HEAD"]
+/** Clones share git's objects. Their names say what is in them, so that git sees a change. */
+const contents = ["-path", "*/objects/??", "-prune", "-o", "-path", "*/objects/pack", "-prune", "-o"]
 /** Matches how these names begin. Nearly all files end here: one test costs half of what all of them cost. */
 const likely = [0, 1]
   .map((index) => [...names, "head"].map((name) => name.charAt(index)).join(""))
@@ -283,16 +285,15 @@ const hire = (executor: CommandExecutor.CommandExecutor, command: ReadonlyArray<
       const pull = yield* Stream.toPull(child.stdout)
       const ask = Effect.gen(function* () {
         yield* Queue.offer(lines, line)
-        const decoder = new TextDecoder()
-        let text = ""
+        const parts: Array<Uint8Array> = []
         while (true) {
           const next = yield* Effect.option(pull)
           if (Option.isNone(next)) return undefined
-          for (const bytes of Chunk.toReadonlyArray(next.value)) text += decoder.decode(bytes, { stream: true })
-          const [, code] = /(?:^|\0)end (\d{1,3})\0$/.exec(text.slice(-lastWords)) ?? []
+          parts.push(...Chunk.toReadonlyArray(next.value))
+          const [, code] = /(?:^|\0)end (\d{1,3})\0$/.exec(textOf(ending(parts))) ?? []
           if (code === undefined) continue
           // Exit code 1 also means that something could not be listed.
-          return Number(code) > 1 ? undefined : text.split("\0").slice(0, -2)
+          return Number(code) > 1 ? undefined : textOf(whole(parts)).split("\0").slice(0, -2)
         }
       })
       return { ask, dismiss }
@@ -301,3 +302,57 @@ const hire = (executor: CommandExecutor.CommandExecutor, command: ReadonlyArray<
   })
 
 const lastWords = 16
+
+const whole = (parts: ReadonlyArray<Uint8Array>): Uint8Array => {
+  const all = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0))
+  let at = 0
+  for (const part of parts) {
+    all.set(part, at)
+    at += part.length
+  }
+  return all
+}
+
+const ending = (parts: ReadonlyArray<Uint8Array>): Uint8Array => {
+  const some: Array<Uint8Array> = []
+  for (let at = parts.length - 1, size = 0; at >= 0 && size < lastWords; at--) {
+    const part = parts[at] ?? new Uint8Array()
+    some.unshift(part)
+    size += part.length
+  }
+  return whole(some).slice(-lastWords)
+}
+
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
+
+/**
+ * UTF-8. A byte that belongs to no character becomes a lone surrogate from U+DC80 on, as in Python's `surrogateescape`, so that
+ * the name can be written out again.
+ */
+export const textOf = (bytes: Uint8Array): string => {
+  try {
+    return decoder.decode(bytes)
+  } catch {
+    let text = ""
+    for (let at = 0; at < bytes.length;) {
+      const size = sizeOf(bytes, at)
+      text +=
+        size === 0 ? String.fromCharCode(0xdc00 + (bytes[at] ?? 0)) : decoder.decode(bytes.subarray(at, at + size))
+      at += Math.max(size, 1)
+    }
+    return text
+  }
+}
+
+/** The bytes of the character that begins here; 0 if none does. */
+const sizeOf = (bytes: Uint8Array, at: number): number => {
+  const first = bytes[at] ?? 0
+  const size = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0
+  if (size === 0 || at + size > bytes.length) return 0
+  try {
+    decoder.decode(bytes.subarray(at, at + size))
+    return size
+  } catch {
+    return 0
+  }
+}

@@ -16,11 +16,13 @@ export interface Options {
   readonly hidden: ReadonlyArray<string>
   readonly readOnly: ReadonlyArray<string>
   readonly network: boolean
+  /** The command may write in `.git`. */
+  readonly git: boolean
   /** A directory that this command alone may change too, also in a hidden one. */
   readonly shared?: string | undefined
 }
 
-export const make = ({ hidden, home, network, readable, readOnly, roots, shared, temp }: Options): string =>
+export const make = ({ git, hidden, home, network, readable, readOnly, roots, shared, temp }: Options): string =>
   [
     "(version 1)",
     "(deny default)",
@@ -39,7 +41,11 @@ export const make = ({ hidden, home, network, readable, readOnly, roots, shared,
     ...roots.map((root) => `(deny file-write* (regex #"^${quoted(root)}(/.*)?/[hH][eE][aA][dD]$"))`),
     ...roots.map((root) => `(allow file-write* (regex #"^${quoted(root)}(/.*)?/[.]git/(.*/)?HEAD$"))`),
     // Acting names are denied at any place, in any case, also before they exist.
-    ...roots.flatMap((root) => acting.map((name) => `(deny file-write* (regex #"^${quoted(root)}(/.*)?/${name}"))`)),
+    ...roots.flatMap((root) =>
+      [...acting, ...(git ? [] : ["[.][gG][iI][tT](/|$)"])].map(
+        (name) => `(deny file-write* (regex #"^${quoted(root)}(/.*)?/${name}"))`
+      )
+    ),
     ...readOnly.map((file) => `(deny file-write* ${subpath(file)})`),
     ...hidden.map((file) => `(deny file-read* file-write* ${subpath(file)})`),
     ...(shared === undefined ? [] : [`(allow file-read* file-write* ${subpath(shared)})`]),
@@ -77,8 +83,11 @@ const acting = [
   "[.][aA][sS][sS][eE][nN][tT](/|$)",
   "[.][jJ][aA][aA][tT][oO](/|$)",
   "[.][gG][iI][tT]$",
-  "[.][hH][gG]$",
-  "[.][hH][gG]/(hgrc|hgrc-not-shared|requires|sharedpath)$",
+  "[.][hH][gG](/|$)",
+  "[.][jJ][jJ](/|$)",
+  "[.][sS][vV][nN](/|$)",
+  "[.][bB][zZ][rR](/|$)",
+  "_[dD][aA][rR][cC][sS](/|$)",
   "[.][gG][iI][tT]/(.*/)?(config|config[.]worktree|commondir|gitdir)([.]lock)?$",
   "[.][gG][iI][tT]/(.*/)?(hooks|info)(/|$)"
 ]

@@ -105,7 +105,8 @@ export class ShellCommand extends Context.Reference<ShellCommand>()("assent/tool
 
 /**
  * The tool runs its {@link ShellCommand} through the `Sandbox`, unless its parameter `sandbox` says `off`; with
- * `network` it has the network there. Both are asked about, and a policy may let confined commands run unasked.
+ * `network` it has the network there. Both are asked about, and a policy may let confined commands run unasked. With `write`
+ * a command that looks like one that only reads may change files.
  *
  * @since 0.1.0
  * @category annotations

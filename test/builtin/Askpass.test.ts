@@ -4,6 +4,7 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as fs from "node:fs"
+import * as Origin from "../../src/core/Origin.js"
 import * as Askpass from "../../src/builtin/Askpass.js"
 import * as NodeFiles from "../../src/host/NodeFiles.js"
 import * as Interaction from "../../src/interaction/Interaction.js"
@@ -25,7 +26,11 @@ const asking =
   (
     script: TestInteractor.Script,
     use: (setting: Setting) => Effect.Effect<void, unknown, Needs | Scope.Scope>,
-    { confined = false, nobody }: { readonly confined?: boolean; readonly nobody?: string } = {}
+    {
+      askpass = true,
+      confined = false,
+      nobody
+    }: { readonly askpass?: boolean; readonly confined?: boolean; readonly nobody?: string } = {}
   ) =>
   () =>
     Effect.gen(function* () {
@@ -47,6 +52,7 @@ const asking =
         })
       )
       yield* run().pipe(
+        Origin.withDecision({ privileges: { readOnly: false, git: false, askpass } }),
         Interactor.withInteractor(person.interactor),
         Effect.provide(Layer.fresh(NodeFiles.askpass(nobody)))
       )
@@ -60,6 +66,7 @@ const kinds = [
 describe("what a program asks", () => {
   it("is a password, a name, or yes or no, by its words and by the hint of ssh", () => {
     const kindOf = (request: string) => Askpass.questionOf(request).kind
+    assert.deepStrictEqual(Askpass.questionOf(""), { kind: "Password", prompt: "Password:", chain: [] })
     for (const prompt of [
       "[sudo] password for ada: ",
       "ada@host's password: ",
@@ -67,26 +74,28 @@ describe("what a program asks", () => {
       "Enter passphrase for key '/home/ada/.ssh/id_ed25519': ",
       "Enter PIN for 'yes': "
     ])
-      assert.strictEqual(kindOf(`\n${prompt}`), "Password", prompt)
+      assert.strictEqual(kindOf(`\n\n${prompt}`), "Password", prompt)
     for (const prompt of ["Username for 'https://example.com': ", "User name: "])
-      assert.strictEqual(kindOf(`\n${prompt}`), "Ask", prompt)
+      assert.strictEqual(kindOf(`\n\n${prompt}`), "Ask", prompt)
     for (const prompt of [
       "The authenticity of host 'x (1.2.3.4)' can't be established.\nAre you sure you want to continue connecting (yes/no/[fingerprint])? ",
       "Please type 'yes', 'no' or the fingerprint: ",
       "Continue [Yes/No]? "
     ])
-      assert.strictEqual(kindOf(`\n${prompt}`), "Confirm", prompt)
-    assert.strictEqual(kindOf("confirm\nAllow use of key k?"), "Confirm")
-    assert.deepStrictEqual(Askpass.questionOf(""), { kind: "Password", prompt: "Password:" })
+      assert.strictEqual(kindOf(`\n\n${prompt}`), "Confirm", prompt)
+    assert.strictEqual(kindOf("confirm\n\nAllow use of key k?"), "Confirm")
   })
 
   it("is shown whole or cut, with control characters spelled out and the command behind it", () => {
-    const told = Askpass.shown(Askpass.questionOf("\nPass\u001b[2Kword\u202e:\nSecond line"), "sudo -A\n  ls \u0007")
+    const told = Askpass.shown(
+      Askpass.questionOf("\n/sudo/ma\u001bke/sh\nPass\u001b[2Kword\u202e:\nSecond line"),
+      "sudo -A\n  ls \u0007"
+    )
     assert.strictEqual(
       told,
-      "A running command asks:\n  Pass␛[2Kword⟨U+202E⟩:\n  Second line\nCommand: sudo -A ls ␇\nOnly this command gets your answer. The agent does not see it."
+      "The program sudo of a running command asks:\n  Pass␛[2Kword⟨U+202E⟩:\n  Second line\nStarted by: ma␛ke ← sh\nCommand: sudo -A ls ␇\nOnly this command gets your answer. The agent does not see it."
     )
-    const long = Askpass.shown({ kind: "Ask", prompt: "x".repeat(100_000) }, "y".repeat(100_000))
+    const long = Askpass.shown({ kind: "Ask", prompt: "x".repeat(100_000), chain: [] }, "y".repeat(100_000))
     assert.isBelow(long.length, 1_500)
     assert.notInclude(long, "Only this command")
   })
@@ -111,13 +120,31 @@ describe.concurrent.each(kinds)("a command that asks, $name", ({ confined }) => 
           )
           const [first] = shown
           assert.instanceOf(first?.interaction, Interaction.AuthPassword)
-          assert.include(first.interaction.prompt, "  Password:\nCommand: for prompt in")
+          assert.match(
+            first.interaction.prompt,
+            /^The program sh of a running command asks:\n {2}Password:\n(?:Started by: .*\n)?Command: for prompt in/
+          )
           assert.deepStrictEqual(
             fs.readdirSync(outside).filter((name) => name.startsWith("askpass")),
             []
           )
         }),
       { confined }
+    ),
+    60_000
+  )
+
+  it.scopedLive(
+    "has no way to the person unless somebody allowed it by name",
+    asking(
+      [secret],
+      ({ line, person }) =>
+        Effect.gen(function* () {
+          const [output] = yield* line('echo "$SUDO_ASKPASS$SSH_ASKPASS$GIT_ASKPASS$SSH_ASKPASS_REQUIRE"; ls /.assent*')
+          assert.notInclude(output, "askpass")
+          assert.lengthOf(yield* person.shown, 0)
+        }),
+      { askpass: false, confined }
     ),
     60_000
   )

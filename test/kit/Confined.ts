@@ -23,12 +23,17 @@ export interface StaticHelp {
   readonly all: ReadonlyArray<string>
 }
 
-/** One command line to its end. */
-export const run = (sandbox: Sandbox.Service, directory: string, line: string): Effect.Effect<StaticHelp, string> =>
+/** One command line to its end. It has the rights of git, which are the widest, unless the job says otherwise. */
+export const run = (
+  sandbox: Sandbox.Service,
+  directory: string,
+  line: string,
+  job: Partial<Sandbox.Job> = { git: true }
+): Effect.Effect<StaticHelp, string> =>
   Effect.scoped(
     Effect.gen(function* () {
       const environment = { PATH: process.env["PATH"] ?? "/usr/bin:/bin", LANG: "C.UTF-8" }
-      const running = yield* sandbox.start({ command: ["/bin/sh", "-c", line], directory, environment })
+      const running = yield* sandbox.start({ command: ["/bin/sh", "-c", line], directory, environment, ...job })
       const output = yield* Effect.orDie(
         Stream.runFold(Stream.decodeText(running.process.stdout), "", (all, text) => all + text)
       )

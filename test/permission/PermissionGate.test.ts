@@ -705,7 +705,8 @@ describe("a guard that wants a question of its own", () => {
         _tag: "Allowed",
         params: { command: "ls" },
         encoded: { command: "ls" },
-        edited: true
+        edited: true,
+        privileges: { readOnly: false, git: false, askpass: true }
       })
     })
   )

@@ -166,4 +166,35 @@ describe.skipIf(!Confined.isWanted).each(systems)("with the state $name, a file 
       assert.isTrue(isUntouched())
     })
   )
+
+  it.scopedLive("is moved also below a name that is no text", () =>
+    Effect.gen(function* () {
+      const { directory, root, run } = yield* world(state)
+      const { notices } = yield* run(
+        `d=$(printf 'a\\377b\\\\'); mkdir "$d" "$d/.git"; echo 1 > "$d/.git/f"; mkdir é; mkdir é/.git`
+      )
+      assert.lengthOf(notices, 2)
+      assert.include(notices.join(), "\\u{dcff}")
+      const left = execFileSync("find", [root, "-name", ".git"], { encoding: "utf8" })
+      assert.strictEqual(left, "")
+      const moved = execFileSync("find", [join(directory, "set-aside"), "-name", "f"], { encoding: "utf8" })
+      assert.strictEqual(moved.trim().split("\n").length, 1)
+    })
+  )
+
+  it.scopedLive(
+    "is one of thousands, which are moved together",
+    () =>
+      Effect.gen(function* () {
+        const { directory, root, run } = yield* world(state)
+        const { all } = yield* run("i=0; while [ $i -lt 2000 ]; do mkdir -p d$i/.git; i=$((i+1)); done")
+        assert.lengthOf(all, 2_000)
+        assert.strictEqual(execFileSync("find", [root, "-name", ".git"], { encoding: "utf8" }), "")
+        assert.lengthOf(
+          readdirSync(join(directory, "set-aside")).filter((name) => name.endsWith(".git")),
+          2_000
+        )
+      }),
+    60_000
+  )
 })

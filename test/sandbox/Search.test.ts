@@ -4,6 +4,7 @@ import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as FastCheck from "effect/FastCheck"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
@@ -13,6 +14,22 @@ const platform = Effect.all({
   executor: CommandExecutor.CommandExecutor,
   fileSystem: FileSystem.FileSystem,
   path: Path.Path
+})
+
+describe("a name that is no text", () => {
+  it.prop(
+    "is read so that no two names are one, and text is itself",
+    { bytes: FastCheck.uint8Array(), text: FastCheck.fullUnicodeString() },
+    ({ bytes, text }) => {
+      const read = Search.textOf(bytes)
+      const written = [...read].flatMap((sign) => {
+        const code = sign.codePointAt(0) ?? 0
+        return code >= 0xdc80 && code <= 0xdcff ? [code - 0xdc00] : [...new TextEncoder().encode(sign)]
+      })
+      assert.deepStrictEqual(written, [...bytes])
+      assert.strictEqual(Search.textOf(new TextEncoder().encode(text)), text)
+    }
+  )
 })
 
 describe("a search whose fiber is interrupted", () => {

@@ -117,22 +117,26 @@ describe.skipIf(!Confined.isWanted)("a directory that becomes git's own by its s
     })
   )
 
-  it.scopedLive("is a .hg too, of which the settings stay as they are", () =>
+  it.scopedLive("is the directory of any other system, of which nothing changes", () =>
     Effect.gen(function* () {
       const { root, run } = yield* world
-      mkdirSync(join(root, "sub/.hg"), { recursive: true })
-      writeFileSync(join(root, "sub/.hg/hgrc"), "[ui]\n")
+      const names = [".hg", ".jj", ".svn", ".bzr", "_darcs"]
+      for (const name of names) {
+        mkdirSync(join(root, "sub", name), { recursive: true })
+        writeFileSync(join(root, "sub", name, "config"), "[ui]\n")
+      }
       const { notices } = yield* run(
-        "exec 2>/dev/null; mkdir new; mkdir new/.hg; echo x > sub/.hg/dirstate; echo x >> sub/.hg/hgrc; mv sub/.hg sub/hg; " +
-          "echo /x > sub/.hg/sharedpath; echo x > sub/.hg/hgrc-not-shared"
+        `exec 2>/dev/null; mkdir new; for name in ${names.join(" ")}; do mkdir new/$name; echo x > sub/$name/state; ` +
+          "echo x >> sub/$name/config; mv sub/$name sub/moved; done"
       )
-      assert.deepStrictEqual(notices.map((notice) => notice.split(" ")[0]).toSorted(), [
-        "[new/.hg",
-        "[sub/.hg/hgrc-not-shared",
-        "[sub/.hg/sharedpath"
-      ])
-      assert.deepStrictEqual(readdirSync(join(root, "sub/.hg")).toSorted(), ["dirstate", "hgrc"])
-      assert.strictEqual(readFileSync(join(root, "sub/.hg/hgrc"), "utf8"), "[ui]\n")
+      assert.deepStrictEqual(
+        notices.map((notice) => notice.split(" ")[0]).toSorted(),
+        names.map((name) => `[new/${name}`).toSorted()
+      )
+      for (const name of names) {
+        assert.deepStrictEqual(readdirSync(join(root, "sub", name)), ["config"])
+        assert.strictEqual(readFileSync(join(root, "sub", name, "config"), "utf8"), "[ui]\n")
+      }
     })
   )
 })

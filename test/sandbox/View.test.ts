@@ -131,7 +131,7 @@ describe("Bubblewrap", () => {
 })
 
 describe("SeatbeltProfile", () => {
-  const profile = (network: boolean) =>
+  const profile = (network: boolean, git = true) =>
     SeatbeltProfile.make({
       roots: ["/Users/me/my (own).project"],
       home: "/state/home",
@@ -139,11 +139,20 @@ describe("SeatbeltProfile", () => {
       readable: ["/Users/me/.cargo/bin"],
       hidden: ["/Users/me/my (own).project/secret"],
       readOnly: ["/Users/me/my (own).project/policy.json"],
-      network
+      network,
+      git
     })
 
   it("lets one command change the directory that it shares, also where others see nothing", () => {
-    const options = { roots: ["/w"], home: "/state/home", temp: "/t", readable: [], readOnly: [], network: false }
+    const options = {
+      roots: ["/w"],
+      home: "/state/home",
+      temp: "/t",
+      readable: [],
+      readOnly: [],
+      network: false,
+      git: false
+    }
     const rules = SeatbeltProfile.make({ ...options, hidden: ["/state"], shared: "/state/askpass" }).split("\n")
     const at = (rule: string) => rules.findIndex((one) => one === rule)
     const hidden = at('(deny file-read* file-write* (subpath "/state"))')
@@ -172,8 +181,11 @@ describe("SeatbeltProfile", () => {
 (deny file-write* (regex #"^/Users/me/my \\(own\\)\\.project(/.*)?/[.][aA][sS][sS][eE][nN][tT](/|$)"))
 (deny file-write* (regex #"^/Users/me/my \\(own\\)\\.project(/.*)?/[.][jJ][aA][aA][tT][oO](/|$)"))
 (deny file-write* (regex #"^/Users/me/my \\(own\\)\\.project(/.*)?/[.][gG][iI][tT]$"))
-(deny file-write* (regex #"^/Users/me/my \\(own\\)\\.project(/.*)?/[.][hH][gG]$"))
-(deny file-write* (regex #"^/Users/me/my \\(own\\)\\.project(/.*)?/[.][hH][gG]/(hgrc|hgrc-not-shared|requires|sharedpath)$"))
+(deny file-write* (regex #"^/Users/me/my \\(own\\)\\.project(/.*)?/[.][hH][gG](/|$)"))
+(deny file-write* (regex #"^/Users/me/my \\(own\\)\\.project(/.*)?/[.][jJ][jJ](/|$)"))
+(deny file-write* (regex #"^/Users/me/my \\(own\\)\\.project(/.*)?/[.][sS][vV][nN](/|$)"))
+(deny file-write* (regex #"^/Users/me/my \\(own\\)\\.project(/.*)?/[.][bB][zZ][rR](/|$)"))
+(deny file-write* (regex #"^/Users/me/my \\(own\\)\\.project(/.*)?/_[dD][aA][rR][cC][sS](/|$)"))
 (deny file-write* (regex #"^/Users/me/my \\(own\\)\\.project(/.*)?/[.][gG][iI][tT]/(.*/)?(config|config[.]worktree|commondir|gitdir)([.]lock)?$"))
 (deny file-write* (regex #"^/Users/me/my \\(own\\)\\.project(/.*)?/[.][gG][iI][tT]/(.*/)?(hooks|info)(/|$)"))
 (deny file-write* (subpath "/Users/me/my (own).project/policy.json"))
@@ -182,6 +194,12 @@ describe("SeatbeltProfile", () => {
 (allow network-outbound (remote ip "localhost:*"))
 `
     )
+  })
+
+  it("lets git alone write a git directory", () => {
+    const whole = '/[.][gG][iI][tT](/|$)"))'
+    assert.notInclude(profile(false, true), whole)
+    assert.include(profile(false, false), whole)
   })
 
   it("opens the network only when it is to be", () => {

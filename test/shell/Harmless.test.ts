@@ -241,7 +241,8 @@ const command = (text: string, cwd?: string) =>
     params: { command: text, ...(cwd === undefined ? {} : { cwd }) },
     commandField,
     pathFields: ["cwd"],
-    workspace: "/w/project"
+    workspace: "/w/project",
+    repository: "harmless"
   })
 const names = PermissionRule.compile({
   tools: [],
@@ -481,6 +482,7 @@ const reads = (text: string, confined = false): boolean =>
       commandField,
       pathFields: ["cwd"],
       workspace: "/w",
+      repository: "harmless",
       confined
     })
   )

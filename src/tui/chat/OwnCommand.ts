@@ -10,6 +10,7 @@ import * as Either from "effect/Either"
 import * as Fiber from "effect/Fiber"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
+import * as Origin from "../../core/Origin.js"
 import type * as AuditTrail from "../../audit/AuditTrail.js"
 import * as Workspace from "../../builtin/Workspace.js"
 import type { Service as Screen } from "../console/ConsoleScreen.js"
@@ -92,7 +93,11 @@ export const runOf =
       )
       yield* Effect.mapError(recorded, ({ message }) => `${message} The command was not run.`)
       const context = entry.context.pipe(Context.add(ToolOutput.ToolOutput, sink), Context.add(Aside, aside))
+      // The person typed it.
+      const git = entry.shellCommand?.reader.isGitText(command) === true
+      const privileges = { readOnly: false, git, askpass: true }
       const ended = yield* Effect.provide(entry.handler(params), context).pipe(
+        Origin.withDecision({ privileges }),
         Effect.onInterrupt(() => sayMoved),
         Effect.mapError(String)
       )
