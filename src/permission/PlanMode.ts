@@ -2,7 +2,7 @@
  * Plan mode: an agent reads, asks and proposes, and changes nothing until a person has approved its plan.
  *
  * It is an allow list. What runs is a tool that says of itself that it reads, or that it only arranges the agent's own
- * work, and a command of which every program is in the harmless table. A page of the web may be read as in the mode
+ * work, and a command that only reads. A page of the web may be read as in the mode
  * `ask`: by the rules, else a person is asked. Everything else is refused beside the guards: no grant, envelope,
  * suspension, list or answer gets past it, and it binds a whole tree, subagents too.
  *
@@ -57,7 +57,7 @@ export const refusal = (entry: ToolRegistry.Entry, subject: PermissionRule.Subje
   if (entry.shellCommand !== undefined) {
     return PermissionRule.reads(subject)
       ? undefined
-      : `plan mode: only commands that certainly just read may run, such as ls, grep or git log. ${instead}`
+      : `plan mode: only commands that just read may run, such as ls, grep or git log. ${instead}`
   }
   return reads(entry) ? undefined : `plan mode: ${entry.name} is not run, because it may change something. ${instead}`
 }
@@ -114,7 +114,7 @@ export const note = (isPlanning: boolean, depth: number): string => {
     depth > 0
       ? "Report what you found."
       : "Look at what matters, ask what is unclear, and call propose_plan with the whole plan. Without that tool, end with the plan as your answer."
-  return `[Plan mode: nothing is changed yet. Only tools that read run, and commands that certainly just read. ${end}]`
+  return `[Plan mode: nothing is changed yet. Only tools that read run, and commands that just read. ${end}]`
 }
 
 // -----------------------------------------------------------------------------------------------------------------

@@ -51,7 +51,7 @@ describe("in plan mode", () => {
     })
   }
 
-  it("a command runs when each of its programs certainly just reads", () => {
+  it("a command runs when each of its programs just reads", () => {
     const shell = entry("execute", plain, { shellCommand: commandField })
     for (const [command, runs] of [
       ["ls -la", true],
@@ -63,7 +63,7 @@ describe("in plan mode", () => {
       const call = PermissionRule.subject({ tool: "tool", params: { command }, commandField, repository: "harmless" })
       const refusal = PlanMode.refusal(shell, call)
       assert.strictEqual(refusal === undefined, runs, command)
-      if (!runs) assert.match(refusal ?? "", /^plan mode: only commands that certainly just read may run/)
+      if (!runs) assert.match(refusal ?? "", /^plan mode: only commands that just read may run/)
     }
   })
 
