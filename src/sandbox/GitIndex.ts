@@ -136,11 +136,26 @@ const mayBeOdd = (name: Uint8Array, length: number): boolean => {
   let isStart = true
   for (let at = 0; at < length; at++) {
     const byte = name[at] ?? 0
-    if (byte >= 0x80 || odd.has(byte) || (isStart && (byte === 0x2e || byte === 0x2f))) return true
-    isStart = byte === 0x2f
+    if (byte >= 0x80 || odd.has(byte) || (isStart && byte === slash)) return true
+    if (isStart && byte === dot && beginsOdd(name, at + 1, length)) return true
+    isStart = byte === slash
   }
   return isStart
 }
+
+/** Behind a dot: nothing, a dot, or `git` and then nothing that makes it a longer word. */
+const beginsOdd = (name: Uint8Array, at: number, length: number): boolean => {
+  if (at === length || name[at] === slash || name[at] === dot) return true
+  for (const [index, letter] of git.entries()) {
+    if (at + index >= length || ((name[at + index] ?? 0) | 0x20) !== letter) return false
+  }
+  const behind = name[at + git.length] ?? 0
+  return at + git.length >= length || !/[\w-]/.test(String.fromCharCode(behind))
+}
+
+const dot = 0x2e
+const slash = 0x2f
+const git = [..."git"].map((letter) => letter.charCodeAt(0))
 const odd = new Set([..."\\:~"].map((letter) => letter.charCodeAt(0)))
 
 /** A number as git writes it in a pack, and where it ends. */
