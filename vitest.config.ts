@@ -11,7 +11,7 @@ import { BaseSequencer, type Reporter, type TestSpecification } from "vitest/nod
 const slow = [
   "test/cli/*.test.ts",
   "test/tui/process/Output.test.ts",
-  "test/sandbox/{HostSandbox,Layout,Repository,Watch,escapes,killed}.test.ts",
+  "test/sandbox/{GitConfig,GitIndex,GitState,HostSandbox,Layout,Repository,RepositoryConfig,Watch,escapes,killed}.test.ts",
   "test/store/{LibsqlStore,SqlSessionStore,crash,races,repeatedRun}.test.ts",
   "test/web/*.test.ts",
   "test/{package,surface,weight}.test.ts",

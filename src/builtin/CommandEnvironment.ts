@@ -124,10 +124,12 @@ const systemPath = "/usr/local/bin:/usr/bin:/bin"
 const holdsCredentials = (value: string): boolean => /:\/\/[^/\s]*@/.test(value)
 
 // A repository hidden in a directory may name programs that git runs. So a bare repository is used only when named
-// explicitly, and no repository can name a file monitor. The caller's own git settings come first.
+// explicitly, and no repository can name a file monitor, or a program for signatures that `git log` starts unasked. The
+// caller's own git settings come first.
 const git: ReadonlyArray<readonly [string, string]> = [
   ["safe.bareRepository", "explicit"],
-  ["core.fsmonitor", "false"]
+  ["core.fsmonitor", "false"],
+  ["log.showSignature", "false"]
 ]
 
 const withGit = (environment: Environment): Environment => {

@@ -65,6 +65,8 @@ export interface Search {
     places: ReadonlyArray<string>,
     depth: number | undefined
   ) => Effect.Effect<ReadonlyArray<string>, string>
+  /** The symbolic links in these directories, at any depth, and the directories that their owner cannot list. */
+  readonly linksIn: (places: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<string>, string>
 }
 
 export interface Platform {
@@ -181,7 +183,9 @@ export const make = (
       const limit = depth === undefined ? [] : ["-maxdepth", `${depth}`]
       return inParts(places, (some) => [...some, ...limit, ...contents, "-type", "f", "-links", "+1"])
     }
-    return { find: Effect.uninterruptible(turn.withPermits(1)(find)), namesOf, sharedIn }
+    const linksIn = (places: ReadonlyArray<string>) =>
+      inParts(places, (some) => [...some, "(", "-type", "l", "-o", "-type", "d", "!", "-perm", "-500", ")"])
+    return { find: Effect.uninterruptible(turn.withPermits(1)(find)), namesOf, sharedIn, linksIn }
   })
 
 // -----------------------------------------------------------------------------------------------------------------

@@ -65,13 +65,14 @@ describe("the environment of a command", () => {
     Effect.gen(function* () {
       const added = { GIT_CONFIG_COUNT: "1", GIT_CONFIG_KEY_0: "user.name", GIT_CONFIG_VALUE_0: "me" }
       const made = yield* CommandEnvironment.make({ added })
-      assert.strictEqual(made["GIT_CONFIG_COUNT"], "3")
+      assert.strictEqual(made["GIT_CONFIG_COUNT"], "4")
       assert.deepStrictEqual(
-        [0, 1, 2].map((index) => [made[`GIT_CONFIG_KEY_${index}`], made[`GIT_CONFIG_VALUE_${index}`]]),
+        [0, 1, 2, 3].map((index) => [made[`GIT_CONFIG_KEY_${index}`], made[`GIT_CONFIG_VALUE_${index}`]]),
         [
           ["user.name", "me"],
           ["safe.bareRepository", "explicit"],
-          ["core.fsmonitor", "false"]
+          ["core.fsmonitor", "false"],
+          ["log.showSignature", "false"]
         ]
       )
     })
