@@ -237,6 +237,11 @@ describe("a configuration", () => {
     assert.isAbove(agreed, Runs.of(8_000) / 4)
   })
 
+  it("has subsections as they are written", () => {
+    const text = '[a "x\\"y\\\\z\\w.B"]\nc\n[A.B "C"]\nd = 1\n'
+    assert.deepStrictEqual(GitConfig.parse(text)?.map(GitConfig.keyOf), ['a.x"y\\zw.B.c', "a.b.C.d"])
+  })
+
   it("of a megabyte takes no longer than its length", () => {
     for (const text of [
       `[a]\nb = ${"x".repeat(1e6)}`,

@@ -92,6 +92,15 @@ describe("an index of git's own", () => {
     const other = Uint8Array.from(bytes)
     new DataView(other.buffer).setUint32(table, new DataView(other.buffer).getUint32(table) + 8)
     assert.isUndefined(GitIndex.parse(other, 20))
+    if (version === 4) {
+      // The first part has one entry more: the second part would begin with an entry that needs the one before.
+      const parts = Uint8Array.from(bytes)
+      const view = new DataView(parts.buffer)
+      view.setUint32(table - 4, view.getUint32(table - 4) + 1)
+      view.setUint32(table + 4, view.getUint32(table + 4) - 1)
+      view.setUint32(table, parts.indexOf(0, view.getUint32(table) + 63) + 1)
+      assert.isUndefined(GitIndex.parse(parts, 20))
+    }
     const end = Uint8Array.from(bytes)
     new DataView(end.buffer).setUint32(text.lastIndexOf("EOIE") + 8, 1_000)
     assert.isUndefined(GitIndex.parse(end, 20))
@@ -149,6 +158,18 @@ describe("an index that another program wrote", () => {
       { numRuns: Math.max(100, Runs.of(6_000)) }
     )
     assert.isAbove(read, 0)
+  })
+
+  it.each([
+    ["a shorter name than it says", IndexFile.of("abc\0/x", { length: 6 })],
+    ["a longer name than it says", IndexFile.of("abcdef", { length: 3 })],
+    ["no long name, where it says so", IndexFile.of("abc", { length: 0xfff })],
+    ["something behind its name", IndexFile.of("abc", { filling: 1 })],
+    ["flags of another version", IndexFile.of("abc", { flags: 0x4000 })],
+    ["a name before that is not there", IndexFile.of("abc", { length: 3, stripped: 5, version: 4 })],
+    ["version 5", IndexFile.of("abc", { version: 5 })]
+  ])("is not certain with %s", (_, bytes) => {
+    assert.isUndefined(GitIndex.parse(bytes, 20))
   })
 
   it("is read without a second look at most names, and no other name is missed", () => {

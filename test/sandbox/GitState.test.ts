@@ -273,6 +273,7 @@ const names = [
   ""
 ]
 
+let links = 0
 const planted: ReadonlyArray<Planted> = [
   ...[
     "COMMIT_EDITMSG",
@@ -332,6 +333,25 @@ const planted: ReadonlyArray<Planted> = [
   written(".git/worktrees/w/commondir", "../../../../other/.git\n"),
   written(".git/worktrees/w/gitdir", "/etc/.git\n"),
   written(".git/worktrees/w/gitdir", "/etc/passwd\n"),
+  {
+    name: "a worktree behind a link",
+    file: ".git/worktrees/w/gitdir",
+    put: (at) => {
+      fs.mkdirSync(join(at.root, "notes"), { recursive: true })
+      fs.symlinkSync("../notes", join(at.ws, `l${links++}`))
+      at.write(".git/worktrees/w/gitdir", `${at.ws}/l${links - 1}/.git\n`)
+    }
+  },
+  {
+    name: "a worktree that belongs to another repository",
+    file: ".git/worktrees/w/gitdir",
+    put: (at) => (at.write("w/.git", "gitdir: /other/.git\n"), at.write(".git/worktrees/w/gitdir", `${at.ws}/w/.git\n`))
+  },
+  {
+    name: "an index that is too large",
+    file: ".git/index",
+    put: (at) => (at.write(".git/index", "DIRC"), fs.truncateSync(join(at.ws, ".git/index"), 65_000_000))
+  },
   written(".git/config", "[core]\n\tpager = ./evil\n"),
   written(".git/config.worktree", "[core]\n\tpager = ./evil\n"),
   written(".git/hooks/post-checkout", "#!/bin/sh\n"),
@@ -415,6 +435,25 @@ describe("what another program leaves in a git directory", () => {
         at.write(".git/rebase-merge/git-rebase-todo", `${todo}\n`)
         assert.lengthOf(GitState.changes(new Map(), yield* at.look, command), count)
       }).pipe(Effect.provide(NodeContext.layer))
+  )
+
+  it.scopedLive("may be a hook that the repository has too", () =>
+    Effect.gen(function* () {
+      const at = yield* make
+      const hook = ".git/modules/m/hooks/pre-commit"
+      at.write(".git/hooks/pre-commit", "exit 0\n", 0o755)
+      at.write(hook, "exit 0\n", 0o755)
+      const known = yield* at.look
+      assert.deepStrictEqual(
+        [...known.values()].map(({ file }) => file),
+        [join(at.ws, ".git/hooks/pre-commit")]
+      )
+      at.write(hook, "evil\n", 0o755)
+      assert.deepStrictEqual(
+        GitState.changes(known, yield* at.look, "").map(({ file }) => file),
+        [join(at.ws, hook)]
+      )
+    }).pipe(Effect.provide(NodeContext.layer))
   )
 
   it.scopedLive("may be the person's own from before, which git goes on with", () =>

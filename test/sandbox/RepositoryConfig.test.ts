@@ -183,6 +183,15 @@ const harmful: ReadonlyArray<readonly [string, (at: Place) => unknown, RegExp, s
     /config sets diff/,
     "ws/bare/refs"
   ],
+  [
+    "a submodule that is a link",
+    (at) => {
+      submodule(at)
+      fs.rmSync(join(at.ws, "lib/sub"), { recursive: true })
+      fs.symlinkSync("../../other", join(at.ws, "lib/sub"))
+    },
+    /lib\/sub is a link/
+  ],
   ["an index that is not certain", (at) => at.write("ws/.git/index", "DIRC"), /index cannot be read/]
 ]
 
