@@ -6,6 +6,7 @@ import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as LazyModule from "../core/LazyModule.js"
 import * as SyncLinks from "../internal/SyncLinks.js"
 import type * as CompiledPolicy from "./CompiledPolicy.js"
@@ -61,8 +62,19 @@ export const placed = (
         })
       : made(subject, policy, state)
   const { platform, workspace } = surroundings
-  const look = SyncLinks.of(Context.get(platform, FileSystem.FileSystem).readLink)
+  const fileSystem = Context.get(platform, FileSystem.FileSystem)
   const path = Context.get(platform, Path.Path)
+  const repositories: CompiledPolicy.Repositories = (directory) =>
+    Effect.gen(function* () {
+      const { RepositoryConfig } = yield* loaded
+      // The owner of a process is that of its entry. A system without these entries does not compare owners.
+      const own = yield* Effect.option(fileSystem.stat("/proc/self"))
+      const uid = Option.getOrUndefined(Option.flatMap(own, (info) => info.uid))
+      const place = path.resolve(workspace, directory)
+      const reason = yield* RepositoryConfig.judge(fileSystem, path, place, { roots: [workspace], uid })
+      return reason === undefined ? "harmless" : { reason }
+    })
+  const look = SyncLinks.of(fileSystem.readLink)
   const isBesideGuarded = (): boolean => {
     if (look === undefined) return false
     if (look(path.join(workspace, ".assent")) !== "missing") return true
@@ -72,7 +84,7 @@ export const placed = (
     }
   }
   // New members behind a spread take V8 ten times as long, a fortieth of a runtime.
-  return Object.assign({}, policy, { workspace, destinations, isBesideGuarded })
+  return Object.assign({}, policy, { workspace, destinations, repositories, isBesideGuarded })
 }
 
 /** Loads what looks at paths and commands, where one of the tools has some: later no call waits for that. */
@@ -90,8 +102,15 @@ const loaded = LazyModule.make(() =>
     import("./Sanitizer.js"),
     import("./GitGuard.js"),
     import("./Destination.js"),
-    import("./Guard.js")
-  ]).then(([Sanitizer, GitGuard, Destination, Guard]) => ({ Destination, GitGuard, Guard, Sanitizer }))
+    import("./Guard.js"),
+    import("../sandbox/RepositoryConfig.js")
+  ]).then(([Sanitizer, GitGuard, Destination, Guard, RepositoryConfig]) => ({
+    Destination,
+    GitGuard,
+    Guard,
+    RepositoryConfig,
+    Sanitizer
+  }))
 )
 
 /** What names neither a path nor a command is none of its business. Any other call waits for the guard. */

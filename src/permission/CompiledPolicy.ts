@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { Known } from "../tool/ToolDefinition.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
@@ -64,6 +64,13 @@ export interface Policy {
    */
   readonly destinations?: Destinations | undefined
   /**
+   * Looks at the repository around a directory, which is relative to the workspace: `harmless` if its own settings let git
+   * run no program and read nothing elsewhere. Set by the program that knows the files.
+   *
+   * @internal
+   */
+  readonly repositories?: Repositories | undefined
+  /**
    * A `.git` or `.assent` is in reach of commands that run in the workspace. Set by the program that knows the files.
    *
    * @internal
@@ -113,6 +120,9 @@ export type Destinations = (
   policy: Policy,
   state: Entries
 ) => Effect.Effect<PermissionRule.Subject> | undefined
+
+/** @internal */
+export type Repositories = (directory: string) => Effect.Effect<NonNullable<PermissionRule.Call["repository"]>>
 
 /**
  * A policy made in code whose rules name these tools. Where the toolkit is known, as in `AgentRuntime.layer`, one that
@@ -279,12 +289,22 @@ export const subject = (
   })
 
 /**
- * The call with the places to which its paths lead; nothing where that does not matter.
+ * The call with what the files say of it: the places to which its paths lead, or the repository that its git reads. Nothing if
+ * that does not matter.
  *
  * @internal
  */
-export const led = (policy: Policy, state: Entries, subject: PermissionRule.Subject): ReturnType<Destinations> =>
-  subject.open && subject.doubt === undefined ? policy.destinations?.(subject, policy, state) : undefined
+export const led = (policy: Policy, state: Entries, subject: PermissionRule.Subject): ReturnType<Destinations> => {
+  if (subject.open && subject.doubt === undefined) return policy.destinations?.(subject, policy, state)
+  const { repositories } = policy
+  if (repositories === undefined || subject.confined || subject.call.repository !== undefined) return undefined
+  const directories = PermissionRule.gitDirectories(subject)
+  if (directories.length === 0) return undefined
+  return Effect.map(Effect.forEach(directories, repositories), (found) => {
+    const repository = found.find((one) => one !== "harmless") ?? "harmless"
+    return PermissionRule.subject({ ...subject.call, repository })
+  })
+}
 
 // -----------------------------------------------------------------------------------------------------------------
 // combinators
@@ -314,7 +334,7 @@ export const merge = (user: Policy, workspace: Policy, options: { readonly trust
  */
 export const within = (runtime: Policy, own: Policy): Policy => {
   const [a, b] = [runtime.sanitize, mentioned(own)]
-  const { definitions, destinations, isBesideGuarded, workspace } = runtime
+  const { definitions, destinations, isBesideGuarded, repositories, workspace } = runtime
   return {
     ...own,
     deny: PermissionRule.union(runtime.deny, own.deny),
@@ -327,6 +347,7 @@ export const within = (runtime: Policy, own: Policy): Policy => {
     },
     ...(workspace === undefined ? {} : { workspace }),
     destinations,
+    repositories,
     isBesideGuarded,
     definitions
   }

@@ -136,7 +136,7 @@ export const allows = (compiled: Compiled, self: Subject): string | undefined =>
     if (!Location.isWorkspace(self.cwd)) return undefined
     // What cannot be taken apart is itself and nothing else.
     if (self.line === undefined) return spelling(compiled, spoken.command)
-    return whole(self.evidence.allowed(spoken, compiled.commands(spoken.reader)))
+    return whole(self.evidence.allowed(spoken, judged(self, compiled.commands(spoken.reader))))
   }
   const pattern = compiled.patterns.find(({ allows }) => self.evidence.isWithin(allows))
   if (pattern !== undefined) return pattern.text
@@ -154,14 +154,15 @@ export const spellsExactly = (compiled: Compiled, self: Subject): boolean =>
   self.command !== undefined && Location.isWorkspace(self.cwd) && spelling(compiled, self.command) !== undefined
 
 /**
- * The call is a command that only reads, in the workspace. A confined one runs in a sandbox in which it can change nothing, so
- * its text only has to look like reading.
+ * The call is a command that only reads, in the workspace, by its text. A confined one runs in a sandbox in which it can change
+ * nothing, so its text only has to look like reading. Whether git reads only rests on its repository, too: see `together`.
  */
 export const reads = (self: Subject): boolean => {
   const { confined, cwd, lasting, spoken } = self
   if (spoken === undefined || !Location.isWorkspace(cwd)) return false
   if (confined && (lasting || wantsToWrite(self.params))) return false
-  const pattern = confined ? spoken.reader.confined(readingPrograms, cwd.workspace) : strictReaders(self, spoken.reader)
+  const { reader } = spoken
+  const pattern = confined ? reader.confined(readingPrograms, cwd.workspace) : reader.readers
   return whole(self.evidence.allowed(spoken, [pattern])) !== undefined
 }
 
@@ -171,6 +172,16 @@ export const reads = (self: Subject): boolean => {
  */
 export const isGit = ({ line, spoken, started }: Subject, isNamed: boolean): boolean =>
   spoken !== undefined && spoken.reader.isGit(spoken.command, line, started, isNamed)
+
+/** The directories in which the command runs git, as far as its text tells. */
+export const gitDirectories = ({ cwd, started }: Subject): ReadonlyArray<string> => {
+  const isGit = (program = "") => program.slice(program.lastIndexOf("/") + 1) === "git"
+  if (!started.some(({ words: [program] }) => isGit(program))) return []
+  const entered = started.flatMap(({ words: [program, target] }) =>
+    program === "cd" && target !== undefined ? [target] : []
+  )
+  return [cwd.path, ...entered]
+}
 
 /** What may allow programs of a command. */
 export interface Sources {
@@ -189,9 +200,9 @@ export const together = (self: Subject, { compiled, entries, readers }: Sources)
   const patterns = commandPatterns(entries, self, reader)
   if (Location.isWorkspace(cwd)) {
     patterns.push(...compiled.commands(reader))
-    if (readers) patterns.push(strictReaders(self, reader))
+    if (readers) patterns.push(reader.readers)
   }
-  return self.evidence.allowed(spoken, patterns)
+  return self.evidence.allowed(spoken, judged(self, patterns))
 }
 
 /** Entries that spell commands out, and no entry that was remembered of a program that reads, allow the whole command. */
@@ -275,7 +286,7 @@ export const entriesAllow = (entries: Iterable<string>, self: Subject): string |
   }
   if (spoken === undefined) return undefined
   const patterns = commandPatterns(all, self, spoken.reader)
-  return patterns.length === 0 ? undefined : whole(self.evidence.allowed(spoken, patterns))
+  return patterns.length === 0 ? undefined : whole(self.evidence.allowed(spoken, judged(self, patterns)))
 }
 
 /** Some entry is this very command, in this directory. */
@@ -313,9 +324,7 @@ export const describe = ({ rules }: Pick<Compiled, "rules">): ReadonlyArray<stri
  * web, another tool's name.
  */
 export const rememberKey = (self: Subject): string =>
-  self.spoken === undefined
-    ? (self.evidence.remembered ?? self.tool)
-    : Remembered.format(self.spoken.reader.remembered(self.spoken.command, self.cwd.path, self.line, self.confined))
+  self.spoken === undefined ? (self.evidence.remembered ?? self.tool) : Remembered.format(remembered(self, self.spoken))
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
@@ -332,18 +341,33 @@ interface SessionEntry {
 /** The parameter of a tool that is annotated as sandboxed: see `ToolTrait.Sandboxed`. */
 const wantsToWrite = (params: unknown): boolean => Signature.isRecord(params) && params["sandbox"] === "write"
 
+/** A name stands for what reads. Whether git only reads has to be known: see `judged`. */
+const remembered = (
+  { call, confined, cwd, line }: Subject,
+  { command, reader }: NonNullable<Subject["spoken"]>
+): Remembered.Remembered => {
+  const entry = reader.remembered(command, cwd.path, line, confined)
+  const isUnknown = !confined && call.repository !== "harmless"
+  return entry._tag === "Program" && entry.program === "git" && isUnknown
+    ? Remembered.Exact({ command: CommandText.trim(command), cwd: cwd.path })
+    : entry
+}
+
 /** The rule that allows confined commands which only read. */
 export const readingPrograms = "commands that only read"
 
 /**
- * Programs that certainly only read. Git runs what a repository's own configuration names, so a repository has to be known
- * for a harmless one.
+ * Git runs what a repository's own settings name. So the harmless table counts for git only if these settings are known to be
+ * harmless. A pattern that spells the words out means what it says.
  */
-const strictReaders = ({ call }: Subject, reader: CommandReader): CommandPattern => {
-  const { readers } = reader
-  if (call.repository === "harmless") return readers
-  return { ...readers, covers: (run) => (run.own[0] === "git" ? undefined : readers.covers(run)) }
-}
+const judged = ({ call }: Subject, patterns: ReadonlyArray<CommandPattern>): ReadonlyArray<CommandPattern> =>
+  call.repository === "harmless"
+    ? patterns
+    : patterns.map((pattern) =>
+        pattern.byTable === undefined
+          ? pattern
+          : { ...pattern, covers: (run) => (run.own[0] === "git" ? undefined : pattern.covers(run)) }
+      )
 
 /** What entries of session lists say of commands. */
 const commandPatterns = (entries: Iterable<string>, { cwd }: Subject, reader: CommandReader): Array<CommandPattern> => {

@@ -280,6 +280,9 @@ export class PermissionState {
     const rule = known && PermissionRule.whole(known)
     if (rule !== undefined) return { decision: "allow", method: "whitelist", rule }
     const decision = this.chosen === undefined ? defaults[policy.defaultPolicy] : byMode[this.chosen]
+    const { repository } = subject.call
+    if (typeof repository === "object" && !confined && decision.decision !== "allow")
+      return { ...decision, part: repository.reason }
     return known === undefined || known.allowed.length === 0 || decision.decision === "allow"
       ? decision
       : { ...decision, part: partOf(known) }

@@ -28,6 +28,8 @@ export interface Act {
   readonly place: string
   /** What it does: the end of a sentence that begins with the file. */
   readonly reason: string
+  /** It is a directory that cannot be listed. */
+  readonly isClosed?: true
   /** A word of a command line that makes git itself write this. */
   readonly word?: { readonly option: "exec" | "strategy"; readonly value: string }
 }
@@ -58,9 +60,9 @@ export const look = (
     for (const link of links) {
       const target = yield* Effect.option(fileSystem.readLink(link))
       if (Option.isSome(target)) looking.add(link, `is a link to ${quoted(target.value)}`, target.value)
-      else looking.add(link, "hides what is in it", "")
+      else looking.add(link, "hides what is in it", "", { isClosed: true })
     }
-    for (const directory of present) yield* looking.repository(directory, directory, 0)
+    for (const directory of present) yield* looking.all(directory)
     return looking.acts
   })
 
@@ -69,7 +71,7 @@ export const look = (
 // -----------------------------------------------------------------------------------------------------------------
 
 /** The acts that are new since `before`, and that the text of a `command` did not ask git to write. */
-export const changes = (before: State, after: State, command: string): ReadonlyArray<Act> => {
+export const changes = (before: Pick<State, "has">, after: State, command: string): ReadonlyArray<Act> => {
   const words = wordsOf(command)
   return [...after].flatMap(([key, act]) => (before.has(key) || isAsked(words, act) ? [] : [act]))
 }
@@ -90,6 +92,12 @@ class Looking {
   /** `version` tells two acts of one file apart. */
   add(file: string, reason: string, version: string, more: Partial<Act> = {}): void {
     this.acts.set(`${file}\0${version}`, { file, place: file, reason, ...more })
+  }
+
+  /** A whole repository. */
+  all(directory: string): Effect.Effect<void, string> {
+    this.directories = 0
+    return this.repository(directory, directory, 0)
   }
 
   /** A git directory with those inside it. `top` is the one that its work trees belong to. */
@@ -268,11 +276,12 @@ class Looking {
     return false
   }
 
+  /** A link is not followed: it may lead anywhere, and counts as a link. */
   private namesIn(directory: string): Effect.Effect<ReadonlyArray<string>, string> {
-    return Effect.catchAll(this.fileSystem.readDirectory(directory), (error) =>
-      error._tag === "SystemError" && (error.reason === "NotFound" || /ENOTDIR/.test(`${error.cause}`))
-        ? Effect.succeed([])
-        : Effect.fail(`${directory} cannot be listed`)
+    return Effect.flatMap(this.isDirectory(directory), (isOne) =>
+      isOne
+        ? Effect.mapError(this.fileSystem.readDirectory(directory), () => `${directory} cannot be listed`)
+        : Effect.succeed([])
     )
   }
 

@@ -14,6 +14,7 @@ import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import * as Directory from "../core/Directory.js"
 import type * as Home from "./Home.js"
+import * as GitState from "./GitState.js"
 import * as OwnFiles from "./OwnFiles.js"
 import * as Repository from "./Repository.js"
 import * as Quarantine from "./Quarantine.js"
@@ -81,6 +82,9 @@ export const make = (
     let before: ReadonlyMap<string, string> = new Map()
     /** The links among them and in their repositories, each with its target. A command can remove and replace those. */
     let links = new Map<string, string>()
+    /** The lines of git that run, and how the git directories were before the first of them. */
+    const lines = new Set<{ readonly text: string }>()
+    let acts: GitState.State = new Map()
     let isStale = false
     let isToldOfMany = false
     /** What is to be said of a command that ended with an earlier process of ours. */
@@ -151,6 +155,7 @@ export const make = (
         knownApart = yield* apart
         const isReached = (real: string) => [...options.roots, ...knownApart].some((root) => View.isWithin(root, real))
         const shaped = new Set(known.flatMap(({ file, head }) => (head === undefined ? [] : [file])))
+        const gitDirectories: Array<string> = []
         const isRepository = (file: string) => shaped.has(file) || path.basename(file).toLowerCase() === ".git"
         let repositories = 0
         for (const file of nearest([...new Set(known.map(({ file }) => file))], directory)) {
@@ -176,6 +181,7 @@ export const make = (
               repositories > mostForGit ? undefined : yield* Repository.read(fileSystem, path, real, options.roots)
             if (repository !== undefined) {
               opened.push(...repository.mounts)
+              gitDirectories.push(...(repository.elsewhere.length === 0 ? [real] : repository.elsewhere))
               sealed.push(...repository.elsewhere.map((place) => ({ _tag: "ReadOnly", path: place }) as const))
               for (const [name, link] of repository.absent) absent.set(name, link)
               for (const [nest, names] of repository.nests) nests.set(nest, names)
@@ -221,7 +227,18 @@ export const make = (
           ...options.readOnly.filter((file) => options.roots.some((root) => View.isWithin(root, file)))
         ])
         const { ofNetwork } = files
-        return { view, git, ofNetwork, guarded: { absent, nests }, barred, others, links, held, nodes: nodesOf(known) }
+        return {
+          view,
+          git,
+          gitDirectories,
+          ofNetwork,
+          guarded: { absent, nests },
+          barred,
+          others,
+          links,
+          held,
+          nodes: nodesOf(known)
+        }
       })
 
     /**
@@ -299,12 +316,23 @@ export const make = (
         return laid
       })
 
+    /** What acts in git directories. A command may have closed some directories in them: those are opened. */
+    const lookInto = (gitDirectories: ReadonlyArray<string>, view: View.View) =>
+      Effect.gen(function* () {
+        for (let round = 0; ; round++) {
+          const state = yield* GitState.look(platform, search, gitDirectories)
+          const closed = [...state.values()].flatMap(({ file, isClosed }) => (isClosed === true ? [file] : []))
+          if (closed.length === 0 || round === mostRounds) return state
+          yield* watch.open(view, closed)
+        }
+      })
+
     const aside = path.join(options.directory, "set-aside")
     const rootOf = (file: string) => options.roots.find((place) => View.isWithin(place, file)) ?? path.dirname(file)
     const shownAt = (file: string) => shown(path.relative(rootOf(file), file) || ".")
 
     /** Sets aside what appeared since then, and yields sentences that say so: a few, and where all of them are listed. */
-    const settle = ({ before, guarded, held, links, view }: Since) =>
+    const settle = ({ acts, before, gitDirectories, guarded, held, lines, links, view }: Since) =>
       Effect.gen(function* () {
         const { appeared, everything, unseen } = yield* watch.look(Effect.succeed(view), guarded)
         const lost = new Map(yield* Effect.filter(links, (link) => Effect.negate(isStill(link))))
@@ -330,6 +358,20 @@ export const make = (
           for (const { file } of everything.right.closed.filter(isNew)) put(file, "cannot be listed")
         }
         for (const file of appeared) put(file, "appeared, which acts later")
+        if (lines !== "") {
+          const now = yield* Effect.either(lookInto(gitDirectories, view))
+          if (Either.isLeft(now)) urgent.push(`[${now.left}: look at .git before you use git there.]`)
+          else {
+            const left = GitState.changes(acts, now.right, lines)
+            // Files that belong together move as one. What moves already moves once.
+            for (const place of new Set(left.map((act) => act.place))) {
+              if (wanted.some(({ file }) => View.isWithin(file, place))) continue
+              const all = left.filter((act) => act.place === place)
+              put(place, [...new Set(all.map((act) => reasonOf(act)))].slice(0, mostSaid).join(", "))
+            }
+            if (left.length > 0) isStale = true
+          }
+        }
         if (wanted.length > manyLeft)
           yield* Effect.logWarning(`Assent moves ${wanted.length} files away that a command left. This takes a moment.`)
         const files = wanted.map(({ file }) => ({ file, root: rootOf(file) }))
@@ -377,24 +419,32 @@ export const make = (
         return [...notices.slice(0, mostSaid), last]
       })
 
-    const leave = (laid: LaidOut) =>
+    const leave = (laid: LaidOut, line: { readonly text: string } | undefined) =>
       Effect.gen(function* () {
-        const notices = [...left, ...(yield* settle({ ...laid, before, links }))]
+        const since = { ...laid, view: laid.git, before, links, acts: new Set(acts.keys()), lines: textOf(lines) }
+        const notices = [...left, ...(yield* settle(line === undefined ? { ...since, lines: "" } : since))]
+        if (line !== undefined) lines.delete(line)
         left = []
         active -= 1
         if (active === 0) yield* unfinished.end
         return notices
       })
 
-    const enter = ({ directory }: Wanted) =>
+    const enter = ({ command, directory, git }: Wanted) =>
       Effect.uninterruptible(
         turn.withPermits(1)(
           Effect.gen(function* () {
             const laid = yield* current(directory)
             laidOut = laid
-            if (active === 0) yield* unfinished.begin({ ...laid, before, links })
+            const line = git === true ? { text: command.join(" ") } : undefined
+            if (line !== undefined && lines.size === 0)
+              acts = yield* GitState.look(platform, search, laid.gitDirectories)
+            const running = line === undefined ? lines : [...lines, line]
+            if (active === 0 || line !== undefined)
+              yield* unfinished.begin({ ...laid, before, links, acts: new Set(acts.keys()), lines: textOf(running) })
+            if (line !== undefined) lines.add(line)
             active += 1
-            let left: Effect.Effect<ReadonlyArray<string>> | undefined = turn.withPermits(1)(leave(laid))
+            let left: Effect.Effect<ReadonlyArray<string>> | undefined = turn.withPermits(1)(leave(laid, line))
             // Only the first caller gets the sentences.
             const once = Effect.suspend(() => {
               const now = left ?? Effect.succeed([])
@@ -457,10 +507,18 @@ interface Since extends Unfinished.Since {
   readonly view: View.View
 }
 
+/** What is said of a file, in a sentence that begins with its place. */
+const reasonOf = ({ file, place, reason }: GitState.Act): string =>
+  file === place ? reason : `holds ${shown(file.slice(place.length + 1))}, which ${reason}`
+
+const textOf = (lines: Iterable<{ readonly text: string }>): string => [...lines].map(({ text }) => text).join("\n")
+
 interface LaidOut {
   /** For every command that is not git. Git directories are read-only. */
   readonly view: View.View
   readonly git: View.View
+  /** The git directories that git may write. */
+  readonly gitDirectories: ReadonlyArray<string>
   /** Mounts for a command that has the network. */
   readonly ofNetwork: ReadonlyArray<View.Mount>
   readonly guarded: Watch.Guarded
@@ -501,6 +559,8 @@ const nearest = (files: ReadonlyArray<string>, directory: string): ReadonlyArray
 }
 
 const mostSaid = 5
+/** Directories that cannot be listed may be nested. */
+const mostRounds = 5
 /** Moving so many takes more than a second. */
 const manyLeft = 200
 const ofShape = " The person can move it back. A repository below $HOME or /tmp is not moved."

@@ -19,6 +19,11 @@ export interface Since {
   /** Paths that a command cannot replace. */
   readonly held: ReadonlySet<string>
   readonly guarded: Watch.Guarded
+  readonly gitDirectories: ReadonlyArray<string>
+  /** What acted in the git directories: the keys of a `GitState`. */
+  readonly acts: ReadonlySet<string>
+  /** The lines of git that ran; empty if none did. */
+  readonly lines: string
 }
 
 export interface Unfinished {
@@ -58,17 +63,31 @@ export const make = ({ fileSystem, path }: Platform, directory: string): Effect.
     const ours = path.join(directory, `unfinished-${own}-${yield* Random.nextIntBetween(0, 2 ** 40)}`)
     return {
       // A note that is not whole was being written, and its command had not begun.
-      earlier: earlier.flatMap(Option.toArray).map(({ absent, before, held, links, nests }) => ({
-        before,
-        links: new Map(links),
-        held,
-        guarded: { absent: new Map([...absent].map(([name, link]) => [name, link ?? undefined])), nests }
-      })),
+      earlier: earlier
+        .flatMap(Option.toArray)
+        .map(({ absent, acts, before, gitDirectories, held, lines, links, nests }) => ({
+          gitDirectories,
+          acts,
+          lines,
+          before,
+          links: new Map(links),
+          held,
+          guarded: { absent: new Map([...absent].map(([name, link]) => [name, link ?? undefined])), nests }
+        })),
       settled: Effect.forEach(files, (noted) => Effect.ignore(fileSystem.remove(noted)), { discard: true }),
-      begin: ({ before, guarded, held, links }) =>
+      begin: ({ acts, before, gitDirectories, guarded, held, lines, links }) =>
         Effect.gen(function* () {
           const absent = new Map([...guarded.absent].map(([name, link]) => [name, link ?? null]))
-          const text = yield* Schema.encode(Note)({ before, links, held, absent, nests: guarded.nests })
+          const text = yield* Schema.encode(Note)({
+            before,
+            links,
+            held,
+            absent,
+            nests: guarded.nests,
+            gitDirectories,
+            acts,
+            lines
+          })
           yield* Directory.ensure(fileSystem, path, directory, 0o700)
           yield* fileSystem.writeFileString(ours, text, { mode: 0o600 })
         }).pipe(Effect.mapError(({ message }) => `The sandbox's directory ${directory} cannot be written: ${message}`)),
@@ -90,6 +109,9 @@ const Note = Schema.parseJson(
     before: Targets,
     links: Targets,
     held: Schema.ReadonlySet(Schema.String),
+    gitDirectories: Schema.Array(Schema.String),
+    acts: Schema.ReadonlySet(Schema.String),
+    lines: Schema.String,
     absent: Schema.ReadonlyMap({ key: Schema.String, value: Schema.NullOr(Schema.String) }),
     nests: Schema.ReadonlyMap({ key: Schema.String, value: Schema.ReadonlySet(Schema.String) })
   })

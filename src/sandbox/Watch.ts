@@ -42,6 +42,8 @@ export interface Watch {
    * `close`.
    */
   readonly look: (view: Effect.Effect<View, string>, guarded?: Guarded) => Effect.Effect<Seen>
+  /** Opens directories for good. */
+  readonly open: (view: View, directories: ReadonlyArray<string>) => Effect.Effect<void>
 }
 
 export const make = ({ fileSystem, path }: Search.Platform, search: Search.Search, confined: Confined): Watch => {
@@ -115,6 +117,8 @@ export const make = ({ fileSystem, path }: Search.Platform, search: Search.Searc
     })
 
   return {
+    open: (view, directories) =>
+      Effect.forEach(inBatches(directories), (some) => runIn(Effect.succeed(view), open(some)), { discard: true }),
     look: (view, guarded = nothing) =>
       Effect.gen(function* () {
         const [begun, glanced] = yield* Effect.all(

@@ -26,6 +26,8 @@ export interface CommandPattern {
   readonly covers: (run: ProgramRun) => "whole" | "itself" | undefined
   /** The patterns for programs run in turn: `sudo apt *` speaks of `apt` as well. */
   readonly tails: ReadonlyArray<CommandPattern>
+  /** It allows what the harmless table lists. Nobody spelled the words of the command. */
+  readonly byTable?: true
 }
 
 /** A pattern as a person wrote it. */
@@ -49,6 +51,7 @@ export const named = (text: string, program: string): CommandPattern => ({
   text,
   program,
   tails: [],
+  byTable: true,
   covers: (run) => {
     if (run.words[0] !== program || !isPlain(run)) return undefined
     if (run.words.length === 1 && run.open === undefined && !Harmless.isListed(program))
@@ -62,6 +65,7 @@ export const reading = (text: string, program: string): CommandPattern => ({
   text,
   program,
   tails: [],
+  byTable: true,
   covers: (run) => (run.words[0] === program && onlyReads(run) ? "itself" : undefined)
 })
 
@@ -76,6 +80,7 @@ export const harmless = (text: string): CommandPattern => ({
   text,
   program: undefined,
   tails: [],
+  byTable: true,
   covers: (run) => (onlyReads(run) ? "itself" : undefined)
 })
 

@@ -7,7 +7,12 @@ import * as Computation from "../kit/Computation.js"
 import * as Runs from "../kit/Runs.js"
 
 const command = (text: unknown) =>
-  PermissionRule.subject({ tool: "run_command", params: { command: text, timeout: 3 }, commandField })
+  PermissionRule.subject({
+    tool: "run_command",
+    params: { command: text, timeout: 3 },
+    commandField,
+    repository: "harmless"
+  })
 const call = (tool: string, params: unknown = {}) => PermissionRule.subject({ tool, params })
 const rules = (some: Partial<PermissionRule.RuleSet>) => PermissionRule.compile({ ...PermissionRule.noRules, ...some })
 const patterns = (...list: ReadonlyArray<string>) => rules({ patterns: list })

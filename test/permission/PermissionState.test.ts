@@ -15,7 +15,8 @@ const child = ses("child")
 const plain = { readonly: false, autoApproved: false }
 
 const call = (tool: string, params: unknown = {}) => PermissionRule.subject({ tool, params })
-const shell = (command: string) => PermissionRule.subject({ tool: "shell", params: { command }, commandField })
+const shell = (command: string) =>
+  PermissionRule.subject({ tool: "shell", params: { command }, commandField, repository: "harmless" })
 
 const decide = (
   state: PermissionState,

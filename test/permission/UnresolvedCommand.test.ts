@@ -395,3 +395,46 @@ describe("a confined command", () => {
     assert.strictEqual(asking("ls", { confined: true }).decision, "ask")
   })
 })
+
+describe("git that reads, if nothing confines it", () => {
+  const decide = (repository: PermissionRule.Call["repository"], line = "git log | head") => {
+    const subject = PermissionRule.subject({
+      tool: "run_command",
+      params: { command: line },
+      commandField,
+      repository
+    })
+    const traits = { readonly: false, autoApproved: false }
+    const policy = CompiledPolicy.make({ whitelist: { readonly: true, patterns: ["npm *"] } })
+    return new PermissionState().evaluate(policy, subject, traits, Origin.outside.sessionId)
+  }
+
+  it.each(["git log | head", "git status", "npm test && git diff", "timeout 5 git log", "ls | xargs git log"])(
+    "runs unasked only in a repository with harmless settings: %s",
+    (line) => {
+      assert.strictEqual(decide("harmless", line).decision, line.includes("xargs") ? "ask" : "allow")
+      assert.strictEqual(decide(undefined, line).decision, "ask")
+      const reason = "The repository's diff.external names a program."
+      assert.deepInclude(decide({ reason }, line), { decision: "ask", part: reason })
+    }
+  )
+
+  it.each([
+    ["git", "ask"],
+    ["git status", "allow"],
+    ["git *", "allow"]
+  ] as const)("is allowed by the pattern %s only if the words are spelled: %s", (pattern, decision) => {
+    const call = { tool: "run_command", params: { command: "git status" }, commandField }
+    const traits = { readonly: false, autoApproved: false }
+    const decided = (policy: CompiledPolicy.Policy, state = new PermissionState()) =>
+      state.evaluate(policy, PermissionRule.subject(call), traits, Origin.outside.sessionId).decision
+    assert.strictEqual(decided(CompiledPolicy.make({ whitelist: { patterns: [pattern] } })), decision)
+    const state = new PermissionState()
+    state.allow(pattern === "git" ? "(reading) git *" : pattern)
+    assert.strictEqual(decided(CompiledPolicy.make({}), state), decision)
+  })
+
+  it("says nothing of the repository where no git runs", () => {
+    assert.strictEqual(decide(undefined, "ls | head").decision, "allow")
+  })
+})

@@ -237,7 +237,7 @@ describe.skipIf(!Confined.isWanted)("a workspace with many repositories", () => 
         planted(root, 400)
         assert.strictEqual((yield* reads("ls | wc -l")).output, "400\n")
         const run = (directory: string, line: string) => Confined.run(sandbox, join(root, directory), line, {})
-        yield* run("r399", "touch here ../top ../r*/there ../r*/.git/x")
+        yield* run("r399", "touch here ../top; for tree in ../r*; do touch $tree/there $tree/.git/x; done")
         assert.isTrue(existsSync(join(root, "r399/here")) && existsSync(join(root, "top")))
         const trees = Array.from({ length: 400 }, (_, index) => join(root, `r${index}`))
         assert.lengthOf(
