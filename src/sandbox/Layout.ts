@@ -339,6 +339,11 @@ export const make = (
         // A link is what it says, whichever file says it.
         const isSame = (file: string) => held.has(file) || (links.has(file) && !lost.has(file))
         const isNew = ({ file, version }: Search.Found) => !isSame(file) && before.get(file) !== version
+        // Git made a worktree: what it made is looked at with its git directory.
+        const isWorktree = (file: string) =>
+          lines === "" ? Effect.succeed(false) : Repository.isWorktreeOf(fileSystem, path, file, gitDirectories)
+        const ofGit = (file: string) =>
+          lines !== "" && gitDirectories.some((directory) => path.dirname(file) === path.join(directory, "worktrees"))
         const stamp = new Date(yield* Clock.currentTimeMillis).toISOString().replace(/\W/g, "").slice(0, 15)
         const notices: Array<string> = []
         /** What still acts comes first. */
@@ -352,12 +357,13 @@ export const make = (
         else {
           // A directory that became git's own may hold other things: it stays, without what makes it one.
           for (const { file, head } of everything.right.found.filter(isNew))
-            if (head === undefined) put(file, "appeared, which acts later")
-            else
+            if (head === undefined) {
+              if (!(yield* isWorktree(file))) put(file, "appeared, which acts later")
+            } else
               put(head, `makes ${shownAt(file)} a git directory; its settings take effect when git runs there`, ofShape)
           for (const { file } of everything.right.closed.filter(isNew)) put(file, "cannot be listed")
         }
-        for (const file of appeared) put(file, "appeared, which acts later")
+        for (const file of appeared) if (!ofGit(file)) put(file, "appeared, which acts later")
         if (lines !== "") {
           const now = yield* Effect.either(lookInto(gitDirectories, view))
           if (Either.isLeft(now)) urgent.push(`[${now.left}: look at .git before you use git there.]`)

@@ -139,6 +139,19 @@ export const apart = (
     return type === "File" || (yield* isSeparate(fileSystem, path, led, git)) ? [led] : []
   })
 
+/** The file leads to a worktree of one of these git directories, which leads back. */
+export const isWorktreeOf = (
+  fileSystem: FileSystem.FileSystem,
+  path: Path.Path,
+  git: string,
+  gitDirectories: ReadonlyArray<string>
+): Effect.Effect<boolean> =>
+  Effect.gen(function* () {
+    if ((yield* itself(fileSystem, git))?.type !== "File") return false
+    const led = yield* ledTo(fileSystem, path, git)
+    return led !== undefined && path.basename(git) === ".git" && gitDirectories.includes(led)
+  })
+
 /** The repository that a directory lies below. */
 export interface Above {
   /** The root of its work tree, without links. */
