@@ -10,6 +10,7 @@ import type * as FileSystem from "@effect/platform/FileSystem"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import * as Directory from "../core/Directory.js"
@@ -436,10 +437,25 @@ export const make = (
         return notices
       })
 
+    const unfinished = yield* Unfinished.make(platform, options.directory)
+    // Commands that only read need not wait for that: they see no difference.
+    const earlier = yield* Effect.forkScoped(
+      Effect.uninterruptible(
+        Effect.gen(function* () {
+          for (const since of unfinished.earlier)
+            left = [...left, ...(yield* settle({ ...since, view: yield* outlook }))]
+          yield* unfinished.settled
+          yield* Effect.forEach(left, (notice) =>
+            Effect.logWarning(`After a command that ended with Assent: ${notice}`)
+          )
+        })
+      )
+    )
     const enter = ({ command, directory, git }: Wanted) =>
       Effect.uninterruptible(
         turn.withPermits(1)(
           Effect.gen(function* () {
+            yield* Fiber.join(earlier)
             const laid = yield* current(directory)
             laidOut = laid
             const line = git === true ? { text: command.join(" ") } : undefined
@@ -468,12 +484,6 @@ export const make = (
           })
         )
       )
-    const unfinished = yield* Unfinished.make(platform, options.directory)
-    for (const since of unfinished.earlier) {
-      left = [...left, ...(yield* settle({ ...since, view: yield* outlook }))]
-    }
-    yield* unfinished.settled
-    yield* Effect.forEach(left, (notice) => Effect.logWarning(`After a command that ended with Assent: ${notice}`))
     const forget = Effect.sync(() => {
       isStale = true
     })
