@@ -268,11 +268,12 @@ class Looking {
     return false
   }
 
+  /** Nothing for a file or a link in the place of the directory. */
   private namesIn(directory: string): Effect.Effect<ReadonlyArray<string>, string> {
-    return Effect.catchAll(this.fileSystem.readDirectory(directory), (error) =>
-      error._tag === "SystemError" && (error.reason === "NotFound" || /ENOTDIR/.test(`${error.cause}`))
-        ? Effect.succeed([])
-        : Effect.fail(`${directory} cannot be listed`)
+    return Effect.flatMap(this.isDirectory(directory), (isThere) =>
+      isThere
+        ? Effect.mapError(this.fileSystem.readDirectory(directory), () => `${directory} cannot be listed`)
+        : Effect.succeed([])
     )
   }
 
