@@ -172,6 +172,13 @@ const stories: ReadonlyArray<readonly [string, (at: Place) => unknown, string?]>
       at.git("checkout", "-q", "-b", "sequencer/todo")
     )
   ],
+  [
+    "files in the place of directories",
+    (at) => {
+      fs.rmSync(join(at.ws, ".git/hooks"), { recursive: true })
+      for (const name of ["modules", "worktrees", "hooks", "sequencer"]) at.write(`.git/${name}`, "x")
+    }
+  ],
   ["rerere", (at) => (diverged(at), at.git("-c", "rerere.enabled=true", "merge", "topic"))],
   [
     "indexes of all kinds",
@@ -385,7 +392,7 @@ describe("what another program leaves in a git directory", () => {
             minLength: 1
           })
         }),
-        Math.max(30, Runs.of(400))
+        Math.max(12, Runs.of(300))
       )
       for (const {
         acts,
