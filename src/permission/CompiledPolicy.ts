@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { Known } from "../tool/ToolDefinition.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
@@ -13,6 +13,7 @@ import * as PermissionRule from "./PermissionRule.js"
 import type { ProjectRules } from "./ProjectRules.js"
 import * as PolicySource from "./PolicySource.js"
 import * as Sanitizer from "./SanitizerOptions.js"
+import * as Subject from "./Subject.js"
 
 // -----------------------------------------------------------------------------------------------------------------
 // models
@@ -64,11 +65,12 @@ export interface Policy {
    */
   readonly destinations?: Destinations | undefined
   /**
-   * A `.git` or `.assent` is in reach of commands that run in the workspace. Set by the program that knows the files.
+   * A `.git` or `.assent` is in reach of commands that run in the workspace. Set by the program that knows the files: a
+   * function, if its file system tells at once.
    *
    * @internal
    */
-  readonly isBesideGuarded?: (() => boolean) | undefined
+  readonly isBesideGuarded?: (() => boolean) | Effect.Effect<boolean> | undefined
   /**
    * What a person allows in this workspace beside the policy, whenever it is asked. Set by the program that keeps it.
    *
@@ -279,12 +281,28 @@ export const subject = (
   })
 
 /**
- * The call with the places to which its paths lead; nothing where that does not matter.
+ * The call with what only the file system knows: where its paths lead, or whether its command can reach a `.git`. Nothing
+ * where that does not matter.
  *
  * @internal
  */
-export const led = (policy: Policy, state: Entries, subject: PermissionRule.Subject): ReturnType<Destinations> =>
-  subject.open && subject.doubt === undefined ? policy.destinations?.(subject, policy, state) : undefined
+export const led = (policy: Policy, state: Entries, subject: PermissionRule.Subject): ReturnType<Destinations> => {
+  if (subject.open && subject.doubt === undefined) return policy.destinations?.(subject, policy, state)
+  const { isBesideGuarded } = policy
+  return subject.spoken === undefined || subject.confined || !Effect.isEffect(isBesideGuarded)
+    ? undefined
+    : Effect.map(isBesideGuarded, (isBeside) => Subject.make({ ...subject.call, isBesideGuarded: isBeside }))
+}
+
+/**
+ * Whether a `.git` or `.assent` is in reach of the call. It is, unless somebody looked.
+ *
+ * @internal
+ */
+export const isBesideGuarded = (policy: Policy, { call }: PermissionRule.Subject): boolean => {
+  if (policy.isBesideGuarded === undefined) return false
+  return Effect.isEffect(policy.isBesideGuarded) ? call.isBesideGuarded !== false : policy.isBesideGuarded()
+}
 
 // -----------------------------------------------------------------------------------------------------------------
 // combinators

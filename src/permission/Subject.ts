@@ -44,6 +44,8 @@ export interface Call {
   readonly places?: FileSurvey.Places | undefined
   /** Why it cannot be told where the paths lead, though a rule may be about that. */
   readonly doubt?: string | undefined
+  /** The command can reach a `.git` or `.assent`. Absent until somebody has looked. */
+  readonly isBesideGuarded?: boolean | undefined
   /** Present for a tool of a server. */
   readonly definition?: ToolDefinition | undefined
 }

@@ -34,8 +34,8 @@ export interface Options {
   readonly hidden: ReadonlyArray<string>
   /** Paths, also of links, that are not changed inside writable directories. */
   readonly readOnly: ReadonlyArray<string>
-  /** Present where a person gave it to commands. */
-  readonly home: Home.Home | undefined
+  /** What of the home lies in the roots. */
+  readonly home: Home.Home
   readonly network: boolean
 }
 
@@ -153,7 +153,7 @@ export const make = (
           mounts.push({ _tag: "ReadOnly", path: file })
           barred.push({ file, deep: true })
         }
-        const { keys = [], startFiles = [] } = options.home ?? {}
+        const { keys, startFiles } = options.home
         const guarded = Repository.guarding(fileSystem, path, options.roots)
         yield* Effect.forEach([...keys, ...startFiles], guarded.guard, { discard: true })
         mounts.push(...guarded.mounts)
