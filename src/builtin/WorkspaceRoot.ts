@@ -39,6 +39,12 @@ export interface Options {
    * lies inside, such as `.ssh`; files of it that start programs, such as `.bashrc`, are not changed.
    */
   readonly protectedPaths?: ReadonlyArray<string> | undefined
+  /**
+   * Files and directories, absolute and without links, that start programs of the person: tools read and do not change them.
+   *
+   * @internal
+   */
+  readonly startFiles?: ReadonlyArray<string> | undefined
   /** The most characters of one result. Default: 30,000. */
   readonly maxOutput?: number | undefined
 }
@@ -166,6 +172,7 @@ export const make = (options: Options): Effect.Effect<Service, never, FileSystem
       ...(yield* Effect.forEach(options.added ?? [], (directory) => realOf(path.resolve(directory))))
     ]
     const home = yield* Home.find(fileSystem, path, roots)
+    const startFiles = [...home.startFiles, ...(options.startFiles ?? [])]
     const isInside = (absolute: string) => roots.some((directory) => within(path, directory, absolute))
     const readable = new Set<string>()
     const written = makeWritten()
@@ -288,7 +295,9 @@ export const make = (options: Options): Effect.Effect<Service, never, FileSystem
         }
         const isProtected = yield* protection
         if (isProtected(absolute) || isProtected(wanted)) {
-          return yield* Effect.fail(`${text} holds keys or belongs to the runtime. Tools neither read, list nor change it.`)
+          return yield* Effect.fail(
+            `${text} holds keys or belongs to the runtime. Tools neither read, list nor change it.`
+          )
         }
         const info = yield* stat(absolute, text)
         return { absolute, shown: shown(absolute), info }
@@ -316,10 +325,10 @@ export const make = (options: Options): Effect.Effect<Service, never, FileSystem
       })
 
     const locateToChange = (text: string): Effect.Effect<Target, string> =>
-      home.startFiles.length === 0
+      startFiles.length === 0
         ? locate(text)
         : Effect.tap(locate(text), ({ absolute }) =>
-            Effect.flatMap(inOneOf(home.startFiles), (isStartFile) =>
+            Effect.flatMap(inOneOf(startFiles), (isStartFile) =>
               isStartFile(FoldedName.of(absolute))
                 ? Effect.fail(
                     `${text} starts programs of the person, so tools do not change it. Nothing was written. Show the person what to write there.`

@@ -44,7 +44,9 @@ export const find = (
     const home = yield* Effect.orElseSucceed(fileSystem.realPath(written), () => written)
     const search = yield* Effect.orElseSucceed(Config.string("PATH"), () => "")
     // A search path may name the home by a link.
-    const places = search.split(":").map((place) => (isWithin(written, place) ? home + place.slice(written.length) : place))
+    const places = search
+      .split(":")
+      .map((place) => (isWithin(written, place) ? home + place.slice(written.length) : place))
     return within(home, places.join(":"), roots)
   })
 
