@@ -56,6 +56,9 @@ export const names: ReadonlyArray<string> = [
   "ASSENT_CALL"
 ].flatMap((line) => line.split(" "))
 
+/** Whether any command may see the variable: what is not known to be harmless holds a key, as far as anybody can say. */
+export const isHarmless = (name: string, value: string): boolean => known.has(name) && !holdsCredentials(value)
+
 /** Makes programs neither wait for a person nor draw a screen. */
 export const plain: Environment = { TERM: "dumb", PAGER: "cat", GIT_PAGER: "cat", GIT_TERMINAL_PROMPT: "0" }
 
@@ -115,6 +118,8 @@ export const belongsTo = (environ: string, token: string): boolean =>
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+const known: ReadonlySet<string> = new Set(names)
 
 const collector = /^OTEL_/i
 

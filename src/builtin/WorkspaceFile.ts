@@ -216,7 +216,7 @@ const identityOf = ({ info }: Pick<Target, "info">): ResolvedPath.FileIdentity |
   Option.getOrUndefined(Option.map(info, ResolvedPath.identityOf))
 
 const locateForWriting = (workspace: Service, path: string): Effect.Effect<Target, string> =>
-  Effect.flatMap(workspace.locate(path), (target) => {
+  Effect.flatMap(workspace.locateToChange(path), (target) => {
     if (Option.isNone(target.info)) {
       return /[/\\]$/.test(path) ? Effect.fail(`${path} names a directory, not a file.`) : Effect.succeed(target)
     }

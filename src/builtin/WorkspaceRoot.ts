@@ -17,6 +17,7 @@ import * as FoldedName from "../core/FoldedName.js"
 import * as Origin from "../core/Origin.js"
 import * as ResolvedPath from "../core/ResolvedPath.js"
 import * as RealPath from "../permission/RealPath.js"
+import * as Home from "../sandbox/Home.js"
 import * as Checkpoints from "./Checkpoints.js"
 import * as SyncFiles from "./SyncFiles.js"
 import type * as Ripgrep from "./Ripgrep.js"
@@ -34,9 +35,16 @@ export interface Options {
   readonly added?: ReadonlyArray<string> | undefined
   /**
    * Files and directories inside it, absolute or relative to it, that tools neither read, list nor change. `.assent`
-   * and `.jaato` are always protected, also in added directories and in other projects inside.
+   * and `.jaato` are always protected, also in added directories and in other projects inside. So are keys of a home that
+   * lies inside, such as `.ssh`; files of it that start programs, such as `.bashrc`, are not changed.
    */
   readonly protectedPaths?: ReadonlyArray<string> | undefined
+  /**
+   * Files and directories, absolute and without links, that start programs of the person: tools read and do not change them.
+   *
+   * @internal
+   */
+  readonly startFiles?: ReadonlyArray<string> | undefined
   /** The most characters of one result. Default: 30,000. */
   readonly maxOutput?: number | undefined
 }
@@ -98,6 +106,12 @@ export interface Service {
   readonly locate: (path: string) => Effect.Effect<Target, string>
   /** Like {@link locate}, for a regular file that exists. Files that the runtime saved for the model are allowed too. */
   readonly locateFile: (path: string) => Effect.Effect<Target, string>
+  /**
+   * Like {@link locate}, for a file that is to be changed or made.
+   *
+   * @internal
+   */
+  readonly locateToChange: (path: string) => Effect.Effect<Target, string>
   /** Like {@link locate}, for a directory that exists. */
   readonly locateDirectory: (path: string) => Effect.Effect<Target, string>
   /** Whether an absolute path without links is protected. Run it anew for each walk: links may have changed. */
@@ -157,6 +171,8 @@ export const make = (options: Options): Effect.Effect<Service, never, FileSystem
       root,
       ...(yield* Effect.forEach(options.added ?? [], (directory) => realOf(path.resolve(directory))))
     ]
+    const home = yield* Home.find(fileSystem, path, roots)
+    const startFiles = [...home.startFiles, ...(options.startFiles ?? [])]
     const isInside = (absolute: string) => roots.some((directory) => within(path, directory, absolute))
     const readable = new Set<string>()
     const written = makeWritten()
@@ -210,25 +226,28 @@ export const make = (options: Options): Effect.Effect<Service, never, FileSystem
 
     const names = [
       ...roots.flatMap((directory) => own.map((name) => path.join(directory, name))),
-      ...(options.protectedPaths ?? []).map((name) => path.resolve(root, name))
+      ...(options.protectedPaths ?? []).map((name) => path.resolve(root, name)),
+      ...home.keys
     ]
-    // One lookup for each parent directory, shared: most protected files lie in one directory.
-    const protection = Effect.suspend(() =>
-      Effect.map(Effect.forEach(new Set(names), RealPath.make(fileSystem, path).real), (found) => {
-        // On some file systems `.ASSENT` is `.assent`.
-        const every = [...new Set([...names, ...found])].map(FoldedName.of)
-        const all = every.filter((name) => !every.some((other) => name.startsWith(`${other}${path.sep}`)))
-        return (absolute: string) => {
-          const wanted = FoldedName.of(absolute)
-          // Nearly every path is told apart by its beginning, or has no such name in it.
-          return (
-            all.some((name) => wanted.startsWith(name) && within(path, name, wanted)) ||
-            own.some((name) => wanted.includes(name) && roots.some((root) => passes(path, root, absolute, name)))
-          )
-        }
-      })
-    )
-
+    /** Whether an absolute path is in one of these places, by whatever links. Links may have changed since the last look. */
+    const inOneOf = (places: ReadonlyArray<string>) =>
+      Effect.suspend(() =>
+        // One lookup for each parent directory, shared: most protected files lie in one directory.
+        Effect.map(Effect.forEach(new Set(places), RealPath.make(fileSystem, path).real), (found) => {
+          // On some file systems `.ASSENT` is `.assent`.
+          const every = [...new Set([...places, ...found])].map(FoldedName.of)
+          const all = every.filter((name) => !every.some((other) => name.startsWith(`${other}${path.sep}`)))
+          // Nearly every path is told apart by its beginning.
+          return (wanted: string) => all.some((name) => wanted.startsWith(name) && within(path, name, wanted))
+        })
+      )
+    const protection = Effect.map(inOneOf(names), (isNamed) => (absolute: string) => {
+      const wanted = FoldedName.of(absolute)
+      return (
+        isNamed(wanted) ||
+        own.some((name) => wanted.includes(name) && roots.some((root) => passes(path, root, absolute, name)))
+      )
+    })
     /** Fails where the given directory that a path is in is not there: nothing is made in its place. */
     const isThere = (text: string): Effect.Effect<void, string> => {
       const wanted = path.resolve(root, text)
@@ -276,7 +295,9 @@ export const make = (options: Options): Effect.Effect<Service, never, FileSystem
         }
         const isProtected = yield* protection
         if (isProtected(absolute) || isProtected(wanted)) {
-          return yield* Effect.fail(`${text} belongs to the runtime and cannot be read, listed or changed by tools.`)
+          return yield* Effect.fail(
+            `${text} holds keys or belongs to the runtime. Tools neither read, list nor change it.`
+          )
         }
         const info = yield* stat(absolute, text)
         return { absolute, shown: shown(absolute), info }
@@ -303,6 +324,19 @@ export const make = (options: Options): Effect.Effect<Service, never, FileSystem
         return target
       })
 
+    const locateToChange = (text: string): Effect.Effect<Target, string> =>
+      startFiles.length === 0
+        ? locate(text)
+        : Effect.tap(locate(text), ({ absolute }) =>
+            Effect.flatMap(inOneOf(startFiles), (isStartFile) =>
+              isStartFile(FoldedName.of(absolute))
+                ? Effect.fail(
+                    `${text} starts programs of the person, so tools do not change it. Nothing was written. Show the person what to write there.`
+                  )
+                : Effect.void
+            )
+          )
+
     const locateDirectory = (text: string): Effect.Effect<Target, string> =>
       Effect.flatMap(locate(text), (target) => {
         if (Option.isNone(target.info)) return Effect.fail(`${text} does not exist.`)
@@ -321,6 +355,7 @@ export const make = (options: Options): Effect.Effect<Service, never, FileSystem
       checkpoints,
       locate,
       locateFile,
+      locateToChange,
       locateDirectory,
       protection,
       protectedNames: names,

@@ -57,6 +57,8 @@ export interface Options {
   readonly withheldVariables?: ReadonlyArray<string> | undefined
   /** The sandbox of the agent that a command line starts. Default: none confines it. */
   readonly confines?: ((command: string) => Confined | undefined) | undefined
+  /** Looks at the files of an agent each time before it starts. A failure says why the agent does not start. */
+  readonly admit?: ((command: string) => Effect.Effect<void, string>) | undefined
 }
 
 /** A sandbox for one agent. */
@@ -97,7 +99,8 @@ export const make = (options: Options): Effect.Effect<ForeignAgents, never, Plat
         const known = visits.get(key)
         if (known !== undefined && !known.isGone) return known
         const before = known?.resumes === true ? known.id : undefined
-        const { confines, workspace } = options
+        const { admit, confines, workspace } = options
+        if (admit !== undefined) yield* Effect.mapError(admit(command), (reason) => `${named(command)} ${reason}.`)
         const visit = yield* begin({
           before,
           command,

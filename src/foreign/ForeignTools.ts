@@ -44,7 +44,7 @@ const Edit = Tool.make("foreign_edit", {
   .pipe(
     // As the tools of ours that write: a place outside the workspace is no question.
     ToolTrait.validate(({ path }) =>
-      Effect.flatMap(WorkspaceRoot.WorkspaceRoot, ({ locate }) => Effect.asVoid(locate(path)))
+      Effect.flatMap(WorkspaceRoot.WorkspaceRoot, ({ locateToChange }) => Effect.asVoid(locateToChange(path)))
     ),
     ToolTrait.preview(({ after, before, path, title }) =>
       Effect.succeed({

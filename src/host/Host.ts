@@ -577,11 +577,13 @@ export const make = (options: Options = {}): Effect.Effect<Service, never, Launc
         Effect.gen(function* () {
           const { settings } = yield* settingsFor(yield* permitted(workspace), {})
           const { brought } = settings
+          const WorkspaceTrust = yield* loadWorkspaceTrust
+          const { programs } = yield* WorkspaceTrust.wanted(settings)
           const refused = (problem: HostError.TrustRefused["problem"]) =>
             new HostError.TrustRefused({ workspace: settings.workspace, problem })
-          if (brought.digest !== digest) return yield* refused("changed")
+          if (WorkspaceTrust.digestOf(settings, programs) !== digest) return yield* refused("changed")
           if (!Trust.isTrustable(brought)) return yield* refused("link")
-          yield* Trust.decide(settings, brought, { trusted: true, by })
+          yield* Trust.decide(settings, brought, { trusted: true, by }, programs)
         }).pipe(Effect.provide(home)),
       audit: (id) =>
         Effect.gen(function* () {

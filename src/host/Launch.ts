@@ -43,7 +43,10 @@ import * as WorkspaceSettings from "./local/WorkspaceSettings.js"
 import * as ConfigurationInvalid from "./local/ConfigurationInvalid.js"
 import * as DaySpend from "./local/DaySpend.js"
 import * as DecidingFile from "./local/DecidingFile.js"
+import * as InstalledProgram from "./local/InstalledProgram.js"
 import * as OwnFile from "./local/OwnFile.js"
+import * as StartedFiles from "./local/StartedFiles.js"
+import * as Trust from "./local/Trust.js"
 import type * as SandboxSettings from "./SandboxSettings.js"
 import * as ProfileLocation from "./ProfileLocation.js"
 import * as HostError from "./HostError.js"
@@ -167,13 +170,31 @@ export const profiles = (
         `There is no profile ${JSON.stringify(settings.profile)}. Profiles: ${[...all.keys()].join(", ")}.`
       )
     }
+    const programs = programsOf(settings, { all, chosen })
+    const changed = yield* StartedFiles.changed(settings, programs)
+    if (settings.isTrustGiven && changed.length > 0)
+      yield* Trust.decide(settings, settings.brought, Trust.byFlag, changed)
     return {
       all,
       chosen,
       remarks: [...unknown, ...remarks([...problems, ...warnings])],
-      wantTrust: warnings.length > 0
+      wantTrust: warnings.length > 0 || (changed.length > 0 && !settings.isTrustGiven)
     }
   })
+
+/** The programs that settings and profiles start. */
+export const programsOf = (
+  settings: Settings.Settings,
+  profiles: Pick<Profiles, "all" | "chosen">
+): ReadonlyArray<StartedFiles.Program> => {
+  const place = { workspace: settings.workspace, writable: settings.sandbox.writable }
+  return [
+    ...Object.entries(settings.servers).flatMap(([name, server]) => StartedFiles.ofServer(name, server, place)),
+    ...chosenModels(settings, profiles)
+      .filter(isForeign)
+      .map((ref) => agentOf(settings, ref.slice(commandPrefix.length)))
+  ]
+}
 
 /** How long a subagent's questions wait: a person at a terminal has all the time there is, unless a limit was set. */
 export const subagentTimeouts = (given: Interactor.Timeouts, attended: boolean): Interactor.Timeouts =>
@@ -252,7 +273,7 @@ export const share = (
     const scripts = DecidingFile.scripts(models)
     const deciding = [...settings.deciding, ...scripts]
     const files = filesOf(settings, deciding, outOfReach, path)
-    const foreign = models.some(isForeign) ? yield* foreignAgents(settings, all, files) : undefined
+    const foreign = models.some(isForeign) ? yield* foreignAgents(settings, all, files, notify) : undefined
     const model = yield* Effect.mapError(
       resolveModel(settings, ref, foreign),
       ({ message }) => new HostError.ModelRefused({ model: ref, message })
@@ -473,22 +494,27 @@ const sandboxOf = (ref: string, profiles: Profiles["all"]): SubagentProfile.Suba
   [...profiles.values()].find((one) => one.sandbox !== undefined && one.model === ref)?.sandbox
 
 const foreignAgents = (
-  { commandVariables, workspace }: Settings.Settings,
+  settings: Settings.Settings,
   profiles: Profiles["all"],
-  { sandbox }: ReturnType<typeof filesOf>
+  { sandbox }: ReturnType<typeof filesOf>,
+  notify: Notify
 ) =>
   Effect.flatMap(
     Effect.promise(() => import("../foreign/ForeignAgents.js")),
-    ({ make }) =>
-      make({
+    ({ make }) => {
+      const { commandVariables, workspace } = settings
+      return make({
         workspace,
         passedVariables: commandVariables,
         withheldVariables: Settings.secretNames(),
+        admit: (command) => StartedFiles.admit(settings, agentOf(settings, command), notify),
         confines: (command) => {
           const wanted = sandboxOf(`${commandPrefix}${command}`, profiles)
           return (
             wanted && {
               ...sandbox,
+              // Its private home is not that of commands, which would choose what the agent loads from it.
+              directory: `${sandbox.directory}-agents`,
               root: workspace,
               writable: [...sandbox.writable, ...wanted.writable],
               network: wanted.network
@@ -496,7 +522,11 @@ const foreignAgents = (
           )
         }
       })
+    }
   )
+
+const agentOf = ({ sandbox, workspace }: Settings.Settings, command: string): StartedFiles.Program =>
+  StartedFiles.ofAgent(command, { workspace, writable: sandbox.writable })
 
 const foreignModel = (ref: string, foreign: ForeignAgents.ForeignAgents | undefined): Model.Service =>
   foreign?.model(ref.slice(commandPrefix.length)) ?? {
@@ -561,9 +591,11 @@ const filesOf = (
       reals.some((root) => within(path, root, file) && root !== file) &&
       !protectedPaths.some((place) => within(path, place, file) && place !== file)
   )
+  const installed = InstalledProgram.within(roots)
   return {
     root: settings.workspace,
     added: settings.sandbox.writable,
+    startFiles: installed,
     // Looked up at each call: a person may make links while an agent works.
     protectedPaths: [
       ...protectedPaths,
@@ -571,7 +603,7 @@ const filesOf = (
       ...WorkspaceSettings.linkable.map((name) => path.join(settings.workspace, name))
     ],
     // Those would be mounted, and a mount stays where it was made.
-    sandbox: { ...settings.sandbox, hidden: protectedPaths, readOnly }
+    sandbox: { ...settings.sandbox, hidden: protectedPaths, readOnly: [...readOnly, ...installed] }
   }
 }
 

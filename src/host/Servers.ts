@@ -9,6 +9,7 @@ import type * as Redaction from "../core/Redaction.js"
 import type { ServerSettings } from "../tool/ServerSettings.js"
 import * as AllowedDefinitions from "./local/AllowedDefinitions.js"
 import * as ServerTokens from "./local/ServerTokens.js"
+import * as StartedFiles from "./local/StartedFiles.js"
 import * as McpServer from "../mcp/McpServer.js"
 import * as ServerPrompts from "../mcp/ServerPrompts.js"
 import type * as CompiledPolicy from "../permission/CompiledPolicy.js"
@@ -18,17 +19,24 @@ import * as Settings from "./Settings.js"
 
 type Files = WorkspaceRoot.Options & { readonly sandbox: Omit<HostSandbox.Options, "root"> }
 
-/** What a server gets of these settings. */
+/** What a server gets of these settings. `notify` hears of files by which it starts and that commands can change. */
 export const optionsOf = (
   settings: Settings.Settings,
-  { url }: ServerSettings,
+  [name, server]: readonly [name: string, ServerSettings],
   files: Files,
-  redactor: Pick<Redaction.Redactor, "declare"> | undefined
+  redactor: Pick<Redaction.Redactor, "declare"> | undefined,
+  notify: (sentence: string) => void
 ) => ({
-  credentials: ServerTokens.of(settings.configDirectory, url ?? ""),
+  credentials: ServerTokens.of(settings.configDirectory, server.url ?? ""),
   workspace: settings.workspace,
   added: files.added,
-  sandbox: { ...files.sandbox, root: settings.workspace },
+  // Their private home is not that of commands, which would choose what a server loads from it.
+  sandbox: { ...files.sandbox, root: settings.workspace, directory: `${files.sandbox.directory}-servers` },
+  admit: Effect.forEach(
+    StartedFiles.ofServer(name, server, { workspace: settings.workspace, writable: files.added ?? [] }),
+    (program) => StartedFiles.admit(settings, program, notify),
+    { discard: true }
+  ),
   passedVariables: settings.commandVariables,
   withheldVariables: Settings.secretNames(),
   fetch: HttpProxy.fetchOf(settings.proxy),
@@ -53,7 +61,7 @@ export const serve = (
 > =>
   Effect.map(
     Effect.forEach(Object.entries(settings.servers), ([name, server]) =>
-      McpServer.make({ name, ...server }, optionsOf(settings, server, files, redactor))
+      McpServer.make({ name, ...server }, optionsOf(settings, [name, server], files, redactor, notify))
     ),
     (servers) => ({
       servers,

@@ -97,6 +97,8 @@ export interface Settings extends UserLocation.Folder {
   readonly profile: string | undefined
   /** How calls are decided; nothing when nobody says it. */
   readonly mode: Mode | undefined
+  /** Trust was given on the command line, and is to be remembered. */
+  readonly isTrustGiven: boolean
   /** It was said on the command line: it counts for a session that has one, too. */
   readonly isModeGiven: boolean
   readonly mediator: ConfigFile.Mediator
@@ -198,6 +200,7 @@ export const load = (
       profile: flags.profile === "none" ? undefined : flags.profile,
       mode: yield* modeOf(flags.mode, config.mode),
       isModeGiven: flags.mode !== undefined,
+      isTrustGiven: isGiven && !looks,
       mediator: yield* mediatorOf(flags.mediator, config.mediator),
       reviewer: yield* Arrangement.reviewer(flags, config),
       escalation: yield* Arrangement.escalation(flags, config),

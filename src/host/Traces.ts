@@ -31,8 +31,10 @@ export const open = (
     return yield* Effect.provide(telemetry.make({ ...settings, attributes, redactor }), HttpProxy.client(proxy))
   }).pipe(Effect.catchTag("TelemetryUnavailable", ({ message }) => ConfigurationInvalid.make(message)))
 
-/** The variables that hold keys of a collector. */
-export const secretNames = ["OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"]
+/** The variables that may hold keys of a collector. */
+export const secretNames = ["", "TRACES_"].flatMap((signal) =>
+  ["HEADERS", "ENDPOINT"].map((name) => `OTEL_EXPORTER_OTLP_${signal}${name}`)
+)
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal

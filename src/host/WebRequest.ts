@@ -5,6 +5,7 @@ import * as dns from "node:dns"
 import * as http from "node:http"
 import * as https from "node:https"
 import type { LookupFunction } from "node:net"
+import * as os from "node:os"
 import { pipeline } from "node:stream"
 import * as zlib from "node:zlib"
 import { maxBytes, type Response } from "../builtin/FetchUrl.js"
@@ -18,8 +19,10 @@ import * as ProxyFault from "../core/ProxyFault.js"
  * @category models
  */
 export interface Options {
-  /** Whether an IP address may be connected to. Default: those of the open internet. */
+  /** Whether an IP address may be connected to. Default: those of the open internet, without this machine's own. */
   readonly mayReach?: ((address: string) => boolean) | undefined
+  /** The addresses of this machine. Default: those of its network interfaces, as they are at each request. */
+  readonly own?: (() => ReadonlyArray<string>) | undefined
   /** The addresses of a name. Default: the system's resolver. */
   readonly resolve?: ((name: string) => Effect.Effect<ReadonlyArray<string>, string>) | undefined
   /**
@@ -31,7 +34,8 @@ export interface Options {
 
 export const get = (url: URL, options: Options = {}): Effect.Effect<Response, string> =>
   Effect.gen(function* () {
-    const { mayReach = InternetAddress.isPublic, resolve = bySystem } = options
+    const { own = ofInterfaces, resolve = bySystem } = options
+    const mayReach = options.mayReach ?? (yield* elsewhere(own))
     const client = options.through?.(url)
     const literal = InternetAddress.ofHost(url.hostname)
     const found = literal === undefined ? resolve(url.hostname) : Effect.succeed([literal])
@@ -49,6 +53,17 @@ export const get = (url: URL, options: Options = {}): Effect.Effect<Response, st
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** The machine's own address may be a public one: its services are no web. */
+const elsewhere = (own: () => ReadonlyArray<string>): Effect.Effect<(address: string) => boolean, string> =>
+  Effect.map(
+    Effect.try({ try: own, catch: () => "The addresses of this machine cannot be read, so nothing is fetched." }),
+    (addresses) => (address) =>
+      InternetAddress.isPublic(address) && !addresses.some((one) => InternetAddress.isIn(address, one))
+  )
+
+const ofInterfaces = (): ReadonlyArray<string> =>
+  Object.values(os.networkInterfaces()).flatMap((found = []) => found.map(({ address }) => address))
 
 const bySystem = (name: string): Effect.Effect<ReadonlyArray<string>, string> =>
   Effect.async((resume) => {

@@ -10,7 +10,8 @@ import * as Visible from "../core/Visible.js"
 import * as PolicyFile from "../permission/PolicyFile.js"
 import * as PolicySource from "../permission/PolicySource.js"
 import * as ServerSettings from "../tool/ServerSettings.js"
-import type { Platform } from "./Launch.js"
+import * as Launch from "./Launch.js"
+import * as StartedFiles from "./local/StartedFiles.js"
 import * as WorkspaceSettings from "./local/WorkspaceSettings.js"
 import * as ConfigFile from "./local/ConfigFile.js"
 import type { ConfigurationInvalid } from "./local/ConfigurationInvalid.js"
@@ -25,6 +26,8 @@ export interface Wanted {
   readonly allowances: ReadonlyArray<string>
   /** A diff against the files that were trusted before; undefined when none were. */
   readonly changes: ReadonlyArray<string> | undefined
+  /** Programs that do not start, because files of them are not as they were trusted. */
+  readonly programs: ReadonlyArray<StartedFiles.Changed>
 }
 
 /** A workspace, and its files as a person decides about them. What cannot be seen in a line is spelled out. */
@@ -43,31 +46,55 @@ export interface WorkspaceTrust extends Wanted {
 // getters
 // -----------------------------------------------------------------------------------------------------------------
 
-export const wanted = (settings: Settings.Settings): Effect.Effect<Wanted, ConfigurationInvalid, Platform> =>
+export const wanted = (settings: Settings.Settings): Effect.Effect<Wanted, ConfigurationInvalid, Launch.Platform> =>
   Effect.gen(function* () {
     const before = yield* Trust.remembered(settings)
+    const { profiles } = yield* ProfileLocation.load(settings, Tools.registry(settings))
+    const chosen = settings.profile === undefined ? undefined : profiles.get(settings.profile)
+    const programs = yield* StartedFiles.changed(settings, Launch.programsOf(settings, { all: profiles, chosen }))
+    const ofFiles = settings.trusted
+      ? []
+      : [...ofPolicy(settings), ...ofConfig(settings), ...(yield* ofProfiles(settings))]
+    const isKnown = before !== undefined && !settings.trusted
+    const textsNow = new Map(
+      [...settings.brought.files.keys()].map((name) => [name, WorkspaceSettings.textOf(settings.brought, name)])
+    )
     return {
-      allowances: [...ofPolicy(settings), ...ofConfig(settings), ...(yield* ofProfiles(settings))],
-      changes: before === undefined ? undefined : changesSince(before, settings.brought)
+      allowances: [
+        ...ofFiles,
+        ...programs.map(({ program: { name, words } }) => `the start of ${name}: ${words.join(" ")}`)
+      ],
+      changes:
+        isKnown || programs.length > 0
+          ? [...(isKnown ? changesSince(before.files, textsNow) : []), ...programs.flatMap(changesOf)]
+          : undefined,
+      programs
     }
   })
 
-export const of = (settings: Settings.Settings): Effect.Effect<WorkspaceTrust, ConfigurationInvalid, Platform> =>
+/** Changes with everything that a person sees before they trust. */
+export const digestOf = ({ brought }: Settings.Settings, programs: ReadonlyArray<StartedFiles.Changed>): string =>
+  programs.length === 0 ? brought.digest : Digest.digest([brought.digest, ...programs.map(({ now }) => now.digest)])
+
+export const of = (settings: Settings.Settings): Effect.Effect<WorkspaceTrust, ConfigurationInvalid, Launch.Platform> =>
   Effect.gen(function* () {
     const { brought, trusted, workspace } = settings
-    const { allowances, changes } = yield* wanted(settings)
+    const { allowances, changes, programs } = yield* wanted(settings)
     const { warnings } = yield* ProfileLocation.load(settings, Tools.registry(settings))
+    const isChanged = programs.length > 0
     return {
       workspace,
-      isTrusted: trusted,
-      wantsTrust: !trusted && (settings.wantsTrust || (warnings.length > 0 && Trust.isTrustable(brought))),
-      digest: brought.digest,
+      isTrusted: trusted && !isChanged,
+      wantsTrust:
+        isChanged || (!trusted && (settings.wantsTrust || (warnings.length > 0 && Trust.isTrustable(brought)))),
+      digest: digestOf(settings, programs),
       files: [...brought.files].map(([path, content]) => ({
         path,
         sha256: content._tag === "Text" ? Digest.sha256(content.text) : undefined
       })),
       allowances: allowances.map(Visible.visible),
-      changes: trusted ? undefined : changes?.map(Visible.visible)
+      changes: changes?.map(Visible.visible),
+      programs
     }
   })
 
@@ -112,13 +139,21 @@ const maxCompared = 100_000
 /** Milliseconds. */
 const patience = 200
 
+/** What differs in the files of a program. One without a text is only named. */
+const changesOf = ({ after, before, names }: StartedFiles.Changed): ReadonlyArray<string> =>
+  names.flatMap((name) => {
+    const [was, is] = [before, after].map((texts) => (Object.hasOwn(texts, name) ? texts[name] : undefined))
+    if (was === is) return [`${name} is another file.`]
+    return changesSince(was === undefined ? {} : { [name]: was }, new Map([[name, is]]))
+  })
+
 const changesSince = (
-  { files }: Trust.Remembered,
-  brought: WorkspaceSettings.WorkspaceSettings
+  files: { readonly [name: string]: string },
+  texts: ReadonlyMap<string, string | undefined>
 ): ReadonlyArray<string> =>
-  [...new Set([...Object.keys(files), ...brought.files.keys()])].sort().flatMap((name) => {
+  [...new Set([...Object.keys(files), ...texts.keys()])].sort().flatMap((name) => {
     const before = Object.hasOwn(files, name) ? files[name] : undefined
-    const after = WorkspaceSettings.textOf(brought, name)
+    const after = texts.get(name)
     if (before === after) return []
     if (after === undefined) return [`${name} is gone, or cannot be read.`]
     if (before !== undefined && before.length + after.length > maxCompared) {

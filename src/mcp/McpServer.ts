@@ -82,6 +82,12 @@ export interface Options {
   readonly added?: ReadonlyArray<string> | undefined
   /** Confines programs like commands. Default: nothing confines them. */
   readonly sandbox?: HostSandbox.Options | undefined
+  /**
+   * Looks at the files of a program each time before it starts. A failure says why the program does not start.
+   *
+   * @internal
+   */
+  readonly admit?: Effect.Effect<void, string> | undefined
   /** Names of further variables that programs get, and of variables that they never get. */
   readonly passedVariables?: ReadonlyArray<string> | undefined
   readonly withheldVariables?: ReadonlyArray<string> | undefined
@@ -447,6 +453,7 @@ class Server implements McpServer {
         const auth = yield* providerOf(settings, options, undefined)
         return yield* McpClient.connectHttp({ url: new URL(url), headers: sent, fetch: options.fetch, auth }, handlers)
       }
+      yield* options.admit ?? Effect.void
       const environment = yield* CommandEnvironment.make({
         added: yield* expanded(env, options),
         passed: options.passedVariables,

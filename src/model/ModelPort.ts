@@ -135,21 +135,30 @@ export const cacheWrites = (tokens: number): Response.ProviderMetadata => ({ [re
 export const costs = (cost: number): Response.ProviderMetadata => ({ [remarkKey]: { cost } })
 
 /**
- * The usage in a `finish` part, as far as the provider reported it.
+ * The usage in a `finish` part, as far as the provider reported it. A number that is no amount counts as not reported.
  *
  * @since 0.1.0
  * @category getters
  */
 export const usageIn = ({ metadata, usage }: Response.FinishPartEncoded): Usage => {
-  const { cachedInputTokens, inputTokens, outputTokens, reasoningTokens } = usage
-  const { cacheWrites, cost } = metadata?.[remarkKey] ?? {}
-  const reported = { inputTokens, outputTokens, cachedInputTokens, reasoningTokens }
-  return typeof cacheWrites === "number"
+  const cacheWrites = amount(metadata?.[remarkKey]?.cacheWrites)
+  const cost = amount(metadata?.[remarkKey]?.cost)
+  const reported = {
+    inputTokens: amount(usage.inputTokens),
+    outputTokens: amount(usage.outputTokens),
+    cachedInputTokens: amount(usage.cachedInputTokens),
+    reasoningTokens: amount(usage.reasoningTokens)
+  }
+  return cacheWrites !== undefined
     ? { ...reported, cacheWriteTokens: cacheWrites }
-    : typeof cost === "number"
+    : cost !== undefined
       ? { ...reported, cost }
       : reported
 }
+
+/** A server can report anything. A negative number would give a budget back, and one that is infinite would end it. */
+const amount = (reported: unknown): number | undefined =>
+  typeof reported === "number" && Number.isFinite(reported) && reported >= 0 ? reported : undefined
 
 const remarkKey = "assent"
 

@@ -267,8 +267,9 @@ class Ledger implements Service {
     const account = this.account(entry.sessionId, agent)
     const tokens = TokenUsage.of(model, usage)
     const price = this.priceOf(model)
-    const said = this.currency === "USD" ? usage.cost : undefined
-    const known = said ?? (price && costOf(price, tokens))
+    const said = this.currency === "USD" ? (usage.cost ?? -1) : -1
+    // A model can say anything; no call gives money back.
+    const known = said >= 0 && said < Infinity ? said : price && costOf(price, tokens)
     if (known !== undefined) this.priced = true
     this.tree.add(kind, model, tokens, known)
     account.count.add(kind, model, tokens, known)

@@ -6,6 +6,7 @@
  * All else goes on: an answer that is none, a doubt, a failure, no time, no budget.
  */
 import * as Prompt from "@effect/ai/Prompt"
+import type * as Response from "@effect/ai/Response"
 import * as Cause from "effect/Cause"
 import * as Deferred from "effect/Deferred"
 import type * as Duration from "effect/Duration"
@@ -22,7 +23,8 @@ import * as InteractorCall from "../interaction/InteractorCall.js"
 import type * as Interaction from "../interaction/Interaction.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import * as Interactor from "../interaction/Interactor.js"
-import type * as Model from "../model/Model.js"
+import * as Model from "../model/Model.js"
+import * as TokenUsage from "../model/TokenUsage.js"
 
 /**
  * The model, what it may spend, and who is asked otherwise.
@@ -74,7 +76,7 @@ export const before = (options: Omit<ByModelOptions, "otherwise">) => {
         if (part.type === "text-delta" && text.length <= longest) text += part.delta
         if (part.type !== "finish") return
         isComplete = part.reason === "stop" || part.reason === "unknown" || part.reason === "other"
-        tokens += counted(part.usage)
+        tokens += spentBy(model.id, part)
       })
     )
     return Effect.suspend(() => {
@@ -138,15 +140,12 @@ export const before = (options: Omit<ByModelOptions, "otherwise">) => {
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-interface Usage {
-  readonly inputTokens: number | undefined
-  readonly outputTokens: number | undefined
-  readonly totalTokens: number | undefined
+/** No model gives tokens back, whatever it reports. Some report the total only. */
+const spentBy = (model: string, part: Response.FinishPartEncoded): number => {
+  const { input, output } = TokenUsage.of(model, Model.usageIn(part))
+  const { totalTokens: total = 0 } = part.usage
+  return Math.max(input + output, Number.isFinite(total) ? total : 0)
 }
-
-/** No model gives tokens back, whatever it reports. */
-const counted = ({ inputTokens = 0, outputTokens = 0, totalTokens }: Usage): number =>
-  Math.max(0, totalTokens ?? Math.max(0, inputTokens) + Math.max(0, outputTokens))
 
 const role =
   "An agent wants to call a tool. You decide about this one call for a person who trusts you with such calls. " +

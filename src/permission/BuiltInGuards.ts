@@ -74,15 +74,7 @@ export const placed = (
       const reason = yield* RepositoryConfig.judge(fileSystem, path, place, { roots: [workspace], uid })
       return reason === undefined ? "harmless" : { reason }
     })
-  const look = SyncLinks.of(fileSystem.readLink)
-  const isBesideGuarded = (): boolean => {
-    if (look === undefined) return false
-    if (look(path.join(workspace, ".assent")) !== "missing") return true
-    for (let at = workspace; ; at = path.dirname(at)) {
-      if (look(path.join(at, ".git")) !== "missing") return true
-      if (at === path.dirname(at)) return false
-    }
-  }
+  const isBesideGuarded = besideGuarded(fileSystem, path, workspace)
   // New members behind a spread take V8 ten times as long, a fortieth of a runtime.
   return Object.assign({}, policy, { workspace, destinations, repositories, isBesideGuarded })
 }
@@ -96,6 +88,30 @@ export const load = (entries: Iterable<Guard.Guarded["entry"]>): Effect.Effect<u
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** What git or we would run is in the workspace, or above it: `.git` and `.assent`, be they links that lead nowhere. */
+const besideGuarded = (fileSystem: FileSystem.FileSystem, path: Path.Path, workspace: string) => {
+  const places = () => {
+    const found = [path.join(workspace, ".assent")]
+    for (let at = workspace; ; at = path.dirname(at)) {
+      found.push(path.join(at, ".git"))
+      if (at === path.dirname(at)) return found
+    }
+  }
+  const look = SyncLinks.of(fileSystem.readLink)
+  if (look !== undefined)
+    return () => look(workspace) === "missing" || places().some((place) => look(place) !== "missing")
+  const isThere = (place: string) =>
+    Effect.matchEffect(fileSystem.readLink(place), {
+      onSuccess: () => Effect.succeed(true),
+      onFailure: () => Effect.orElseSucceed(fileSystem.exists(place), () => true)
+    })
+  // A file system without the workspace knows nothing of the files that a command finds there.
+  return Effect.flatMap(
+    Effect.orElseSucceed(fileSystem.exists(workspace), () => false),
+    (isKnown) => (isKnown ? Effect.exists(places(), isThere) : Effect.succeed(true))
+  )
+}
 
 const loaded = LazyModule.make(() =>
   Promise.all([

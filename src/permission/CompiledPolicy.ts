@@ -71,11 +71,12 @@ export interface Policy {
    */
   readonly repositories?: Repositories | undefined
   /**
-   * A `.git` or `.assent` is in reach of commands that run in the workspace. Set by the program that knows the files.
+   * A `.git` or `.assent` is in reach of commands that run in the workspace. Set by the program that knows the files: a
+   * function, if its file system tells at once.
    *
    * @internal
    */
-  readonly isBesideGuarded?: (() => boolean) | undefined
+  readonly isBesideGuarded?: (() => boolean) | Effect.Effect<boolean> | undefined
   /**
    * What a person allows in this workspace beside the policy, whenever it is asked. Set by the program that keeps it.
    *
@@ -289,21 +290,38 @@ export const subject = (
   })
 
 /**
- * The call with what the files say of it: the places to which its paths lead, or the repository that its git reads. Nothing if
- * that does not matter.
+ * The call with what only the file system knows: where its paths lead, the repository that its git reads, or whether its
+ * command can reach a `.git`. Nothing if that does not matter.
  *
  * @internal
  */
 export const led = (policy: Policy, state: Entries, subject: PermissionRule.Subject): ReturnType<Destinations> => {
   if (subject.open && subject.doubt === undefined) return policy.destinations?.(subject, policy, state)
-  const { repositories } = policy
-  if (repositories === undefined || subject.confined || subject.call.repository !== undefined) return undefined
-  const directories = PermissionRule.gitDirectories(subject)
-  if (directories.length === 0) return undefined
-  return Effect.map(Effect.forEach(directories, repositories), (found) => {
-    const repository = found.find((one) => one !== "harmless") ?? "harmless"
-    return PermissionRule.subject({ ...subject.call, repository })
+  const { isBesideGuarded, repositories } = policy
+  if (subject.spoken === undefined || subject.confined) return undefined
+  const directories =
+    repositories === undefined || subject.call.repository !== undefined ? [] : PermissionRule.gitDirectories(subject)
+  const isLooked = Effect.isEffect(isBesideGuarded)
+  if (directories.length === 0 && !isLooked) return undefined
+  return Effect.gen(function* () {
+    let call = subject.call
+    if (repositories !== undefined && directories.length > 0) {
+      const found = yield* Effect.forEach(directories, repositories)
+      call = { ...call, repository: found.find((one) => one !== "harmless") ?? "harmless" }
+    }
+    if (isLooked) call = { ...call, isBesideGuarded: yield* isBesideGuarded }
+    return PermissionRule.subject(call)
   })
+}
+
+/**
+ * Whether a `.git` or `.assent` is in reach of the call. It is, unless somebody looked.
+ *
+ * @internal
+ */
+export const isBesideGuarded = (policy: Policy, { call }: PermissionRule.Subject): boolean => {
+  if (policy.isBesideGuarded === undefined) return false
+  return Effect.isEffect(policy.isBesideGuarded) ? call.isBesideGuarded !== false : policy.isBesideGuarded()
 }
 
 // -----------------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
 import type { CommandLine, StartedProgram } from "../shell/CommandLine.js"
+import * as Home from "../sandbox/Home.js"
 import * as Program from "../shell/Program.js"
 import * as FoldedName from "../core/FoldedName.js"
 import { FileSurvey, run, type Places, type Steps } from "./FileSurvey.js"
@@ -71,6 +72,8 @@ class Judge {
   private readonly found = new Map<string, Violation>()
   private readonly roots: Array<string> = []
   private readonly places: Array<ShellPath.Place> = []
+  /** Keys of a home inside the workspace. */
+  private readonly keys: Array<string> = []
 
   constructor(
     private readonly links: FileSurvey,
@@ -99,6 +102,11 @@ class Judge {
     if (scope?.allowTmp !== false) allowed.push(...temporary)
     if (scope?.allowHome === true && home !== undefined) allowed.push(home)
     for (const root of allowed) this.roots.push(yield* this.links.own(this.path.resolve(root)))
+    if (home !== undefined && scope !== undefined) {
+      const given = this.roots.slice(0, 1 + (scope.roots ?? []).length)
+      const { keys } = Home.within(yield* this.links.own(this.path.resolve(home)), "", given)
+      for (const key of keys) this.keys.push(FoldedName.of(key), FoldedName.of(yield* this.links.own(key)))
+    }
     const all = new Set(protectedPaths.map((text) => this.path.resolve(workspace, text)))
     for (const place of all) {
       const real = yield* this.links.own(place)
@@ -122,6 +130,7 @@ class Judge {
     this.absolute(text)
     for (const target of yield* this.links.targets(workspace, text)) {
       if (!this.isInside(target)) this.outside(text)
+      if (this.isKey(target)) this.holdsKeys(text)
       if (this.isProtected(target) || this.passes(target)) this.protects(text)
     }
     const written = this.path.resolve(workspace, text)
@@ -167,6 +176,7 @@ class Judge {
     for (const base of bases) {
       for (const target of yield* this.links.targets(base, path)) {
         if (inside.length > 0 && !this.isInside(target)) this.outside(word)
+        if (this.isKey(target)) this.holdsKeys(word)
         if (this.isProtected(target) || (destroys && this.contains(target))) this.protects(word)
       }
     }
@@ -190,6 +200,12 @@ class Judge {
     return this.bounds.scope === undefined || this.roots.some((root) => within(root, target))
   }
 
+  private isKey(target: string): boolean {
+    if (this.keys.length === 0) return false
+    const lower = FoldedName.of(target)
+    return this.keys.some((key) => within(key, lower))
+  }
+
   private isProtected(target: string): boolean {
     const lower = FoldedName.of(target)
     return this.places.some(({ paths }) => paths.some((place) => within(place, lower)))
@@ -209,6 +225,10 @@ class Judge {
   private outside(text: string): void {
     if (this.bounds.scope === undefined) return
     this.add("path_scope", `The path ${shortened(text)} leads outside the workspace ${this.bounds.workspace}.`)
+  }
+
+  private holdsKeys(text: string): void {
+    this.add("path_scope", `The path ${shortened(text)} leads to keys in the home.`)
   }
 
   private absolute(text: string): void {

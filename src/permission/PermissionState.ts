@@ -11,7 +11,7 @@ import type { SessionId } from "../core/Id.js"
 import type { Privileges } from "../core/Origin.js"
 import type { Allowing } from "../shell/CommandLine.js"
 import type { ApproveAnswer } from "../interaction/Interaction.js"
-import type * as CompiledPolicy from "./CompiledPolicy.js"
+import * as CompiledPolicy from "./CompiledPolicy.js"
 import type { ToolDefinition, Written } from "../tool/ToolDefinition.js"
 import * as PermissionRule from "./PermissionRule.js"
 import type { ProjectRules } from "./ProjectRules.js"
@@ -193,7 +193,7 @@ export class PermissionState {
       PermissionRule.entriesConcernCommands(this.denied, call) ||
       policy.approvals?.some(({ rules }) => PermissionRule.concernsCommands(rules, call)) === true ||
       dangerousCommands !== false
-    if (!forbidden && policy.isBesideGuarded?.() !== true) return undefined
+    if (!forbidden && !CompiledPolicy.isBesideGuarded(policy, subject)) return undefined
     const entries = this.allowing(policy)
     if (PermissionRule.remembersExactly(entries, subject) || PermissionRule.spellsExactly(policy.whitelist, subject))
       return undefined

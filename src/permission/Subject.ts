@@ -49,6 +49,8 @@ export interface Call {
    * elsewhere, else a sentence. Nobody has looked if it is absent.
    */
   readonly repository?: "harmless" | { readonly reason: string } | undefined
+  /** The command can reach a `.git` or `.assent`. Absent until somebody has looked. */
+  readonly isBesideGuarded?: boolean | undefined
   /** Present for a tool of a server. */
   readonly definition?: ToolDefinition | undefined
 }

@@ -1,7 +1,12 @@
 /**
- * What a home holds beside projects: keys, and files that start programs later. Where a person gives a home to commands,
- * keys are hidden, and start files are not written.
+ * What a home holds beside projects: keys, and files that start programs later. Where a person gives a home to an agent,
+ * neither commands nor file tools see the keys, and neither writes the start files. Both read this one value.
  */
+import type * as FileSystem from "@effect/platform/FileSystem"
+import type * as Path from "@effect/platform/Path"
+import * as Config from "effect/Config"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import { isWithin } from "./View.js"
 
 export interface Home {
@@ -9,15 +14,41 @@ export interface Home {
   readonly startFiles: ReadonlyArray<string>
 }
 
-/** `search`: the search path. Its directories in the home hold programs that the person runs. */
-export const at = (home: string, search: string): Home => {
-  const below = (names: ReadonlyArray<string>) => names.map((name) => `${home}/${name}`)
+/**
+ * The part of a home that lies in these directories; all are absolute and without links. A directory that was named itself, or
+ * that lies in such a place, was given on purpose. `search`: the search path. In a home that is given as a whole, its
+ * directories hold programs that the person runs.
+ */
+export const within = (home: string, search: string, roots: ReadonlyArray<string>): Home => {
+  const isGiven = (file: string) =>
+    roots.some((root) => isWithin(root, file)) && !roots.some((root) => isWithin(file, root))
+  const below = (names: ReadonlyArray<string>) => names.map((name) => `${home}/${name}`).filter(isGiven)
   const programs = search
     .split(":")
     .map((directory) => directory.replace(/\/+$/, ""))
     .filter((directory) => directory !== home && isWithin(home, directory) && !/\/\.{0,2}(?:\/|$)/.test(directory))
-  return { keys: below(keys), startFiles: [...new Set([...below(startFiles), ...programs])] }
+  const isWhole = roots.some((root) => isWithin(root, home))
+  return { keys: below(keys), startFiles: [...new Set([...below(startFiles), ...(isWhole ? programs : [])])] }
 }
+
+/** The same of the home that the environment names. */
+export const find = (
+  fileSystem: FileSystem.FileSystem,
+  path: Path.Path,
+  roots: ReadonlyArray<string>
+): Effect.Effect<Home> =>
+  Effect.gen(function* () {
+    const named = yield* Effect.option(Config.nonEmptyString("HOME"))
+    if (Option.isNone(named)) return { keys: [], startFiles: [] }
+    const written = path.resolve(named.value)
+    const home = yield* Effect.orElseSucceed(fileSystem.realPath(written), () => written)
+    const search = yield* Effect.orElseSucceed(Config.string("PATH"), () => "")
+    // A search path may name the home by a link.
+    const places = search
+      .split(":")
+      .map((place) => (isWithin(written, place) ? home + place.slice(written.length) : place))
+    return within(home, places.join(":"), roots)
+  })
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal

@@ -130,7 +130,7 @@ export const make = (
             readable: [...(yield* reals(options.readable)), ...(above?.readable ?? [])],
             hidden: yield* reals(options.hidden),
             readOnly: (options.readOnly ?? []).map((file) => path.resolve(file)),
-            home: holdsHome ? Home.at(home, yield* searchPath) : undefined,
+            home: yield* Home.find(fileSystem, path, roots),
             network: options.network ?? false
           }
           const shared = { roots, repository: above?.root }
@@ -202,8 +202,6 @@ const aroundOwn = (root: string): string =>
   `${root} holds the settings or the state of Assent. Start in a project's directory, or say --allow-home.`
 const inOwn = (root: string): string =>
   `${root} belongs to the settings or the state of Assent, and nothing there is given to commands.`
-
-const searchPath = Effect.orElseSucceed(Config.string("PATH"), () => "")
 
 const seatbeltProgram = "/usr/bin/sandbox-exec"
 
@@ -280,7 +278,7 @@ const startSeatbelt =
         fileSystem.makeTempDirectoryScoped({ prefix: "assent-temp-" }),
         fileSystem.realPath
       )
-      const { keys = [], startFiles = [] } = options.home ?? {}
+      const { keys, startFiles } = options.home
       const hidden = [...options.hidden, ...keys]
       const readOnly = [...options.readOnly, ...startFiles]
       const profile = SeatbeltProfile.make({

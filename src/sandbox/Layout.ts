@@ -37,8 +37,8 @@ export interface Options {
   readonly hidden: ReadonlyArray<string>
   /** Paths, also of links, that are not changed inside writable directories. */
   readonly readOnly: ReadonlyArray<string>
-  /** Present where a person gave it to commands. */
-  readonly home: Home.Home | undefined
+  /** What of the home lies in the roots. */
+  readonly home: Home.Home
   readonly network: boolean
 }
 
@@ -120,7 +120,7 @@ export const make = (
       const files = yield* own
       return yield* viewOf(files, yield* mountsFor(files))
     })
-    const { keys = [], startFiles = [] } = options.home ?? {}
+    const { keys, startFiles } = options.home
     /** What is hidden in these visible directories. */
     const hiddenIn = (visible: ReadonlyArray<string>) =>
       Effect.gen(function* () {

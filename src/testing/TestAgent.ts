@@ -196,7 +196,11 @@ type Provided = Model.Model | FileSystem.FileSystem | Path.Path
 
 const rootName = "main"
 
-const noFiles: Layer.Layer<FileSystem.FileSystem | Path.Path> = Layer.merge(FileSystem.layerNoop({}), Path.layer)
+/** An empty workspace: it is there, and no hidden file is in it or above it. */
+const noFiles: Layer.Layer<FileSystem.FileSystem | Path.Path> = Layer.merge(
+  FileSystem.layerNoop({ exists: (path) => Effect.succeed(!/[/\\]\.[^/\\]*$/.test(path)) }),
+  Path.layer
+)
 
 const settle = Effect.repeatN(Effect.yieldNow(), 3)
 

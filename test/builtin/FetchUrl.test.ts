@@ -103,6 +103,33 @@ describe("fetch_url", () => {
     })
   )
 
+  it.scopedLive("counts this machine's own addresses as no web, however they are written or named", () =>
+    Effect.gen(function* () {
+      const { read } = yield* serving(page("text/plain", "SECRET"), {
+        mayReach: undefined,
+        own: () => ["127.0.0.1", "93.184.216.34", "2A00:1450:4001:081d:0:0:0:200e", "fe80::1%eth0"],
+        resolve: (name) => Effect.succeed(name === "other.example" ? ["1.1.1.1", "93.184.216.34"] : ["93.184.216.34"])
+      })
+      for (const host of [
+        "93.184.216.34",
+        "93.184.55330",
+        "0x5db8d822",
+        "[2a00:1450:4001:81d::200e]",
+        "[::ffff:93.184.216.34]",
+        "own.example",
+        "other.example"
+      ])
+        assert.include(yield* read(`http://${host}/`), "is not an address of the public web.", host)
+      const blind = yield* serving(page("text/plain", "SECRET"), {
+        mayReach: undefined,
+        own: () => {
+          throw new Error("not permitted")
+        }
+      })
+      assert.include(yield* blind.read("http://1.1.1.1/"), "nothing is fetched")
+    })
+  )
+
   const utf16 = (text: string, isBig: boolean): Uint8Array => {
     const bytes = Buffer.from(`\ufeff${text}`, "utf16le")
     return isBig ? bytes.swap16() : bytes

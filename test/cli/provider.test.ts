@@ -491,6 +491,34 @@ describe.concurrent("a provider", () => {
     })
   )
 
+  it.scopedLive("no value that commands do not get is in the environment of our process, whatever its name", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      const model = yield* at.script(
+        { tools: [{ name: "run_command", params: { command: "tr '\\0' '\\n' < /proc/$PPID/environ > dump; env > own" } }] },
+        { text: "done" }
+      )
+      const hidden = {
+        OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:9/canary1",
+        OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: "http://127.0.0.1:9/canary2",
+        OTEL_EXPORTER_OTLP_HEADERS: "key=canary3",
+        OTEL_RESOURCE_ATTRIBUTES: "place=canary4",
+        HTTPS_PROXY: "http://ada:canary5@127.0.0.1:9",
+        NOTION_TOKEN: "canary6",
+        EDITOR: "vi canary7",
+        "_x.y": "canary8",
+        "a b": "canary9"
+      }
+      const args = ["run", "--json", "--yolo", "--sandbox", "off", "--store", ":memory:", "--model", model, "go"]
+      const { code } = yield* at.run(args, { env: { ...hidden, LANG: "C.UTF-8" } })
+      assert.strictEqual(code, 0)
+      const [dump, own] = [yield* at.read("workspace/dump"), yield* at.read("workspace/own")]
+      assert.notInclude(dump + own, "canary")
+      assert.include(dump, `HOME=${at.path("home")}`)
+      assert.include(dump, "LANG=C.UTF-8")
+    })
+  )
+
   it.scopedLive("that cannot be reached, or breaks off, ends the run with a sentence", () =>
     Effect.gen(function* () {
       const { at, server, args, env } = yield* setting

@@ -319,12 +319,17 @@ describe("a model before people", () => {
     )
   }
 
-  it.effect("counts no usage that a model gives back", () =>
+  it.effect.each([
+    { inputTokens: -1_000, outputTokens: 10, totalTokens: undefined },
+    { inputTokens: 5, outputTokens: 5, totalTokens: -1_000 },
+    { inputTokens: 5, outputTokens: 5, totalTokens: 0 },
+    { inputTokens: 10, outputTokens: Number.NaN, totalTokens: Number.NaN },
+    { inputTokens: -Infinity, outputTokens: -10, totalTokens: 10 }
+  ])("counts no usage that a model gives back: %j", (usage) =>
     Effect.gen(function* () {
       const person = yield* TestInteractor.make({ script: () => "n" })
       const model = says(allow, allow, allow)
       let calls = 0
-      const usage = { inputTokens: -1_000, outputTokens: 10, totalTokens: undefined }
       const generous: typeof model = {
         ...model,
         stream: (request) =>

@@ -305,7 +305,7 @@ const askForTrust = (settings: Settings.Settings, screen: ConsoleScreen["Type"],
       return false
     }
     // Printed above the dialog, because the dialog may have fewer rows than there are rules.
-    for (const line of preface.right) yield* screen.printLine(line)
+    for (const line of preface.right.lines) yield* screen.printLine(line)
     const request = yield* InteractionRequest.make(
       new Interaction.Confirm({
         prompt: `The files of ${settings.workspace} allow what is listed above without asking. Trust this directory?`,
@@ -316,6 +316,6 @@ const askForTrust = (settings: Settings.Settings, screen: ConsoleScreen["Type"],
     if (Option.isNone(answered)) return false
     const { answer: trusted, by, how } = answered.value
     const { issuedAt: askedAt, requestId } = request
-    yield* Trust.decide(settings, settings.brought, { trusted, by, how, requestId, askedAt })
+    yield* Trust.decide(settings, settings.brought, { trusted, by, how, requestId, askedAt }, preface.right.programs)
     return trusted
   })

@@ -35,7 +35,8 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
       })
     }
     const files = yield* Launch.filesFor(settings)
-    const options = Servers.optionsOf(settings, settingsOf, files, undefined)
+    if (settings.isTrustGiven) yield* Launch.profiles(settings)
+    const options = Servers.optionsOf(settings, [name, settingsOf], files, undefined, Output.logOnce)
     return yield* act({ name, ...settingsOf }, options, style)
   })
 

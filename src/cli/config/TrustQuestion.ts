@@ -10,13 +10,19 @@ import * as Output from "../../tui/process/Output.js"
 import type * as Settings from "../../host/Settings.js"
 import * as WorkspaceTrust from "../../host/WorkspaceTrust.js"
 
+/** What a person sees before the question, and the changed programs that a yes lets start. */
+export interface Preface {
+  readonly lines: ReadonlyArray<string>
+  readonly programs: WorkspaceTrust.Wanted["programs"]
+}
+
 /**
  * What to print before the question. A left says that it is too long to show, and what to do instead: a person must
  * have seen everything that a yes enables.
  */
 export const preface = (
   settings: Settings.Settings
-): Effect.Effect<Either.Either<ReadonlyArray<string>, string>, ConfigurationInvalid, Platform> =>
+): Effect.Effect<Either.Either<Preface, string>, ConfigurationInvalid, Platform> =>
   Effect.map(WorkspaceTrust.wanted(settings), (known) => prefaceOf(settings, known))
 
 /** Why something in the workspace has no effect, and what to do. For a start at which no person can be asked. */
@@ -38,8 +44,8 @@ export const tell = (settings: Settings.Settings): Effect.Effect<void, Configura
 
 const prefaceOf = (
   { workspace }: Settings.Settings,
-  { allowances, changes }: WorkspaceTrust.Wanted
-): Either.Either<ReadonlyArray<string>, string> => {
+  { allowances, changes, programs }: WorkspaceTrust.Wanted
+): Either.Either<Preface, string> => {
   const lines = [
     changes === undefined
       ? `${workspace} brings settings that allow this without asking:`
@@ -49,21 +55,31 @@ const prefaceOf = (
   ]
   return lines.length > maxLines || lines.some((line) => line.length > maxLength)
     ? Either.left(
-        `What ${workspace} allows is too much to show here. Read its .assent, and start with --trust if you agree with all of it.`
+        `What ${workspace} allows is too much to show here. Read its .assent and the files of its programs, and start with --trust if you agree with all of it.`
       )
-    : Either.right(lines.map((line) => Display.oneLine(line)))
+    : Either.right({ lines: lines.map((line) => Display.oneLine(line)), programs })
 }
 
 const noticeOf = (
-  { workspace }: Settings.Settings,
-  { allowances, changes }: WorkspaceTrust.Wanted
+  { wantsTrust, workspace }: Settings.Settings,
+  { allowances, changes, programs }: WorkspaceTrust.Wanted
 ): ReadonlyArray<string> => [
-  changes === undefined
-    ? `${workspace}/.assent allows something. Assent ignores that until you trust the directory: start with --trust.`
-    : `${workspace}/.assent has changed since you trusted it. Assent ignores what it allows until you trust it again: start with --trust.`,
+  ...programs.map(
+    ({ names, program }) =>
+      `${upper(program.name)} does not start: files of it are not as you trusted them (${names.join(", ")}). Look at them, then start with --trust.`
+  ),
+  ...(programs.length > 0 && !wantsTrust
+    ? []
+    : [
+        changes === undefined
+          ? `${workspace}/.assent allows something. Assent ignores that until you trust the directory: start with --trust.`
+          : `${workspace}/.assent has changed since you trusted it. Assent ignores what it allows until you trust it again: start with --trust.`
+      ]),
   ...some("It would allow:", allowances),
   ...(changes === undefined ? [] : some("What changed:", changes))
 ]
+
+const upper = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
 
 const maxLines = 200
 const maxLength = 2_000

@@ -127,8 +127,8 @@ const milestones: ReadonlySet<AgentEvent["_tag"]> = new Set(["TurnStarted", "Too
 /** Whether the name leads to something else than at the start. */
 const isChanged = ({ digest, file }: DecidingFile): boolean => digestOf(file) !== digest
 
-/** As the system resolves a name, link by link. */
-const placesOf = (file: string): ReadonlyArray<string> => {
+/** As the system resolves an absolute name: the links by which it leads to a file, and at last its real path. */
+export const placesOf = (file: string): ReadonlyArray<string> => {
   const places: Array<string> = []
   const { root } = path.parse(file)
   let at = root

@@ -9,6 +9,7 @@ import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
 import * as path from "node:path"
+import * as Home from "../../sandbox/Home.js"
 import * as Repository from "../../sandbox/Repository.js"
 import * as WorkspaceSettings from "./WorkspaceSettings.js"
 import * as OwnFile from "./OwnFile.js"
@@ -39,8 +40,13 @@ export const load = ({
     const remarks: Array<string> = []
     const sources: Array<Source> = []
     const foreign: Array<string> = []
+    const { keys } = yield* Home.find(yield* FileSystem.FileSystem, yield* Path.Path, [workspace])
+    const hidden = keys.flatMap((key) => [key, OwnFile.realPath(key) ?? key])
     const take = (source: Omit<Source, "text">, content: OwnFile.Content) => {
-      if (content._tag === "Refused") remarks.push(`${source.file} ${content.reason}.`)
+      const real = OwnFile.realPath(source.file) ?? source.file
+      if (hidden.some((key) => OwnFile.isWithin(key, real)))
+        remarks.push(`${source.file} leads to keys in the home, and is not read.`)
+      else if (content._tag === "Refused") remarks.push(`${source.file} ${content.reason}.`)
       else if (content._tag === "Text" && content.text.trim() !== "") {
         sources.push({ ...source, text: content.text.trim() })
         if (path.basename(source.file) === inPlace) foreign.push(source.file)

@@ -7,6 +7,7 @@
  */
 import * as fs from "node:fs"
 import * as path from "node:path"
+import * as Digest from "../../core/Digest.js"
 
 /** The result of reading. A reason is the end of a sentence that begins with the file's name, without a full stop. */
 export type Content =
@@ -22,7 +23,8 @@ export const refused = (reason: string): Content => ({ _tag: "Refused", reason }
 export const maxSettings = 1_000_000
 
 /** Reads one of the person's own files; it may be a link to another place. */
-export const read = (file: string, limit: number): Content => safely(file, () => open(fs.realpathSync(file), limit))
+export const read = (file: string, limit: number): Content =>
+  safely(file, () => open(fs.realpathSync(file), limit, textOf))
 
 /** Reads a file that the person named on the command line. It may be an open pipe from the shell: `--policy <(…)`. */
 export const readGiven = (file: string, limit: number): Content => {
@@ -36,7 +38,7 @@ export const readIn = (root: string, name: string, limit: number): Content => {
   return safely(file, () => {
     const real = fs.realpathSync(file)
     if (!isWithin(root, real)) return refused("leads out of the workspace by a symbolic link, and is not read")
-    const content = open(real, limit)
+    const content = open(real, limit, textOf)
     // Checked again: a directory on the path may have been replaced by a link meanwhile.
     return fs.realpathSync(file) === real ? content : refused("changed while it was read")
   })
@@ -69,6 +71,16 @@ export const entriesOf = (directory: string, limit: number): ReadonlyArray<fs.Di
     return entriesIn(directory, limit)
   } catch {
     return []
+  }
+}
+
+/** The digest of a regular file, whatever its bytes are; undefined where there is none to read, or a larger one. */
+export const digestOf = (file: string, limit: number): string | undefined => {
+  try {
+    const found = open(fs.realpathSync(file), limit, (bytes) => Digest.sha256(bytes))
+    return typeof found === "string" ? found : undefined
+  } catch {
+    return undefined
   }
 }
 
@@ -155,7 +167,7 @@ const entriesIn = (directory: string, limit: number): ReadonlyArray<fs.Dirent> =
  * `real` has no link in it. Its kind is checked before it is opened, because opening a device can already act on it,
  * and again when it is open.
  */
-const open = (real: string, limit: number): Content => {
+const open = <A>(real: string, limit: number, use: (bytes: Buffer) => A): A | Content => {
   const before = fs.lstatSync(real)
   if (!before.isFile()) return refused(`is ${kindOf(before)} and not a file`)
   const { O_NOFOLLOW, O_NONBLOCK, O_NOCTTY, O_RDONLY } = fs.constants
@@ -171,7 +183,7 @@ const open = (real: string, limit: number): Content => {
       got = fs.readSync(handle, bytes, length, bytes.length - length, length)
     }
     if (length > now.size) return refused("grew while it was read")
-    return textOf(bytes, length)
+    return use(bytes.subarray(0, length))
   } finally {
     fs.closeSync(handle)
   }
@@ -186,12 +198,12 @@ const fromPipe = (descriptor: number, limit: number): Content => {
   for (let got = -1; got !== 0 && length < bytes.length; length += got) {
     got = fs.readSync(descriptor, bytes, length, bytes.length - length, null)
   }
-  return length > limit ? refused(`is larger than ${sizeOf(limit)}`) : textOf(bytes, length)
+  return length > limit ? refused(`is larger than ${sizeOf(limit)}`) : textOf(bytes.subarray(0, length))
 }
 
-const textOf = (bytes: Buffer, length: number): Content => ({
+const textOf = (bytes: Buffer): Content => ({
   _tag: "Text",
-  text: bytes.toString("utf8", 0, length).replace(/^\ufeff/, "")
+  text: bytes.toString("utf8").replace(/^\ufeff/, "")
 })
 
 const kindOf = (info: fs.Stats): string => {

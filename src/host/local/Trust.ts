@@ -18,6 +18,7 @@ import * as AuditLocation from "./AuditLocation.js"
 import * as WorkspaceSettings from "./WorkspaceSettings.js"
 import { make as invalid, type ConfigurationInvalid } from "./ConfigurationInvalid.js"
 import * as OwnFile from "./OwnFile.js"
+import * as StartedFiles from "./StartedFiles.js"
 import * as UserLocation from "./UserLocation.js"
 
 /** A directory, and where decisions about it are kept; as in `Settings`. */
@@ -70,16 +71,17 @@ export const isTrusted = (
 export const isTrustable = ({ links }: WorkspaceSettings.WorkspaceSettings): boolean => !links.includes(".assent")
 
 /**
- * Writes the decision to the audit and, when it is a yes, remembers it with its files. Does nothing when they are
- * already trusted.
+ * Writes the decision to the audit and, when it is a yes, remembers it with its files, those of `changed` programs too. Does
+ * nothing when all are already trusted.
  */
 export const decide = (
   place: Place,
   brought: WorkspaceSettings.WorkspaceSettings,
-  decision: Decision
+  decision: Decision,
+  changed: ReadonlyArray<StartedFiles.Changed> = []
 ): Effect.Effect<void, ConfigurationInvalid, FileSystem.FileSystem | Path.Path> =>
   Effect.gen(function* () {
-    if (yield* isTrusted(place, brought)) return
+    if (changed.length === 0 && (yield* isTrusted(place, brought))) return
     if (decision.trusted && !isTrustable(brought)) {
       return yield* invalid(
         `${place.workspace} cannot be trusted: its .assent is a symbolic link. Put the directory itself there.`
@@ -87,8 +89,10 @@ export const decide = (
     }
     yield* UserLocation.prepare(place)
     // The audit comes first: a decision that cannot be recorded grants nothing.
-    yield* Effect.mapError(Effect.scoped(record(place, brought, decision)), ({ message }) => invalid(message))
-    if (decision.trusted) yield* remember(place, brought)
+    yield* Effect.mapError(Effect.scoped(record(place, brought, decision, changed)), ({ message }) => invalid(message))
+    if (!decision.trusted) return
+    yield* remember(place, brought)
+    if (changed.length > 0) yield* StartedFiles.record(place, changed)
   })
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -117,7 +121,8 @@ const decode = Lazy.make(() =>
 const record = (
   place: Place,
   { digest }: WorkspaceSettings.WorkspaceSettings,
-  { reason, trusted, ...decision }: Decision
+  { reason, trusted, ...decision }: Decision,
+  changed: ReadonlyArray<StartedFiles.Changed>
 ) =>
   Effect.gen(function* () {
     // Loaded on demand: hardly any start decides about trust.
@@ -132,7 +137,9 @@ const record = (
       rootSessionId,
       sessionId,
       agent,
-      reason: [about, reason].filter((part) => part !== undefined).join(", "),
+      reason: [about, ...changed.map(({ names, program }) => `${program.name} with ${names.join(", ")}`), reason]
+        .filter((part) => part !== undefined)
+        .join(", "),
       answeredAt: yield* Clock.currentTimeMillis,
       ...decision
     })
