@@ -4,7 +4,7 @@
  * Such a pattern means every call whose arguments are as it says, in whatever order, and whatever others there are beside
  * them: who adds an argument has not made another call of it. Without names it means any one argument. Of a tool that
  * runs commands it means those: they are taken apart, so the tool's name and a parameter's are not in the texts that are
- * searched.
+ * searched. `*(path=.env)` means every tool that has the parameter.
  *
  * Blanks around names and values, and quotes around a whole value, are no part of what a rule means:
  * `deploy( to = 'x' )` is `deploy(to=x)`.
@@ -40,6 +40,9 @@ export const means = (pattern: DenyPattern.DenyPattern, tool: string, params: un
   })
 }
 
+/** Whether a pattern is over the calls of tools. Any other is over commands. */
+export const isOne = (pattern: DenyPattern.DenyPattern): boolean => read(pattern) !== false
+
 /**
  * What a pattern that names the tool of this call, `run_command(rm *)` or `run_command(command=rm *, cwd=src)`, means as one
  * for its commands. What it says of other parameters is left out, which denies more. None for other patterns, and for one that
@@ -52,7 +55,8 @@ export const commands = (
   const own = read(pattern)
   if (own === false || commandField === undefined || !Glob.matches(own.tool, tool)) return []
   const fields: object = takes?.parametersSchema?.fields ?? {}
-  const isOther = (name: string) => name !== commandField.name && Object.hasOwn(fields, name)
+  // A pattern for many tools names parameters of some of them.
+  const isOther = (name: string) => name !== commandField.name && (own.tool.wild || Object.hasOwn(fields, name))
   if (own.named.length > 0 && own.named.every(({ name }) => isOther(name))) return []
   const text = own.named.some(({ name }) => name === commandField.name) ? own.spelled : own.text
   return (own.commands ??= commandsIn(text))
@@ -116,15 +120,20 @@ const read = (pattern: DenyPattern.DenyPattern): CallPattern | false => {
   return found
 }
 
+/** The end of the arguments, and stars behind it. */
+const isClosed = /\)\**$/
+
 const single = (text: string): string => text.replace(/[ \t]+/g, " ").trim()
 
 const readText = (pattern: string): CallPattern | false => {
   const tool = /^[\w*?-]+(?=\()/.exec(pattern)?.[0]
-  if (tool === undefined || !/\w/.test(tool)) return false
-  const body = pattern.slice(tool.length + 1).replace(/\)\**$/, "")
+  if (tool === undefined) return false
+  const body = pattern.slice(tool.length + 1).replace(isClosed, "")
   const text = single(body)
   const { before, pieces } = argumentsIn(text)
   const isNamed = CommandText.isStars(`*${before}`.replace(/,/g, ""))
+  // Other texts behind stars, such as `*(cd x` , are those of commands.
+  if (!/\w/.test(tool) && !isClosed.test(pattern) && !(isNamed && pieces.length > 0)) return false
   return {
     tool: Glob.compile(tool),
     text,

@@ -46,7 +46,10 @@ export const unknownTools = (source: PolicySource.PolicySource, known: ReadonlyA
 export const unmatchable = (source: PolicySource.PolicySource, tools: ReadonlyArray<Tool.Any>): ByVerb => {
   const found = (verb: "allow" | "deny") =>
     patternsIn(source).flatMap(({ allows, path, text }) => {
-      const message = allows === (verb === "allow") ? PatternFit.problem(text, verb, tools) : undefined
+      const message =
+        allows !== (verb === "allow")
+          ? undefined
+          : (PatternFit.problem(text, verb, tools) ?? (allows ? undefined : PatternFit.bare(text, tools)))
       return message === undefined ? [] : [{ path, message }]
     })
   return { allowing: found("allow"), denying: found("deny") }
