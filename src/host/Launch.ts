@@ -564,6 +564,7 @@ const filesOf = (
   return {
     root: settings.workspace,
     added: settings.sandbox.writable,
+    deniedPaths: settings.policy.source.blacklist?.paths ?? [],
     // Looked up at each call: a person may make links while an agent works.
     protectedPaths: [
       ...protectedPaths,

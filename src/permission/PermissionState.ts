@@ -189,6 +189,7 @@ export class PermissionState {
       PermissionRule.concernsCommands(policy.blacklist, call) ||
       PermissionRule.entriesConcernCommands(this.denied, call) ||
       policy.approvals?.some(({ rules }) => PermissionRule.concernsCommands(rules, call)) === true ||
+      policy.paths.entries.length > 0 ||
       dangerousCommands !== false
     if (!forbidden && policy.isBesideGuarded?.() !== true) return undefined
     const entries = this.allowing(policy)

@@ -71,6 +71,8 @@ export interface Job {
   readonly network?: boolean | undefined
   /** A directory outside that the command may change too, and the variables that name it by its place inside. */
   readonly shared?: Shared | undefined
+  /** Files and directories that the command does not see; absolute, without links. */
+  readonly hidden?: ReadonlyArray<string> | undefined
   /**
    * The command is a program of Assent that only reads, and these further files are visible to the program. Nothing is
    * writable, so nothing has to be guarded or set aside.
