@@ -475,7 +475,7 @@ const sandboxOf = (ref: string, profiles: Profiles["all"]): SubagentProfile.Suba
 const foreignAgents = (
   { commandVariables, workspace }: Settings.Settings,
   profiles: Profiles["all"],
-  { sandbox }: ReturnType<typeof filesOf>
+  { deniedPaths, sandbox }: ReturnType<typeof filesOf>
 ) =>
   Effect.flatMap(
     Effect.promise(() => import("../foreign/ForeignAgents.js")),
@@ -489,6 +489,7 @@ const foreignAgents = (
           return (
             wanted && {
               ...sandbox,
+              deniedPaths,
               root: workspace,
               writable: [...sandbox.writable, ...wanted.writable],
               network: wanted.network

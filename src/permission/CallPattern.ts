@@ -13,6 +13,7 @@ import type * as Tool from "@effect/ai/Tool"
 import * as Glob from "../core/Glob.js"
 import type { CommandField } from "../shell/CommandField.js"
 import * as CommandText from "../shell/CommandText.js"
+import * as Location from "../shell/Location.js"
 import * as DenyPattern from "./DenyPattern.js"
 import * as Signature from "./Signature.js"
 
@@ -21,19 +22,29 @@ export interface Called {
   readonly tool: string
   /** The parameter that holds a shell command. */
   readonly commandField?: CommandField | undefined
+  /** The parameters that hold paths, and where relative ones begin. */
+  readonly pathFields?: ReadonlyArray<string> | undefined
+  readonly workspace?: string | undefined
   /** What is known of its parameters. */
   readonly takes?: Pick<Tool.Any, "parametersSchema"> | undefined
 }
 
-/** Whether a call of this tool may be meant. */
-export const means = (pattern: DenyPattern.DenyPattern, tool: string, params: unknown): boolean => {
+/** Whether a call of this tool may be meant. A path means the place, by whatever text. */
+export const means = (
+  pattern: DenyPattern.DenyPattern,
+  { pathFields = [], tool, workspace }: Pick<Called, "pathFields" | "tool" | "workspace">,
+  params: unknown
+): boolean => {
   const own = read(pattern)
   if (own === false || !Glob.matches(own.tool, tool) || !Signature.isRecord(params)) return false
   const isIt = (glob: Glob.Glob, text: string): boolean => Glob.matches(glob, text) || Glob.matches(glob, single(text))
   if (own.named.length > 0)
-    return own.named.every(
-      ({ name, value }) => Object.hasOwn(params, name) && isIt(value, Signature.shown(params[name]))
-    )
+    return own.named.every(({ name, value }) => {
+      if (!Object.hasOwn(params, name)) return false
+      const text = Signature.shown(params[name])
+      if (isIt(value, text) || !pathFields.includes(name)) return isIt(value, text)
+      return Glob.test(Location.normal(value.pattern, workspace) || ".", text)
+    })
   return Object.entries(params).some(([name, value]) => {
     const text = Signature.shown(value)
     return isIt(own.whole, text) || isIt(own.whole, `${name}=${text}`)

@@ -109,7 +109,9 @@ class Judge {
       const rule = this.bounds.scope === undefined ? "protected_path" : "path_scope"
       this.found.set("", { rule, message: "It names too many paths. Use several calls." })
     }
-    return [...this.found.values()]
+    const found = [...this.found.values()]
+    const isKnown = found.some(({ rule }) => rule === "denied_path")
+    return isKnown ? found.filter(({ rule }) => rule !== "denied_path_perhaps") : found
   }
 
   /** Follows the links of the scope's own places. */

@@ -26,7 +26,7 @@ export const problem = (pattern: string, verb: "allow" | "deny", tools: Iterable
   const problems: Array<string> = []
   for (const tool of tools) {
     if (!Glob.matches(own.tool, tool.name)) continue
-    const parameters = parametersOf(tool)
+    const parameters = runsCommands(tool) && !isBeside(own, tool) ? undefined : parametersOf(tool)
     const found =
       parameters === undefined
         ? elsewhere(own, tool)
@@ -80,6 +80,13 @@ const comesLater = (tool: Glob.Glob, verb: "allow" | "deny"): boolean =>
 
 const later = TextShape.row(TextShape.text("mcp__"), TextShape.any)
 
+/** A pattern over a tool that runs commands speaks of its other parameters alone: a command may not be meant. */
+const isBeside = ({ named }: CallPattern.CallPattern, tool: Tool.Any): boolean => {
+  const command = traitOf(tool, ToolTrait.ShellCommand)
+  const names = Object.keys(tool.parametersSchema.fields)
+  return named.length > 0 && named.every(({ name }) => name !== command && names.includes(name))
+}
+
 /** A tool whose parameters are not compared: why a pattern for many tools means none of its calls. */
 const elsewhere = ({ named, tool }: CallPattern.CallPattern, one: Tool.Any): string | undefined => {
   if (!tool.wild || named.length === 0 || !runsCommands(one)) return undefined
@@ -114,7 +121,7 @@ interface Parameter {
 
 /** In the order in which calls are written. Nothing if they are not known. */
 const parametersOf = (tool: Tool.Any): ReadonlyArray<Parameter> | undefined => {
-  if (Tool.isProviderDefined(tool) || runsCommands(tool)) return undefined
+  if (Tool.isProviderDefined(tool)) return undefined
   const record = encoded(tool.parametersSchema.ast)
   if (!SchemaAST.isTypeLiteral(record) || record.indexSignatures.length > 0) return undefined
   // Paths and addresses are compared in other spellings, too.

@@ -285,7 +285,7 @@ export class Evidence {
     if (this.finds(pattern)) return true
     const { call, self } = this
     return (
-      this.forms.some((params) => CallPattern.means(pattern, self.tool, params)) ||
+      this.forms.some((params) => CallPattern.means(pattern, call, params)) ||
       CallPattern.commands(pattern, call).some((one) => this.finds(one))
     )
   }
