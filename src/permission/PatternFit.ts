@@ -123,7 +123,9 @@ interface Parameter {
 const parametersOf = (tool: Tool.Any): ReadonlyArray<Parameter> | undefined => {
   if (Tool.isProviderDefined(tool)) return undefined
   const record = encoded(tool.parametersSchema.ast)
-  if (!SchemaAST.isTypeLiteral(record) || record.indexSignatures.length > 0) return undefined
+  if (!SchemaAST.isTypeLiteral(record)) return undefined
+  // A tool without parameters has none of any name.
+  if (!record.indexSignatures.every(({ type }) => SchemaAST.isNeverKeyword(type))) return undefined
   // Paths and addresses are compared in other spellings, too.
   const respelled = new Set([...traitOf(tool, ToolTrait.Paths), traitOf(tool, ToolTrait.WebAddress)])
   return membersOf(record).map(({ isOptional, name, type }) => {

@@ -128,8 +128,15 @@ function* steps(rules: Rules, called: Called): Effect.fn.Return<Examined> {
   const { call, entry } = called
   const checked = DeniedPaths.within(policy.paths)(validate(called))
   const reason = PermissionRule.tooLong(entry.shellCommand, call.params) ?? (yield* Immediate.step(checked))
-  if (reason !== undefined) return { _tag: "Invalid", reason }
+  if (reason !== undefined && policy.paths.entries.length === 0) return { _tag: "Invalid", reason }
   const subject = yield* Immediate.step(resolveLinks(rules, entry, call.params))
+  if (reason !== undefined) {
+    // A tool that refuses a denied path repeats what the policy says.
+    const denied = yield* Immediate.step(askGuards(rules, entry, call.params, subject))
+    return typeof denied === "string"
+      ? { _tag: "Refused", method: "guard", reason: denied }
+      : { _tag: "Invalid", reason }
+  }
   const beyond = PlanMode.beyond(state, called, subject)
   if (beyond !== undefined) return { _tag: "Refused", method: "mode", reason: beyond }
   const found = yield* Immediate.step(askGuards(rules, entry, call.params, subject))
