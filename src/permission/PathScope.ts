@@ -201,6 +201,10 @@ class Judge {
         if (at > 0 || program.includes("/")) yield* this.word(word, at > 0 ? bases : [], bases, how)
         yield* this.deniedWord(word, bases, confined)
       }
+      if (!confined && readsHere(name, words))
+        for (const from of bases)
+          for (const place of yield* this.links.targets(from, "."))
+            if (yield* this.holdsDenied(place)) this.mayDeny(name)
     }
     const assigned = (line?.commands ?? []).flatMap(({ assignments }) =>
       assignments.map((text) => text.slice(text.indexOf("=") + 1))
@@ -251,8 +255,15 @@ class Judge {
   private *deniedWord(word: string, bases: ReadonlyArray<string>, confined: boolean): Steps<void> {
     if (this.denied.entries.length === 0 || word === "" || word.length > longest) return
     const { home = "" } = this.bounds
-    const parts = new Set([word, word.replace(/^-[A-Za-z]/, ""), ...word.split(/[=:@,]/).slice(0, maxParts)])
-    const unknown = /\$[A-Za-z_{(]|`|\uffff/.test(word.replace(/\$(?:PWD|\{PWD\}|HOME|\{HOME\})(?=\/|$)/g, ""))
+    const inner = word.split(/[=:@,()]/).slice(0, maxParts)
+    // Behind a colon git begins at its root: `:/.env`.
+    const parts = new Set([
+      word,
+      word.replace(/^-[A-Za-z]/, ""),
+      ...inner,
+      ...inner.slice(1).map((one) => one.replace(/^\/+/, ""))
+    ])
+    const unknown = /^\{\}$|\$[A-Za-z_{(]|`|\uffff/.test(word.replace(/\$(?:PWD|\{PWD\}|HOME|\{HOME\})(?=\/|$)/g, ""))
     if (unknown && !confined) this.mayDeny(word)
     for (const part of parts) {
       const text = (ShellPath.replaceHome(part, home) ?? part).replace(/^\$(?:PWD|\{PWD\})(?=\/|$)/, ".")
@@ -382,6 +393,19 @@ const maxParts = 64
 
 /** They take texts that look like paths: `sed -i /a/d file`. */
 const scripted: ReadonlySet<string> = new Set("sed gsed awk gawk mawk nawk perl ed ex vi vim".split(" "))
+
+/** Without a path among its words the program reads the directory in which it runs. */
+const readsHere = (name: string, [, ...words]: ReadonlyArray<string>): boolean => {
+  const operands = words.filter((word) => !word.startsWith("-")).length
+  if (/^(?:ls|dir|vdir|tree|du)$/.test(name)) return operands === 0
+  if (name === "find") return words[0] === undefined || words[0].startsWith("-")
+  if (/^(?:rg|fd|ag|ack)$/.test(name)) return operands <= 1
+  return (
+    /^[ef]?grep$/.test(name) &&
+    operands <= 1 &&
+    words.some((word) => /^(?:-[A-Za-z]*[rR]|--(?:dereference-)?recursive$)/.test(word))
+  )
+}
 
 /** A line that changes its directory more often costs questions. */
 const maxBases = 8
