@@ -9,7 +9,7 @@ import type * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
 import * as RegularFile from "../core/RegularFile.js"
 import * as EventLoop from "../internal/EventLoop.js"
-import * as PathPattern from "./PathPattern.js"
+import * as PathPattern from "../core/PathPattern.js"
 
 /** The rules of one file, and how the paths begin that they are about. */
 export interface Ignoring {

@@ -26,6 +26,7 @@ import type * as Sandbox from "../sandbox/Sandbox.js"
 import * as Origin from "../core/Origin.js"
 import * as HandlerSession from "../session/HandlerSession.js"
 import * as Askpass from "./Askpass.js"
+import * as DeniedFiles from "./DeniedFiles.js"
 import * as CommandEnvironment from "./CommandEnvironment.js"
 import * as StrayProcesses from "./StrayProcesses.js"
 import { sentence, WorkspaceRoot } from "./WorkspaceRoot.js"
@@ -129,7 +130,8 @@ export const starter = (
   })
   return (wanted) =>
     Effect.gen(function* () {
-      const { fileSystem, path, roots } = yield* WorkspaceRoot
+      const workspace = yield* WorkspaceRoot
+      const { fileSystem, path, roots } = workspace
       const ids = yield* IdGenerator
       const token = ids.unsafeNext("call")
       const variables = CommandEnvironment.ofCall(yield* environment, token)
@@ -147,11 +149,13 @@ export const starter = (
         /** What was set aside is said to the person, too, and recorded. */
         const tell = (notices: ReadonlyArray<string>) =>
           Option.isNone(aside) || notices.length === 0 ? Effect.void : aside.value(notices, toolCallId)
+        const hidden = yield* DeniedFiles.find(workspace, yield* workspace.denied)
         const started = Effect.map(
           sandbox.start({
             command: [options.shell ?? "/bin/sh", "-c", wanted.command],
             directory: wanted.directory,
             environment: variables,
+            hidden,
             ...(reading ? { reads: [] } : { network: confined.network, git: privileges?.git === true, shared: askpass })
           }),
           (running): ShellProcess => ({

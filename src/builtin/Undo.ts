@@ -308,6 +308,8 @@ const planned = (
     const last = changes.at(-1)
     if (first === undefined || last === undefined) return { _tag: "Same" }
     const { before, left, path, shown } = first
+    if ((yield* workspace.denial(path)) !== undefined)
+      return { _tag: "Uncovered", remark: { what: shown, why: "blacklist.paths denies it" } }
     const current = yield* look(workspace, path)
     const conflict = (why: string): File => ({ _tag: "Conflict", path, remark: { what: shown, why } })
     if (isVersion(current, before)) return { _tag: "Same" }

@@ -13,6 +13,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as DeniedPaths from "../core/DeniedPaths.js"
 import * as FoldedName from "../core/FoldedName.js"
 import * as Origin from "../core/Origin.js"
 import * as ResolvedPath from "../core/ResolvedPath.js"
@@ -45,6 +46,8 @@ export interface Options {
    * @internal
    */
   readonly startFiles?: ReadonlyArray<string> | undefined
+  /** Globs from the workspace's root, as in `blacklist.paths`. Within a call, those of its policy count beside them. */
+  readonly deniedPaths?: ReadonlyArray<string> | undefined
   /** The most characters of one result. Default: 30,000. */
   readonly maxOutput?: number | undefined
 }
@@ -114,7 +117,19 @@ export interface Service {
   readonly locateToChange: (path: string) => Effect.Effect<Target, string>
   /** Like {@link locate}, for a directory that exists. */
   readonly locateDirectory: (path: string) => Effect.Effect<Target, string>
-  /** Whether an absolute path without links is protected. Run it anew for each walk: links may have changed. */
+  /**
+   * A sentence about a path that `blacklist.paths` denies, absolute or relative to the workspace. Nothing for any other.
+   *
+   * @internal
+   */
+  readonly denial: (path: string) => Effect.Effect<string | undefined>
+  /**
+   * What the workspace and the policy of the running call deny.
+   *
+   * @internal
+   */
+  readonly denied: Effect.Effect<DeniedPaths.DeniedPaths>
+  /** Whether an absolute path without links is protected or denied. Run it anew for each walk: links may have changed. */
   readonly protection: Effect.Effect<(absolute: string) => boolean>
   /**
    * Absolute paths that are protected, with what is in them.
@@ -241,13 +256,45 @@ export const make = (options: Options): Effect.Effect<Service, never, FileSystem
           return (wanted: string) => all.some((name) => wanted.startsWith(name) && within(path, name, wanted))
         })
       )
-    const protection = Effect.map(inOneOf(names), (isNamed) => (absolute: string) => {
-      const wanted = FoldedName.of(absolute)
-      return (
-        isNamed(wanted) ||
-        own.some((name) => wanted.includes(name) && roots.some((root) => passes(path, root, absolute, name)))
+    const ownDenied = DeniedPaths.make(options.deniedPaths)
+    const denied = Effect.map(DeniedPaths.current, (now) => DeniedPaths.union(ownDenied, now))
+    const relativeTo = (base: string, absolute: string): string =>
+      path.sep === "/" ? path.relative(base, absolute) : path.relative(base, absolute).replaceAll(path.sep, "/")
+    /** The glob that denies an absolute path, or the place that a denied path leads to. */
+    const denying: Effect.Effect<(absolute: string) => string | undefined> = Effect.gen(function* () {
+      const now = yield* denied
+      if (now.entries.length === 0) return () => undefined
+      const { real } = RealPath.make(fileSystem, path)
+      const written = now.entries.flatMap(({ place, text }) => (place === undefined ? [] : [[place, text] as const]))
+      const places = yield* Effect.forEach(written, ([place, text]) =>
+        Effect.map(real(path.resolve(root, place)), (found) => [FoldedName.of(found), text] as const)
       )
+      return (absolute) => {
+        for (const base of new Set([root, given])) {
+          if (!within(path, base, absolute)) continue
+          const glob = DeniedPaths.find(now, relativeTo(base, absolute))
+          if (glob !== undefined) return glob
+        }
+        const folded = FoldedName.of(absolute)
+        return places.find(([place]) => within(path, place, folded))?.[1]
+      }
     })
+
+    const protection = Effect.zipWith(
+      inOneOf(names),
+      Effect.suspend(() => denying),
+      (isNamed, globFor) => {
+        return (absolute: string) => {
+          const wanted = FoldedName.of(absolute)
+          return (
+            isNamed(wanted) ||
+            own.some((name) => wanted.includes(name) && roots.some((root) => passes(path, root, absolute, name))) ||
+            globFor(absolute) !== undefined
+          )
+        }
+      }
+    )
+
     /** Fails where the given directory that a path is in is not there: nothing is made in its place. */
     const isThere = (text: string): Effect.Effect<void, string> => {
       const wanted = path.resolve(root, text)
@@ -289,7 +336,12 @@ export const make = (options: Options): Effect.Effect<Service, never, FileSystem
       Effect.gen(function* () {
         if (text.includes("\0")) return yield* Effect.fail("A path cannot contain a zero character.")
         const wanted = path.resolve(root, text)
+        const globFor = yield* denying
+        const deny = (glob: string | undefined) =>
+          glob === undefined ? Effect.void : Effect.fail(DeniedPaths.sentence(text, glob))
+        yield* deny(globFor(wanted))
         const absolute = yield* Effect.mapError(real(wanted), (reason) => reason.replace(wanted, text))
+        yield* deny(globFor(absolute))
         if (!isInside(absolute)) {
           return yield* Effect.fail(`${text} is outside the workspace; use a path inside ${roots.join(" or ")}.`)
         }
@@ -357,6 +409,14 @@ export const make = (options: Options): Effect.Effect<Service, never, FileSystem
       locateFile,
       locateToChange,
       locateDirectory,
+      denied,
+      denial: (text) =>
+        Effect.gen(function* () {
+          const globFor = yield* denying
+          const wanted = path.resolve(root, text)
+          const glob = globFor(wanted) ?? globFor(yield* RealPath.make(fileSystem, path).real(wanted))
+          return glob === undefined ? undefined : DeniedPaths.sentence(text, glob)
+        }),
       protection,
       protectedNames: names,
       allowReading: (absolute) => void readable.add(absolute),

@@ -25,7 +25,7 @@ import * as IgnoreFiles from "./IgnoreFiles.js"
 import * as LinePattern from "./LinePattern.js"
 import * as LineReader from "./LineReader.js"
 import * as OpenedFile from "./OpenedFile.js"
-import * as PathPattern from "./PathPattern.js"
+import * as PathPattern from "../core/PathPattern.js"
 import type * as Ripgrep from "./Ripgrep.js"
 import { isNotFound, sentence, WorkspaceRoot, type Service, type Target } from "./WorkspaceRoot.js"
 

@@ -31,6 +31,8 @@ import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as CommandEnvironment from "../builtin/CommandEnvironment.js"
+import * as DeniedFiles from "../builtin/DeniedFiles.js"
+import * as WorkspaceRoot from "../builtin/WorkspaceRoot.js"
 import * as UntrustedJson from "../core/UntrustedJson.js"
 import * as ForeignText from "../core/ForeignText.js"
 import * as Id from "../core/Id.js"
@@ -62,7 +64,11 @@ export interface Options {
 }
 
 /** A sandbox for one agent. */
-export type Confined = HostSandbox.Options & { readonly network: boolean }
+export type Confined = HostSandbox.Options & {
+  readonly network: boolean
+  /** Globs from the workspace's root, as in `blacklist.paths`. */
+  readonly deniedPaths?: ReadonlyArray<string> | undefined
+}
 
 /** What starting agents needs. */
 export type Platform = CommandExecutor.CommandExecutor | FileSystem.FileSystem | Path.Path
@@ -276,6 +282,11 @@ const startConfined = (
       fileSystem.realPath
     )
     yield* executor.exitCode(Command.make("mkfifo", "-m", "600", `${directory}/in`))
+    const files = yield* WorkspaceRoot.make({ root: workspace, deniedPaths: confined.deniedPaths })
+    const hidden = yield* Effect.mapError(
+      Effect.flatMap(files.denied, (denied) => DeniedFiles.find(files, denied)),
+      (message) => ({ message })
+    )
     // A process of its own writes into the pipe, so that nothing here waits for an agent that does not read.
     const feeder = yield* executor.start(Command.make("/bin/sh", "-c", 'exec cat >"$0"', `${directory}/in`))
     const { ended, process: program } = yield* Effect.acquireRelease(
@@ -284,6 +295,7 @@ const startConfined = (
         directory: workspace,
         environment,
         network: confined.network,
+        hidden,
         shared: { directory, variables: (inside) => ({ ASSENT_AGENT: inside }) }
       }),
       ({ settle, stop }) => Effect.zipRight(stop ?? Effect.void, settle)

@@ -496,7 +496,7 @@ const sandboxOf = (ref: string, profiles: Profiles["all"]): SubagentProfile.Suba
 const foreignAgents = (
   settings: Settings.Settings,
   profiles: Profiles["all"],
-  { sandbox }: ReturnType<typeof filesOf>,
+  { deniedPaths, sandbox }: ReturnType<typeof filesOf>,
   notify: Notify
 ) =>
   Effect.flatMap(
@@ -515,6 +515,7 @@ const foreignAgents = (
               ...sandbox,
               // Its private home is not that of commands, which would choose what the agent loads from it.
               directory: `${sandbox.directory}-agents`,
+              deniedPaths,
               root: workspace,
               writable: [...sandbox.writable, ...wanted.writable],
               network: wanted.network
@@ -596,6 +597,7 @@ const filesOf = (
     root: settings.workspace,
     added: settings.sandbox.writable,
     startFiles: installed,
+    deniedPaths: settings.policy.source.blacklist?.paths ?? [],
     // Looked up at each call: a person may make links while an agent works.
     protectedPaths: [
       ...protectedPaths,

@@ -33,9 +33,11 @@ export const sanitizer =
       return Effect.flatMap(Effect.provide(Sanitizer.violations(subject, surroundings), platform), (found) => {
         if (found.length === 0) return Effect.void
         const asks = SanitizerOptions.scopeOf(options.pathScope)?.outside !== "deny"
-        return asks && found.every(({ rule }) => rule === "path_scope")
-          ? Effect.succeed(Guard.ask({ reason: Sanitizer.reason(found), coveredBy: "all" }))
-          : Effect.fail(Sanitizer.reason(found))
+        const isDoubt = (rule: string) => rule === "denied_path_perhaps"
+        if (!found.every(({ rule }) => isDoubt(rule) || (asks && rule === "path_scope")))
+          return Effect.fail(Sanitizer.reason(found.filter(({ rule }) => !isDoubt(rule))))
+        const doubts = found.some(({ rule }) => isDoubt(rule))
+        return Effect.succeed(new Guard.Ask([Sanitizer.reason(found)], doubts ? "nothing" : "all"))
       })
     })
 

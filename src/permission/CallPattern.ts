@@ -4,7 +4,7 @@
  * Such a pattern means every call whose arguments are as it says, in whatever order, and whatever others there are beside
  * them: who adds an argument has not made another call of it. Without names it means any one argument. Of a tool that
  * runs commands it means those: they are taken apart, so the tool's name and a parameter's are not in the texts that are
- * searched.
+ * searched. `*(path=.env)` means every tool that has the parameter.
  *
  * Blanks around names and values, and quotes around a whole value, are no part of what a rule means:
  * `deploy( to = 'x' )` is `deploy(to=x)`.
@@ -13,6 +13,7 @@ import type * as Tool from "@effect/ai/Tool"
 import * as Glob from "../core/Glob.js"
 import type { CommandField } from "../shell/CommandField.js"
 import * as CommandText from "../shell/CommandText.js"
+import * as Location from "../shell/Location.js"
 import * as DenyPattern from "./DenyPattern.js"
 import * as Signature from "./Signature.js"
 
@@ -21,24 +22,37 @@ export interface Called {
   readonly tool: string
   /** The parameter that holds a shell command. */
   readonly commandField?: CommandField | undefined
+  /** The parameters that hold paths, and where relative ones begin. */
+  readonly pathFields?: ReadonlyArray<string> | undefined
+  readonly workspace?: string | undefined
   /** What is known of its parameters. */
   readonly takes?: Pick<Tool.Any, "parametersSchema"> | undefined
 }
 
-/** Whether a call of this tool may be meant. */
-export const means = (pattern: DenyPattern.DenyPattern, tool: string, params: unknown): boolean => {
+/** Whether a call of this tool may be meant. A path means the place, by whatever text. */
+export const means = (
+  pattern: DenyPattern.DenyPattern,
+  { pathFields = [], tool, workspace }: Pick<Called, "pathFields" | "tool" | "workspace">,
+  params: unknown
+): boolean => {
   const own = read(pattern)
   if (own === false || !Glob.matches(own.tool, tool) || !Signature.isRecord(params)) return false
   const isIt = (glob: Glob.Glob, text: string): boolean => Glob.matches(glob, text) || Glob.matches(glob, single(text))
   if (own.named.length > 0)
-    return own.named.every(
-      ({ name, value }) => Object.hasOwn(params, name) && isIt(value, Signature.shown(params[name]))
-    )
+    return own.named.every(({ name, value }) => {
+      if (!Object.hasOwn(params, name)) return false
+      const text = Signature.shown(params[name])
+      if (isIt(value, text) || !pathFields.includes(name)) return isIt(value, text)
+      return Glob.test(Location.normal(value.pattern, workspace) || ".", text)
+    })
   return Object.entries(params).some(([name, value]) => {
     const text = Signature.shown(value)
     return isIt(own.whole, text) || isIt(own.whole, `${name}=${text}`)
   })
 }
+
+/** Whether a pattern is over the calls of tools. Any other is over commands. */
+export const isOne = (pattern: DenyPattern.DenyPattern): boolean => read(pattern) !== false
 
 /**
  * What a pattern that names the tool of this call, `run_command(rm *)` or `run_command(command=rm *, cwd=src)`, means as one
@@ -52,7 +66,8 @@ export const commands = (
   const own = read(pattern)
   if (own === false || commandField === undefined || !Glob.matches(own.tool, tool)) return []
   const fields: object = takes?.parametersSchema?.fields ?? {}
-  const isOther = (name: string) => name !== commandField.name && Object.hasOwn(fields, name)
+  // A pattern for many tools names parameters of some of them.
+  const isOther = (name: string) => name !== commandField.name && (own.tool.wild || Object.hasOwn(fields, name))
   if (own.named.length > 0 && own.named.every(({ name }) => isOther(name))) return []
   const text = own.named.some(({ name }) => name === commandField.name) ? own.spelled : own.text
   return (own.commands ??= commandsIn(text))
@@ -116,15 +131,20 @@ const read = (pattern: DenyPattern.DenyPattern): CallPattern | false => {
   return found
 }
 
+/** The end of the arguments, and stars behind it. */
+const isClosed = /\)\**$/
+
 const single = (text: string): string => text.replace(/[ \t]+/g, " ").trim()
 
 const readText = (pattern: string): CallPattern | false => {
   const tool = /^[\w*?-]+(?=\()/.exec(pattern)?.[0]
-  if (tool === undefined || !/\w/.test(tool)) return false
-  const body = pattern.slice(tool.length + 1).replace(/\)\**$/, "")
+  if (tool === undefined) return false
+  const body = pattern.slice(tool.length + 1).replace(isClosed, "")
   const text = single(body)
   const { before, pieces } = argumentsIn(text)
   const isNamed = CommandText.isStars(`*${before}`.replace(/,/g, ""))
+  // Other texts behind stars, such as `*(cd x` , are those of commands.
+  if (!/\w/.test(tool) && !isClosed.test(pattern) && !(isNamed && pieces.length > 0)) return false
   return {
     tool: Glob.compile(tool),
     text,

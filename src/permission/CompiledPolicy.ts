@@ -5,6 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import * as DeniedPaths from "../core/DeniedPaths.js"
 import type { Known } from "../tool/ToolDefinition.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as Approvals from "./Approvals.js"
@@ -34,6 +35,12 @@ export interface Policy {
   readonly deny: PermissionRule.Compiled
   /** @internal */
   readonly blacklist: PermissionRule.Compiled
+  /**
+   * What nobody touches. It holds as the hard refusals do.
+   *
+   * @internal
+   */
+  readonly paths: DeniedPaths.DeniedPaths
   /** @internal */
   readonly whitelist: PermissionRule.Compiled
   /**
@@ -227,6 +234,7 @@ export const make = <const Names extends string = never, const Patterns extends 
     defaultPolicy,
     deny: compile(guards?.deny),
     blacklist: compile(blacklist),
+    paths: DeniedPaths.make(blacklist?.paths),
     whitelist: compile(whitelist),
     approvals: Approvals.make(file),
     delegated: compile(file.delegated),
@@ -286,6 +294,7 @@ export const subject = (
     takes: tool,
     confined: runs && (() => runs(params) === "confined"),
     linked: policy.destinations !== undefined,
+    denied: policy.paths,
     definition
   })
 
@@ -356,6 +365,7 @@ export const within = (runtime: Policy, own: Policy): Policy => {
   return {
     ...own,
     deny: PermissionRule.union(runtime.deny, own.deny),
+    paths: DeniedPaths.union(runtime.paths, own.paths),
     approvals: Approvals.union(runtime.approvals, own.approvals),
     sanitize: {
       metacharacters: a.metacharacters || b.metacharacters,

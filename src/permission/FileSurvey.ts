@@ -17,6 +17,7 @@ import * as Effect from "effect/Effect"
 import * as FoldedName from "../core/FoldedName.js"
 import type * as ResolvedPath from "../core/ResolvedPath.js"
 import * as SyncLinks from "../internal/SyncLinks.js"
+import * as ShellPath from "../shell/ShellPath.js"
 import * as EventLoop from "../internal/EventLoop.js"
 
 /** Work that waits now and then. */
@@ -205,25 +206,72 @@ export class FileSurvey {
   }
 
   private *foldedIn(directory: string): Steps<ReadonlySet<string> | "unknown"> {
-    let names = this.lists.get(directory)
-    if (names === undefined) {
-      let isSmall = false
-      this.looks++
-      yield Effect.match(this.fs.stat(directory), {
-        onFailure: () => undefined,
-        onSuccess: ({ size }) => {
-          isSmall = Number(size) <= maxDirectory
-        }
-      })
-      names = isSmall ? yield* this.read(directory) : undefined
-    }
-    if (names === undefined) return "unknown"
+    const names = yield* this.listed(directory)
+    if (typeof names === "string") return "unknown"
     const folded = new Set<string>()
     for (const name of names) {
       yield* this.goOn()
       folded.add(FoldedName.of(name))
     }
     return folded
+  }
+
+  /** The names in a directory. Of what cannot be read there are none; more than can be looked at end the look. */
+  *namesIn(directory: string): Steps<ReadonlyArray<string>> {
+    const names = yield* this.listed(yield* this.real(directory))
+    if (names === "large") this.looks = Infinity
+    return typeof names === "string" ? none : names
+  }
+
+  /**
+   * The paths that a shell may make of a path with wildcards or braces, with the directories that it looks into. A name that
+   * is not known yet may be there by then: the text counts as well.
+   */
+  *expand(base: string, text: string): Steps<ReadonlyArray<string>> {
+    const found = new Set<string>()
+    for (const word of ShellPath.alternatives(text)) {
+      if (!ShellPath.isWild(word)) {
+        found.add(word)
+        continue
+      }
+      const fixed = ShellPath.fixedPart(word)
+      if (fixed !== "") found.add(fixed)
+      let heads: ReadonlyArray<string> = [fixed]
+      for (const part of word.slice(fixed.length).split("/")) {
+        const next: Array<string> = []
+        for (const head of heads) {
+          if (!ShellPath.isWild(part)) {
+            next.push(`${head}${part}/`)
+            continue
+          }
+          for (const name of yield* this.namesIn(this.path.resolve(base, head))) {
+            yield* this.goOn()
+            if (ShellPath.couldBe(part, name)) next.push(`${head}${name}/`)
+          }
+        }
+        heads = next
+      }
+      for (const head of heads) {
+        found.add(head.slice(0, -1))
+        yield* this.goOn(directWork)
+      }
+    }
+    return [...found]
+  }
+
+  private *listed(directory: string): Steps<ReadonlyArray<string> | "large" | "unreadable"> {
+    const known = this.lists.get(directory)
+    if (known !== undefined) return known
+    let isSmall: boolean | undefined
+    this.looks++
+    yield Effect.match(this.fs.stat(directory), {
+      onFailure: () => undefined,
+      onSuccess: ({ size }) => {
+        isSmall = Number(size) <= maxDirectory
+      }
+    })
+    if (isSmall !== true) return isSmall === undefined ? "unreadable" : "large"
+    return (yield* this.read(directory)) ?? "unreadable"
   }
 
   private *read(directory: string): Steps<ReadonlyArray<string> | undefined> {

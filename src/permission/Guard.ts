@@ -56,8 +56,11 @@ export class Ask {
   constructor(
     /** Sentences for the approver. */
     readonly reasons: ReadonlyArray<string>,
-    /** Whether the suspension of everything covers the call too. */
-    readonly coveredBy: "all" | undefined
+    /**
+     * Whether the suspension of everything covers the call too. `nothing`: a rule that denies may mean the call, so only a
+     * person allows it.
+     */
+    readonly coveredBy: "all" | "nothing" | undefined
   ) {}
 
   get reason(): string {
@@ -129,6 +132,14 @@ export const toolOf = (guard: Guard): string | undefined => tools.get(guard)
  * @internal
  */
 export const also = (one: Ask, other: Ask | undefined): Ask => (other === undefined ? one : together(one, other))
+
+/**
+ * Why only a person allows the call, not a rule, a mode or a suspension.
+ *
+ * @internal
+ */
+export const doubtOf = (own: Ask | undefined): string | undefined =>
+  own?.coveredBy === "nothing" ? own.reason : undefined
 
 /**
  * A guard's objection to a call: the reason to refuse it, or the question to ask.
@@ -214,6 +225,8 @@ const logged = (cause: Cause.Cause<unknown>, tool: string, redactor: Pick<Redact
   )
 
 const together = (one: Ask | undefined, other: Ask): Ask =>
-  one === undefined
-    ? other
-    : new Ask([...one.reasons, ...other.reasons], one.coveredBy === "all" ? other.coveredBy : undefined)
+  one === undefined ? other : new Ask([...one.reasons, ...other.reasons], coverOf(one.coveredBy, other.coveredBy))
+
+/** Both questions have to be covered. */
+const coverOf = (one: Ask["coveredBy"], other: Ask["coveredBy"]): Ask["coveredBy"] =>
+  one === "nothing" || other === "nothing" ? "nothing" : one === "all" ? other : undefined

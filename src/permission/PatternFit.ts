@@ -22,17 +22,42 @@ import * as Signature from "./Signature.js"
 /** Why no call can be meant: a sentence, with the nearest right spelling. Nothing if a call can be meant. */
 export const problem = (pattern: string, verb: "allow" | "deny", tools: Iterable<Tool.Any>): string | undefined => {
   const own = CallPattern.parse(pattern)
-  if (own === undefined || TextShape.fits(later, own.tool)) return undefined
+  if (own === undefined || comesLater(own.tool, verb)) return undefined
   const problems: Array<string> = []
   for (const tool of tools) {
     if (!Glob.matches(own.tool, tool.name)) continue
-    const parameters = parametersOf(tool)
+    const parameters = runsCommands(tool) && !isBeside(own, tool) ? undefined : parametersOf(tool)
     const found =
-      parameters && (misfit(own, tool.name, parameters) ?? unordered(pattern, verb, own, tool.name, parameters))
+      parameters === undefined
+        ? elsewhere(own, tool)
+        : (misfit(own, tool.name, parameters) ?? unordered(pattern, verb, own, tool.name, parameters))
     if (found === undefined) return undefined
     problems.push(found)
   }
+  if (problems.length === 0 && own.tool.wild && verb === "deny") return unnamed(own.tool, tools)
   return problems.find((text) => text.includes("Did you mean")) ?? problems[0]
+}
+
+/**
+ * Why a pattern that denies by a tool's name alone, as `write_file` or `*_file`, denies no call of the tool. Nothing for
+ * a pattern that matches calls or commands.
+ */
+export const bare = (pattern: string, tools: Iterable<Tool.Any>): string | undefined => {
+  const text = pattern.trim()
+  const glob = Glob.compile(text)
+  if (!/^[\w*?[\]-]+$/.test(text)) return undefined
+  const meant = Array.from(tools).filter((tool) => Glob.matches(glob, tool.name))
+  // As a pattern over commands, one with wildcards may be meant.
+  const lost = meant.filter(
+    (tool) =>
+      (text === tool.name || !runsCommands(tool)) &&
+      !matches(TextShape.row(TextShape.text(`${tool.name}(`), TextShape.any, TextShape.text(")")), glob)
+  )
+  const [first] = lost
+  if (first === undefined || lost.length < meant.length) return undefined
+  return glob.wild
+    ? `a pattern over tools needs parentheses. Did you mean ${text}(*)?`
+    : `${text} is a tool. Write it under "tools". Did you mean ${text}(*)?`
 }
 
 /** Like {@link CallPattern.spelled}, unless a tool that runs commands is meant: there a blank or a quote counts. */
@@ -47,7 +72,42 @@ export const spelled = (pattern: string, tools: Iterable<Tool.Any>): string => {
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
+/** Only tools of servers may be meant, and those are unknown. */
+const comesLater = (tool: Glob.Glob, verb: "allow" | "deny"): boolean =>
+  verb === "allow"
+    ? TextShape.fits(later, tool)
+    : tool.head !== "" && (tool.head.startsWith("mcp__") || (tool.wild && "mcp__".startsWith(tool.head)))
+
 const later = TextShape.row(TextShape.text("mcp__"), TextShape.any)
+
+/** A pattern over a tool that runs commands speaks of its other parameters alone: a command may not be meant. */
+const isBeside = ({ named }: CallPattern.CallPattern, tool: Tool.Any): boolean => {
+  const command = traitOf(tool, ToolTrait.ShellCommand)
+  const names = Object.keys(tool.parametersSchema.fields)
+  return named.length > 0 && named.every(({ name }) => name !== command && names.includes(name))
+}
+
+/** A tool whose parameters are not compared: why a pattern for many tools means none of its calls. */
+const elsewhere = ({ named, tool }: CallPattern.CallPattern, one: Tool.Any): string | undefined => {
+  if (!tool.wild || named.length === 0 || !runsCommands(one)) return undefined
+  const names = Object.keys(one.parametersSchema.fields)
+  const strange = named.find(({ name }) => !names.includes(name))
+  return strange && unknown(one.name, strange.name, strange.value.pattern, names)
+}
+
+const unnamed = ({ head, pattern }: Glob.Glob, tools: Iterable<Tool.Any>): string => {
+  const names = Array.from(tools, ({ name }) => name)
+  const tail = /[^*?]*$/.exec(pattern)?.[0] ?? ""
+  const like = (text: string, cut: (name: string, length: number) => string) =>
+    Nearest.of(
+      text,
+      [text.length, text.length + 1, text.length - 1].flatMap((length) => names.map((name) => cut(name, length)))
+    )
+  const begin = head === "" ? undefined : like(head, (name, length) => name.slice(0, length))
+  const end = tail === "" ? undefined : like(tail, (name, length) => name.slice(-length))
+  const near = begin === undefined ? end && `*${end}` : `${begin}*`
+  return `no tool is named like ${JSON.stringify(pattern)}. ${meant(near, `Tools: ${names.join(", ")}.`)} If you mean tools of servers, begin with mcp__.`
+}
 
 /** A parameter, by what its values look like in a rule. */
 interface Parameter {
@@ -61,9 +121,11 @@ interface Parameter {
 
 /** In the order in which calls are written. Nothing if they are not known. */
 const parametersOf = (tool: Tool.Any): ReadonlyArray<Parameter> | undefined => {
-  if (Tool.isProviderDefined(tool) || runsCommands(tool)) return undefined
+  if (Tool.isProviderDefined(tool)) return undefined
   const record = encoded(tool.parametersSchema.ast)
-  if (!SchemaAST.isTypeLiteral(record) || record.indexSignatures.length > 0) return undefined
+  if (!SchemaAST.isTypeLiteral(record)) return undefined
+  // A tool without parameters has none of any name.
+  if (!record.indexSignatures.every(({ type }) => SchemaAST.isNeverKeyword(type))) return undefined
   // Paths and addresses are compared in other spellings, too.
   const respelled = new Set([...traitOf(tool, ToolTrait.Paths), traitOf(tool, ToolTrait.WebAddress)])
   return membersOf(record).map(({ isOptional, name, type }) => {

@@ -242,10 +242,15 @@ const show = (target: Target): ReadonlyArray<string> => {
       "denied in this session",
       deny.map((entry) => worded(entry, "deny"))
     ),
-    ...list(
-      "denied by policy",
-      rules(policy, policy.blacklist, ({ blacklist }) => blacklist)
-    ),
+    ...list("denied by policy", [
+      ...rules(policy, policy.blacklist, ({ blacklist }) => blacklist),
+      ...policy.paths.entries.map(({ text }) =>
+        cited(
+          `path ${text}`,
+          filesThat(policy, ({ blacklist }) => blacklist?.paths?.includes(text) === true)
+        )
+      )
+    ]),
     ...list(
       "allowed in this session",
       allow.map((entry) => worded(entry))

@@ -23,6 +23,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
+import type * as DeniedPaths from "../core/DeniedPaths.js"
 import type { RequestId } from "../core/Id.js"
 import type { Restore } from "../core/Interruption.js"
 import * as LazyModule from "../core/LazyModule.js"
@@ -95,6 +96,12 @@ export interface Options extends PermissionRecord.Options {
  * @category services
  */
 export interface Service {
+  /**
+   * The paths that its policy denies to everybody.
+   *
+   * @internal
+   */
+  readonly denied: DeniedPaths.DeniedPaths
   /**
    * Decides about a call whose arguments decode. Asks the current interactor when the rules say so. An authority given
    * here replaces the gate's own.
@@ -213,6 +220,10 @@ type Steps<A, R = Interactor.Interactor> = Effect.fn.Return<A, never, R>
 /** A class: a session has one, and thousands of sessions may wait for an answer. */
 class Gate implements Service {
   constructor(private readonly options: Options) {}
+
+  get denied(): DeniedPaths.DeniedPaths {
+    return this.options.policy.paths
+  }
 
   check(proposal: Proposal, authority = this.options.authority): Effect.Effect<Verdict, never, Interactor.Interactor> {
     return Effect.suspend(() => new Check(this.options, proposal, authority, false).verdict)
@@ -551,8 +562,9 @@ class Check implements OpenCheck {
     // A rule that allows everything has not looked at the call.
     const isSeen = asked.how === "answered" || answer.decision === "deny"
     const doubt = isSeen ? undefined : state.doubt(policy, call.subject)
-    if (doubt?.forbidden === true)
-      return yield* this.deny(call, { granted: false, method: "unavailable", reason: doubt.reason, ...asked })
+    const forbidden = doubt?.forbidden === true ? doubt.reason : isSeen ? undefined : Guard.doubtOf(call.own)
+    if (forbidden !== undefined)
+      return yield* this.deny(call, { granted: false, method: "unavailable", reason: forbidden, ...asked })
     if (PlanMode.isUnheard(call.entry, asked.how, answer))
       return yield* this.deny(call, { ...PlanMode.unheard, ...asked })
     if (answer.scope !== "once") this.remember(answer, call)

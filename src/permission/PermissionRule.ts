@@ -225,7 +225,8 @@ export const entriesConcernCommands = (entries: Iterable<string>, call: CallPatt
   for (const entry of entries) {
     const { pattern, remembered } = sessionEntry(entry)
     if (remembered !== undefined) return true
-    if ((entryOfCommands.test(entry) || isSignature.test(entry)) && aboutCommands(pattern, call).length > 0) return true
+    if ((entryOfCommands.test(entry) || CallPattern.isOne(pattern)) && aboutCommands(pattern, call).length > 0)
+      return true
   }
   return false
 }
@@ -401,10 +402,7 @@ const sessionEntry = (entry: string): SessionEntry => {
 
 /** What a pattern means as one for the commands of this tool; nothing where it is about the calls of another one. */
 const aboutCommands = (pattern: Pattern, call: CallPattern.Called): ReadonlyArray<DenyPattern.DenyPattern> =>
-  isSignature.test(pattern.text) ? CallPattern.commands(pattern, call) : [pattern]
-
-/** A pattern over the calls of a tool: no command begins like this. */
-const isSignature = /^[A-Za-z_][\w*?-]*\(/
+  CallPattern.isOne(pattern) ? CallPattern.commands(pattern, call) : [pattern]
 
 /** A tool's name has neither blanks nor wildcards. */
 const entryOfCommands = /[ \t\n*?[]/

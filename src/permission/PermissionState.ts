@@ -192,6 +192,7 @@ export class PermissionState {
       PermissionRule.concernsCommands(policy.blacklist, call) ||
       PermissionRule.entriesConcernCommands(this.denied, call) ||
       policy.approvals?.some(({ rules }) => PermissionRule.concernsCommands(rules, call)) === true ||
+      policy.paths.entries.length > 0 ||
       dangerousCommands !== false
     if (!forbidden && !CompiledPolicy.isBesideGuarded(policy, subject)) return undefined
     const entries = this.allowing(policy)

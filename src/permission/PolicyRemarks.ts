@@ -1,5 +1,6 @@
 /** What in the rules of a policy is probably not meant, by its place. Loaded where somebody is told. */
 import type * as Tool from "@effect/ai/Tool"
+import * as DeniedPaths from "../core/DeniedPaths.js"
 import * as Nearest from "../core/Nearest.js"
 import * as CommandText from "../shell/CommandText.js"
 import * as PatternFit from "./PatternFit.js"
@@ -13,6 +14,7 @@ export const misread = (source: PolicySource.PolicySource): ReadonlyArray<Policy
       CommandText.namesNothing(text) ? [{ path: `$.${part}.patterns[${i}]`, message: PolicySource.everything }] : []
     )
   ),
+  ...unmeant(source),
   ...PolicySource.named(source).flatMap(({ name, path }) =>
     name.includes("*") && !PermissionRule.isServer(name)
       ? [
@@ -46,10 +48,13 @@ export const unknownTools = (source: PolicySource.PolicySource, known: ReadonlyA
 export const unmatchable = (source: PolicySource.PolicySource, tools: ReadonlyArray<Tool.Any>): ByVerb => {
   const found = (verb: "allow" | "deny") =>
     patternsIn(source).flatMap(({ allows, path, text }) => {
-      const message = allows === (verb === "allow") ? PatternFit.problem(text, verb, tools) : undefined
+      const message =
+        allows !== (verb === "allow")
+          ? undefined
+          : (PatternFit.problem(text, verb, tools) ?? (allows ? undefined : PatternFit.bare(text, tools)))
       return message === undefined ? [] : [{ path, message }]
     })
-  return { allowing: found("allow"), denying: found("deny") }
+  return { allowing: found("allow"), denying: [...unmeant(source), ...found("deny")] }
 }
 
 /** The rules of a policy that are patterns, and which way each is read. */
@@ -61,3 +66,14 @@ export const patternsIn = (
       (rules?.patterns ?? []).map((text, at) => ({ path: `${path}.patterns[${at}]`, text, allows: i === 1 }))
     )
   )
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Denied paths that can match none of a workspace. */
+const unmeant = ({ blacklist }: PolicySource.PolicySource): ReadonlyArray<PolicySource.Problem> =>
+  (blacklist?.paths ?? []).flatMap((glob, i) => {
+    const message = DeniedPaths.problem(glob)
+    return message === undefined ? [] : [{ path: `$.blacklist.paths[${i}]`, message }]
+  })

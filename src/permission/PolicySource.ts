@@ -138,7 +138,8 @@ export const PolicySource = /* @__PURE__ */ Lazy.schema(() =>
         )
       })
     ),
-    blacklist: Schema.optional(Schema.Struct(list)),
+    /** `paths`: globs from the workspace's root. No tool and no confined command touches what they match. */
+    blacklist: Schema.optional(Schema.Struct({ ...list, paths: Rules })),
     /**
      * `readonly`: also every tool that is annotated as reading only. `sandboxed`: also commands that run in a sandbox:
      * those that only read and stay in the workspace (`reading`, the default), all (`true`) or none (`false`).
@@ -207,7 +208,10 @@ export const merge = (user: PolicySource, workspace: PolicySource, trusted: bool
         pathScope: scope(user.guards?.sanitize?.pathScope, workspace.guards?.sanitize?.pathScope, trusted)
       }
     },
-    blacklist: rules(user.blacklist, workspace.blacklist),
+    blacklist: {
+      ...rules(user.blacklist, workspace.blacklist),
+      paths: union(user.blacklist?.paths, workspace.blacklist?.paths)
+    },
     whitelist: trusted
       ? {
           ...rules(user.whitelist, workspace.whitelist),
@@ -299,6 +303,7 @@ export const denials = ({ approvals, blacklist, defaultPolicy, guards }: PolicyS
       ...(lists?.patterns ?? []).map((pattern) => `calls like ${pattern}`),
       ...(lists?.arguments ?? []).map((words) => `calls with the arguments ${words}`)
     ]),
+    ...(blacklist?.paths ?? []).map((glob) => `the path ${glob}`),
     ...(approvals ?? []).map((approval) => `what is reserved by ${JSON.stringify(approval)}`),
     ...(sanitize?.metacharacters === true ? ["metacharacters of a shell"] : []),
     ...(sanitize?.dangerousCommands === undefined || sanitize.dangerousCommands === false
@@ -330,7 +335,7 @@ const unfilled = (added: PolicySource["roles"] = {}, filled: PolicySource["roles
   Object.fromEntries(Object.entries(added).filter(([role]) => !Principal.isAmong(Object.keys(filled), role)))
 
 type Default = NonNullable<PolicySource["defaultPolicy"]>
-type Rules = PolicySource["blacklist"]
+type Rules = PolicySource["delegated"]
 type Sanitize = NonNullable<NonNullable<PolicySource["guards"]>["sanitize"]>
 
 type Lists = Pick<PolicySource, "approvals" | "blacklist" | "delegated" | "guards" | "whitelist">

@@ -10,6 +10,7 @@
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type { Origin } from "../core/Origin.js"
+import * as DeniedPaths from "../core/DeniedPaths.js"
 import * as Redaction from "../core/Redaction.js"
 import * as Immediate from "../internal/Immediate.js"
 import type * as Interaction from "../interaction/Interaction.js"
@@ -113,6 +114,8 @@ export const decide = (
   // The person wanted other arguments, so no later rule allows the present ones.
   if (called.warnings.length > 0) return askAgain
   if (own === undefined) return decision
+  const doubt = state.blanket && Guard.doubtOf(own)
+  if (doubt !== undefined) return { decision: "deny", method: "allow_all", rule: doubt }
   return (own.coveredBy === "all" ? state.blanket : undefined) ?? PlanMode.ownQuestion
 }
 
@@ -123,9 +126,17 @@ export const decide = (
 function* steps(rules: Rules, called: Called): Effect.fn.Return<Examined> {
   const { policy, state } = rules
   const { call, entry } = called
-  const reason = PermissionRule.tooLong(entry.shellCommand, call.params) ?? (yield* Immediate.step(validate(called)))
-  if (reason !== undefined) return { _tag: "Invalid", reason }
+  const checked = DeniedPaths.within(policy.paths)(validate(called))
+  const reason = PermissionRule.tooLong(entry.shellCommand, call.params) ?? (yield* Immediate.step(checked))
+  if (reason !== undefined && policy.paths.entries.length === 0) return { _tag: "Invalid", reason }
   const subject = yield* Immediate.step(resolveLinks(rules, entry, call.params))
+  if (reason !== undefined) {
+    // A tool that refuses a denied path repeats what the policy says.
+    const denied = yield* Immediate.step(askGuards(rules, entry, call.params, subject))
+    return typeof denied === "string"
+      ? { _tag: "Refused", method: "guard", reason: denied }
+      : { _tag: "Invalid", reason }
+  }
   const beyond = PlanMode.beyond(state, called, subject)
   if (beyond !== undefined) return { _tag: "Refused", method: "mode", reason: beyond }
   const found = yield* Immediate.step(askGuards(rules, entry, call.params, subject))

@@ -46,14 +46,24 @@ export const violations = (
   const shell = commandViolations(self, surroundings.options)
   // In a sandbox the kernel decides where paths may lead. What decides about calls is out of reach there too.
   const scoped = self.command === undefined || !self.confined
+  const fields = surroundings.pathFields.flatMap((field) => fieldOf(self, field))
   const scope = PathScope.violations(
     {
-      fields: surroundings.pathFields.flatMap((field) => fieldOf(self, field)),
+      fields,
+      mentions: self.command === undefined && surroundings.pathFields.length === 0 ? self.strings : [],
+      command: self.command,
+      confined: self.confined,
+      reads: (words) => self.spoken?.reader.isHarmless(words) === true,
       line: self.line,
       started: self.started,
       targets: self.spoken?.reader.targets(self.spoken.command, self.line) ?? []
     },
-    { ...surroundings, places: self.call.places, scope: scoped ? scopeOf(surroundings.options.pathScope) : undefined }
+    {
+      ...surroundings,
+      denied: self.call.denied,
+      places: self.call.places,
+      scope: scoped ? scopeOf(surroundings.options.pathScope) : undefined
+    }
   )
   return shell.length === 0 ? scope : Effect.map(scope, (paths) => [...shell, ...paths])
 }

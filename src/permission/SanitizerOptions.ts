@@ -74,9 +74,12 @@ export const strict: Options = { metacharacters: true, dangerousCommands: true, 
 /** Metacharacters and dangerous programs except `rm`; any path. */
 export const permissive: Options = { metacharacters: true, dangerousCommands: { allowed: ["rm"] }, pathScope: "off" }
 
-/** Whether there is anything to check: a call that names neither a path nor a command violates nothing. */
+/**
+ * Whether there is anything to check: a call that names neither a path nor a command violates nothing, unless some paths
+ * may not be mentioned.
+ */
 export const concerns = (self: PermissionRule.Subject, pathFields: ReadonlyArray<string>): boolean => {
-  if (self.command !== undefined) return true
+  if (self.command !== undefined || (self.call.denied?.entries.length ?? 0) > 0) return true
   for (const field of pathFields) if (fieldOf(self, field).length > 0) return true
   return false
 }

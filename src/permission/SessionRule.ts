@@ -82,10 +82,13 @@ const call = /^([\w-]+)\((?!\)\s)/
 
 const toolNotThere = (entry: string, tools: Pick<ToolRegistry.Service, "entries" | "get">): string | undefined => {
   const runsCommands = tools.entries.some(({ shellCommand }) => shellCommand !== undefined)
-  const name = call.exec(entry)?.[1] ?? (!runsCommands && /^[\w-]+$/.test(entry) ? entry : undefined)
+  const known = tools.entries.map((tool) => tool.name)
+  const word = /^[\w-]+$/.test(entry) ? entry : undefined
+  // Among tools that run commands a word may be a program.
+  const isTool = word !== undefined && (!runsCommands || (word.includes("_") && Nearest.of(word, known) !== undefined))
+  const name = call.exec(entry)?.[1] ?? (isTool ? word : undefined)
   // The tools of servers come later.
   if (name === undefined || name.startsWith("mcp__") || tools.get(name) !== undefined) return undefined
-  const known = tools.entries.map((tool) => tool.name)
   const near = Nearest.of(name, known)
   const there = known.length === 0 ? "There are none." : `There are: ${known.join(", ")}.`
   return `There is no tool ${name}${near === undefined ? "" : ` (did you mean ${near}?)`}. ${there}`

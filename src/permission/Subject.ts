@@ -5,6 +5,7 @@ import * as ParseResult from "effect/ParseResult"
 import type * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
 import { canonicalJson } from "../core/CanonicalJson.js"
+import type * as DeniedPaths from "../core/DeniedPaths.js"
 import type { CommandField, CommandReader } from "../shell/CommandField.js"
 import type * as CommandLine from "../shell/CommandLine.js"
 import type * as CommandPattern from "../shell/CommandPattern.js"
@@ -53,6 +54,8 @@ export interface Call {
   readonly isBesideGuarded?: boolean | undefined
   /** Present for a tool of a server. */
   readonly definition?: ToolDefinition | undefined
+  /** The paths that nobody touches. */
+  readonly denied?: DeniedPaths.DeniedPaths | undefined
 }
 
 /**
@@ -289,7 +292,7 @@ export class Evidence {
     if (this.finds(pattern)) return true
     const { call, self } = this
     return (
-      this.forms.some((params) => CallPattern.means(pattern, self.tool, params)) ||
+      this.forms.some((params) => CallPattern.means(pattern, call, params)) ||
       CallPattern.commands(pattern, call).some((one) => this.finds(one))
     )
   }

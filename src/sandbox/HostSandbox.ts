@@ -21,7 +21,7 @@ import * as Repository from "./Repository.js"
 import * as Sandbox from "./Sandbox.js"
 import * as SeatbeltProfile from "./SeatbeltProfile.js"
 import * as Surroundings from "./Surroundings.js"
-import { isWithin } from "./View.js"
+import * as View from "./View.js"
 import type * as Watch from "./Watch.js"
 
 /**
@@ -105,12 +105,12 @@ export const make = (
           const named = yield* Effect.option(Config.nonEmptyString("HOME"))
           const home = Option.isNone(named) ? undefined : yield* real(named.value)
           const own = yield* reals(options.own)
-          const inside = roots.find((root) => own.some((place) => isWithin(place, root)))
+          const inside = roots.find((root) => own.some((place) => View.isWithin(place, root)))
           if (inside !== undefined) return yield* Effect.fail(inOwn(inside))
-          const holdsHome = home !== undefined && roots.some((root) => isWithin(root, home))
+          const holdsHome = home !== undefined && roots.some((root) => View.isWithin(root, home))
           if (options.allowHome !== true) {
             const around = roots.find((root) =>
-              [...own, ...(home === undefined ? [] : [home])].some((place) => isWithin(root, place))
+              [...own, ...(home === undefined ? [] : [home])].some((place) => View.isWithin(root, place))
             )
             if (around !== undefined) return yield* Effect.fail(holdsHome ? aroundHome(around) : aroundOwn(around))
           }
@@ -123,7 +123,7 @@ export const make = (
           const secret = [...own, directory, ...(home === undefined ? [] : [home])]
           const found = yield* Repository.above(fileSystem, path, workspace, secret)
           // A repository in a writable directory is visible already.
-          const above = found !== undefined && roots.some((root) => isWithin(root, found.root)) ? undefined : found
+          const above = found !== undefined && roots.some((root) => View.isWithin(root, found.root)) ? undefined : found
           const layoutOptions: Layout.Options = {
             roots,
             directory,
@@ -243,7 +243,7 @@ const startBubblewrap =
   (job) =>
     Effect.gen(function* () {
       if (job.reads !== undefined) {
-        const view = yield* layout.reader(job.reads)
+        const view = yield* hiding(platform.fileSystem, yield* layout.reader(job.reads), job.hidden)
         const environment = { ...job.environment, GIT_OPTIONAL_LOCKS: "0" }
         const running = yield* BubblewrapSandbox.start(platform, options, view, { ...job, environment })
         return { ...running, settle: Effect.succeed([]) }
@@ -252,8 +252,8 @@ const startBubblewrap =
       const { isShared, leave, viewOf } = yield* Effect.acquireRelease(layout.enter(job), ({ leave }) =>
         Effect.ignore(leave)
       )
-      const view = viewOf(job)
-      if (!view.roots.some((root) => isWithin(root, job.directory))) {
+      const view = yield* hiding(platform.fileSystem, viewOf(job), job.hidden)
+      if (!view.roots.some((root) => View.isWithin(root, job.directory))) {
         return yield* Effect.fail(`${job.directory} is not in the sandbox.`)
       }
       const running = yield* BubblewrapSandbox.start(platform, options, view, job)
@@ -263,6 +263,27 @@ const startBubblewrap =
       )
       return { ...running, ended, settle: leave }
     })
+
+/**
+ * The view without these places. What is gone by now has nothing to hide. Other commands may run: nothing else is mounted, so
+ * that a directory which one of them replaces by a link leads nowhere.
+ */
+const hiding = (fileSystem: FileSystem.FileSystem, view: View.View, hidden: Sandbox.Job["hidden"] = []) =>
+  Effect.map(
+    Effect.forEach(hidden, (file) => Effect.option(fileSystem.stat(file))),
+    (infos): View.View => ({
+      ...view,
+      mounts: [
+        ...view.mounts,
+        ...hidden.flatMap((path, at): ReadonlyArray<View.Mount> =>
+          Option.match(infos[at] ?? Option.none(), {
+            onNone: () => [],
+            onSome: ({ type }) => [{ _tag: "Hidden", path, kind: type === "Directory" ? "directory" : "file" }]
+          })
+        )
+      ]
+    })
+  )
 
 const othersRun =
   "Other commands still use the former sandbox. Assent makes a new one after they end. Stop background jobs, and call again."
@@ -279,7 +300,7 @@ const startSeatbelt =
         fileSystem.realPath
       )
       const { keys, startFiles } = options.home
-      const hidden = [...options.hidden, ...keys]
+      const hidden = [...options.hidden, ...keys, ...(job.hidden ?? [])]
       const readOnly = [...options.readOnly, ...startFiles]
       const profile = SeatbeltProfile.make({
         ...options,

@@ -71,6 +71,8 @@ export interface Job {
   readonly network?: boolean | undefined
   /** A directory outside that the command may change too, and the variables that name it by its place inside. */
   readonly shared?: Shared | undefined
+  /** Files and directories that the command does not see; absolute, without links. */
+  readonly hidden?: ReadonlyArray<string> | undefined
   /**
    * Nothing can be changed but a private temp directory, and there is no network. These further files are visible. Nothing has
    * to be guarded or set aside then.

@@ -7,6 +7,7 @@ import { isGit } from "./StartedProgram.js"
 export { allowing, asPattern, isWhole, parse, remembered, startedBy, touches, type Allowing } from "./CommandLine.js"
 export { beginning, confined, pattern } from "./CommandPattern.js"
 export { ofLine as runsOf } from "./ProgramRun.js"
+export { isHarmless } from "./Harmless.js"
 export { isGit, targets, texts, unresolved } from "./StartedProgram.js"
 
 /** What allows every program that only reads and prints. */

@@ -49,6 +49,9 @@ export const couldName = (path: Path.Path, base: string, text: string, place: Pl
     })
   })
 
+/** A shell may find this name for one part of a path with wildcards. Names are compared as lenient file systems do. */
+export const couldBe = (part: string, name: string): boolean => partMatches(FoldedName.of(part), FoldedName.of(name))
+
 /** The path passes a hidden directory of the place's name, from any base directory. */
 export const passes = (text: string, { basename }: Place): boolean =>
   basename.startsWith(".") && FoldedName.of(text).split("/").includes(basename)
@@ -136,7 +139,7 @@ const classEnd = (text: string, open: number): number => {
  * The words that a shell makes of braces, nested ones too. A sequence counts as unknown. Beyond the limit of words, all
  * of them count as unknown.
  */
-const alternatives = (text: string): ReadonlyArray<string> => {
+export const alternatives = (text: string): ReadonlyArray<string> => {
   if (!text.includes("{")) return [text]
   const words = text.split("{").length > maxBraces ? tooMany : unbraced(text)
   return words.length > maxAlternatives ? [`/${unknown}`, unknown] : words

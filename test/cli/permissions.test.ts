@@ -40,6 +40,64 @@ describe.concurrent("assent permissions", () => {
     })
   )
 
+  it.scopedLive("denies paths to every tool, to commands and to mentions, and names the entry", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      yield* at.write("workspace/.env", "COLOUR=mauve17")
+      yield* at.write("workspace/secrets/key", "mauve17")
+      yield* at.write("config/permissions.json", { blacklist: { paths: [".env"] }, whitelist: { readonly: true } })
+      // What a workspace denies counts without trust.
+      const own = yield* at.write("workspace/.assent/permissions.json", { blacklist: { paths: ["secrets/**"] } })
+      const shown = (yield* at.call(["permissions", "show"])).stdout
+      assert.include(shown, `  path .env (${at.path("config/permissions.json")})`)
+      assert.include(shown, `  path secrets/** (${own})`)
+      const checks: ReadonlyArray<readonly [ReadonlyArray<string>, RegExp]> = [
+        [["read_file", '{"path":".env"}'], /^deny \(guard\): \.env is denied by blacklist\.paths \(\.env\)/],
+        [["write_file", '{"path":"secrets/new","content":"x"}'], /^deny \(guard\): .*\(secrets\/\*\*\)/],
+        [["list_files", '{"path":"secrets"}'], /^deny \(guard\)/],
+        [["run_command", "cat .env"], /^deny \(guard\): \.env is denied/],
+        [["fetch_url", '{"url":".env"}'], /^deny \(guard\)/],
+        [["list_files", "{}"], /^allow/]
+      ]
+      for (const [call, line] of checks)
+        assert.match((yield* at.call(["permissions", "check", ...call])).stdout, line, call.join(" "))
+      const why = yield* at.call(["permissions", "why", "read_file", '{"path":"./.env"}'])
+      assert.match(why.stdout, /^Denied, and no rule can allow it: \.\/\.env is denied by blacklist\.paths \(\.env\)/)
+      for (const words of [
+        ["see @.env"],
+        ["see @./secrets/key"],
+        ["--file", ".env", "x"],
+        ["--image", "secrets/key", "x"]
+      ]) {
+        const { code, stderr } = yield* at.call(["run", "--model", "offline", "--store", ":memory:", ...words])
+        assert.strictEqual(code, 2, words.join(" "))
+        assert.match(stderr, /is denied by blacklist\.paths/)
+      }
+    })
+  )
+
+  it.scopedLive("refuses denials that can match no call, with their place and the nearest spelling", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      const wrong: ReadonlyArray<readonly [file: object, place: string, words: string]> = [
+        [{ blacklist: { patterns: ["write_file"] } }, "$.blacklist.patterns[0]", "Did you mean write_file(*)?"],
+        [{ blacklist: { patterns: ["ls", "*(*pth=.env)"] } }, "$.blacklist.patterns[1]", "Did you mean path?"],
+        [{ guards: { deny: { patterns: ["edit_*(pth=x)"] } } }, "$.guards.deny.patterns[0]", "Did you mean path?"],
+        [{ guards: { deny: { patterns: ["wirte_*(path=x)"] } } }, "$.guards.deny.patterns[0]", "Did you mean write_*?"],
+        [{ approvals: [{ patterns: ["edit_file"] }] }, "$.approvals[0].patterns[0]", "Did you mean edit_file(*)?"],
+        [{ blacklist: { paths: [".env", "/secrets"] } }, "$.blacklist.paths[1]", "Did you mean secrets?"],
+        [{ blacklist: { paths: ["~/.ssh"] } }, "$.blacklist.paths[0]", "Did you mean .ssh?"]
+      ]
+      for (const [file, place, words] of wrong) {
+        const policy = yield* at.write("policy.json", file)
+        const { code, stderr } = yield* at.call(["permissions", "--policy", policy, "show"])
+        assert.strictEqual(code, 2, place)
+        assert.include(stderr, `${place}: `)
+        assert.include(stderr, words)
+      }
+    })
+  )
+
   it.scopedLive("checks a call and names what decides", () =>
     Effect.gen(function* () {
       const at = yield* Program.place

@@ -14,6 +14,7 @@ import * as ScriptedModel from "../../src/model/ScriptedModel.js"
 import * as PatternFit from "../../src/permission/PatternFit.js"
 import * as PermissionRule from "../../src/permission/PermissionRule.js"
 import * as Policy from "../../src/permission/Policy.js"
+import * as PolicyRemarks from "../../src/permission/PolicyRemarks.js"
 import * as PolicyFile from "../../src/permission/PolicyFile.js"
 import type { PolicySource } from "../../src/permission/PolicySource.js"
 import * as SessionRule from "../../src/permission/SessionRule.js"
@@ -200,19 +201,62 @@ describe("a rule that can match no call", () => {
 
   it("is not looked for where a call may be meant", () => {
     for (const rule of [
-      "*(too=x)",
       "m*(too=x)",
+      "mcp__*(too=x)",
       "mcp__bank__pay(too=x)",
       "shell(too=x)",
-      "sh*(too=x)",
+      "*(to=x)",
+      "*(path=.env)",
+      "*(command=rm *)",
+      "*(rm *)",
       "git commit(x)",
       "deploy(production)",
       "deploy(https://example.com/*)",
       "deploy(*)",
-      "deploy()",
-      "s*(pth=x)"
+      "deploy()"
     ])
       assert.isUndefined(PatternFit.problem(rule, "deny", tools), rule)
+  })
+
+  it("for many tools has to match a call of one of them", () => {
+    const wrong: ReadonlyArray<readonly [rule: string, words: string]> = [
+      ["*(too=x)", "Did you mean to?"],
+      ["*(*pth=.env)", "Did you mean path?"],
+      ["s*(pth=x)", "Did you mean path?"],
+      ["sh*(too=x)", 'shell has no parameter "too"'],
+      ["*ploy(count=many)", 'the parameter "count" of deploy is never "many"'],
+      ["deplyo*(to=x)", "Did you mean deploy*?"],
+      ["*eploi(to=x)", "Did you mean *eploy?"],
+      ["pay*(to=x)", "begin with mcp__"]
+    ]
+    for (const [rule, words] of wrong) assert.include(PatternFit.problem(rule, "deny", tools) ?? "", words, rule)
+  })
+
+  it("denies by the bare name of a tool, under patterns", () => {
+    for (const [rule, words] of [
+      ["deploy", 'Write it under "tools". Did you mean deploy(*)?'],
+      [" save ", "Did you mean save(*)?"],
+      ["shell", "Did you mean shell(*)?"],
+      ["depl?y", "Did you mean depl?y(*)?"],
+      ["*ploy", "Did you mean *ploy(*)?"]
+    ] as const)
+      assert.include(PatternFit.bare(rule, tools) ?? "", words, rule)
+    // The last are patterns over calls, or over commands.
+    for (const rule of ["deploy*", "deploy(*)", "deploy now", "s*", "git", "*ell", "she?l"])
+      assert.isUndefined(PatternFit.bare(rule, tools), rule)
+    const problems = PolicyRemarks.unmatchable(
+      {
+        blacklist: { patterns: ["save"] },
+        guards: { deny: { patterns: ["deploy"] } },
+        approvals: [{ patterns: ["move"] }],
+        whitelist: { patterns: ["save"] }
+      },
+      tools
+    )
+    assert.deepStrictEqual(
+      problems.denying.map(({ path }) => path),
+      ["$.guards.deny.patterns[0]", "$.blacklist.patterns[0]", "$.approvals[0].patterns[0]"]
+    )
   })
 })
 

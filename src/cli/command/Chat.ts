@@ -64,7 +64,9 @@ export const run = (invocation: Arguments.Invocation) =>
     }
     const known = yield* Launch.profiles(settings)
     yield* Launch.review(settings)
-    const given = Either.isRight(resolved) ? yield* GivenFiles.read(flags, resolved.right) : undefined
+    const given = Either.isRight(resolved)
+      ? yield* GivenFiles.read(flags, resolved.right, yield* Launch.filesFor(settings))
+      : undefined
     const history = interactive ? yield* openHistory(settings) : undefined
     return yield* Effect.gen(function* () {
       const drawn = yield* ConsoleScreen
@@ -77,7 +79,7 @@ export const run = (invocation: Arguments.Invocation) =>
       const current = first.asBefore(base)
       const profiles = trusted ? yield* Launch.profiles(current) : known
       const model = trusted ? yield* Launch.resolveModel(current, current.model) : yield* resolved
-      const attached = given ?? (yield* GivenFiles.read(flags, model))
+      const attached = given ?? (yield* GivenFiles.read(flags, model, yield* Launch.filesFor(current)))
       yield* first.keepGiven
       const old = yield* StoreLocation.oldNotice(flags, current)
       const told = new Set<string>()

@@ -69,8 +69,9 @@ export const run = (invocation: Arguments.Invocation) =>
     yield* keepGiven
     // Piped text is a document, not words of the person: it names no files.
     const named = words.length > 0 && said !== undefined ? said : ""
-    const mentioned = yield* GivenFiles.mentioned(named, yield* Launch.filesFor(settings), Output.notice)
-    const given = yield* GivenFiles.read(flags, model, [...mentioned, ...(yield* Fiber.join(beside))])
+    const place = yield* Launch.filesFor(settings)
+    const mentioned = yield* GivenFiles.mentioned(named, place, Output.notice)
+    const given = yield* GivenFiles.read(flags, model, place, [...mentioned, ...(yield* Fiber.join(beside))])
     const task = GivenFiles.withWords(said, given)
     const old = yield* StoreLocation.oldNotice(flags, settings)
     const unmet = Launch.unmet(settings, profiles)

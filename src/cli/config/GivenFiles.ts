@@ -12,19 +12,28 @@ import * as Arguments from "./Arguments.js"
 
 /**
  * The files of the command line, images first, behind those that are there already; what the model would not take is
- * refused.
+ * refused, and so is what the policy of the workspace denies.
  */
 export const read = (
   { file = [], image = [] }: Arguments.Flags,
   model: Model.Service,
+  workspace: WorkspaceRoot.Options,
   before: ReadonlyArray<Input.Part> = []
-): Effect.Effect<ReadonlyArray<Input.Part>, Arguments.UsageError, FileSystem.FileSystem> =>
+): Effect.Effect<ReadonlyArray<Input.Part>, Arguments.UsageError, FileSystem.FileSystem | Path.Path> =>
   image.length + file.length + before.length === 0
     ? none
     : Effect.gen(function* () {
-        const [Input, InputTaking] = yield* load
+        const [Input, InputTaking, WorkspaceRoot, Path] = yield* load
+        const { resolve } = yield* Path.Path
+        const { denial } = yield* WorkspaceRoot.make(workspace)
         const readAll = (paths: ReadonlyArray<string>) =>
-          Effect.forEach(paths, (path) => asTyped(path, Input.read(path)))
+          Effect.forEach(paths, (path) =>
+            Effect.flatMap(denial(resolve(path)), (why) =>
+              why === undefined
+                ? asTyped(path, Input.read(path))
+                : Effect.fail({ message: why.replace(resolve(path), () => Display.oneLine(path, 200)) })
+            )
+          )
         const images = yield* readAll(image)
         const files = yield* readAll(file)
         const parts = [...before, ...images.map(({ bytes, name }) => Input.image(bytes, { name })), ...files]
@@ -97,4 +106,11 @@ const asTyped = <A, R>(path: string, read: Effect.Effect<A, Input.InputRefused, 
 
 const none: Effect.Effect<ReadonlyArray<Input.Part>> = Effect.succeed([])
 
-const load = Effect.promise(() => Promise.all([import("../../inbox/Input.js"), import("../../inbox/InputTaking.js")]))
+const load = Effect.promise(() =>
+  Promise.all([
+    import("../../inbox/Input.js"),
+    import("../../inbox/InputTaking.js"),
+    import("../../builtin/WorkspaceRoot.js"),
+    import("@effect/platform/Path")
+  ])
+)

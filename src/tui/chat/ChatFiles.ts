@@ -89,6 +89,10 @@ export const make = (
 
     /** Where the whole workspace is gone, that is what is to be said of a file. */
     const isThere = workspace.locateDirectory(".")
+    const notDenied = (absolute: string, typed: string) =>
+      Effect.flatMap(workspace.denial(absolute), (why) =>
+        why === undefined ? Effect.void : Effect.fail(why.replace(absolute, () => Display.oneLine(typed)))
+      )
     const read = (absolute: string, shown: string, typed = shown): Effect.Effect<Given, string> =>
       Input.read(absolute, { name: shown }).pipe(
         Effect.provide(platform),
@@ -110,6 +114,7 @@ export const make = (
         const plain = /^(["'])(.*)\1$/.exec(given)?.[2] ?? given.replace(/\\(.)/g, "$1")
         const isFound = yield* Effect.orElseSucceed(fileSystem.exists(inHome(given)), () => false)
         const wanted = inHome(isFound ? given : plain)
+        yield* notDenied(wanted, isFound ? given : plain)
         const found = yield* Effect.tapError(read(wanted, workspace.shown(wanted), isFound ? given : plain), () =>
           wanted.startsWith(`${workspace.root}${path.sep}`) ? isThere : Effect.void
         )
@@ -133,6 +138,7 @@ export const make = (
             if (Option.isSome(located.right.info)) return Option.some(located.right)
             continue
           }
+          yield* notDenied(path.resolve(workspace.root, name), name)
           // What is out of reach may be there or not; a sentence about something that is not would puzzle.
           const isFound = yield* Effect.orElseSucceed(
             fileSystem.exists(path.resolve(workspace.root, name)),

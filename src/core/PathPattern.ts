@@ -5,7 +5,7 @@
  * place, and a row behind a `**` is searched once, so no pattern of a model or a repository takes more than linear time.
  */
 import * as Either from "effect/Either"
-import * as Glob from "../core/Glob.js"
+import * as Glob from "./Glob.js"
 
 /** Whether a path matches. Paths use `/` and do not begin with one. */
 export type PathPattern = (path: string) => boolean

@@ -4,7 +4,7 @@ import * as FastCheck from "fast-check"
 import { execFileSync, spawnSync } from "node:child_process"
 import * as fs from "node:fs"
 import * as os from "node:os"
-import * as PathPattern from "../../src/builtin/PathPattern.js"
+import * as PathPattern from "../../src/core/PathPattern.js"
 import * as Computation from "../kit/Computation.js"
 
 const glob = (pattern: string, path: string): boolean => Either.getOrThrow(PathPattern.glob(pattern))(path)
