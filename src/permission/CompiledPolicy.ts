@@ -254,13 +254,14 @@ export const subject = (
     name,
     outlives,
     paths,
+    quotes,
     runs,
     shellCommand,
     tool,
     webAddress
   }: Pick<
     ToolRegistry.Entry,
-    "definition" | "name" | "outlives" | "paths" | "runs" | "shellCommand" | "tool" | "webAddress"
+    "definition" | "name" | "outlives" | "paths" | "quotes" | "runs" | "shellCommand" | "tool" | "webAddress"
   >,
   params: unknown
 ): PermissionRule.Subject =>
@@ -268,6 +269,7 @@ export const subject = (
     tool: name,
     params,
     commandField: shellCommand,
+    quotes,
     pathFields: paths,
     webField: webAddress,
     lastingField: outlives,

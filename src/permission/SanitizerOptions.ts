@@ -76,7 +76,7 @@ export const permissive: Options = { metacharacters: true, dangerousCommands: { 
 
 /** Whether there is anything to check: a call that names neither a path nor a command violates nothing. */
 export const concerns = (self: PermissionRule.Subject, pathFields: ReadonlyArray<string>): boolean => {
-  if (self.command !== undefined) return true
+  if (self.command !== undefined || self.quoted.length > 0) return true
   for (const field of pathFields) if (fieldOf(self, field).length > 0) return true
   return false
 }

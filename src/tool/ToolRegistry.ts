@@ -44,6 +44,15 @@ export type Handler = (params: unknown) => Effect.Effect<unknown, unknown>
 export type RunsHow = "confined" | "network" | "left" | "open"
 
 /**
+ * Texts that may be commands, and what takes them apart.
+ *
+ * @internal
+ */
+export interface Quotes extends Pick<CommandField, "reader"> {
+  readonly textsOf: (params: unknown) => ReadonlyArray<string>
+}
+
+/**
  * One tool as the runtime uses it.
  *
  * @since 0.1.0
@@ -69,6 +78,8 @@ export interface Entry {
   readonly editable: { readonly parameters: ReadonlyArray<string>; readonly format: ToolTrait.EditFormat } | undefined
   /** The parameter that holds a shell command. */
   readonly shellCommand: CommandField | undefined
+  /** The texts among the arguments that may be commands, and what takes them apart; see `ToolTrait.Quotes`. @internal */
+  readonly quotes?: Quotes | undefined
   /** Its command runs through the sandbox, where there is one. */
   readonly sandboxed: boolean
   /** How a call with these arguments would run. For sandboxed tools, once it is known whether there is a sandbox. */
@@ -216,14 +227,18 @@ export const make = <Tools extends Record<string, Tool.Any>>(
     // A toolkit's type says whether it has such a tool; its value does not, hence the cast.
     if (refused !== undefined) return Effect.fail(new ProviderToolNotAllowed({ tool: refused.name }) as Refusal<Tools>)
     const handlers = context as Context.Context<never>
-    if (tools.every((tool) => commandOf(tool) === undefined)) {
+    if (tools.every((tool) => commandOf(tool) === undefined && quotesOf(tool) === undefined)) {
       return Effect.succeed(fromEntries(tools.map((tool) => makeEntry(tool, handlers, undefined))))
     }
     const entries = Effect.forEach(tools, (tool) => {
       const command = commandOf(tool)
-      return command === undefined
-        ? Effect.succeed(makeEntry(tool, handlers, undefined))
-        : Effect.map(CommandField.make(command), (field) => makeEntry(tool, handlers, field))
+      if (command !== undefined)
+        return Effect.map(CommandField.make(command), (field) => makeEntry(tool, handlers, field))
+      const textsOf = quotesOf(tool)
+      const entry = makeEntry(tool, handlers, undefined)
+      return textsOf === undefined
+        ? Effect.succeed(entry)
+        : Effect.map(CommandField.make(""), ({ reader }) => ({ ...entry, quotes: { reader, textsOf } }))
     })
     return Effect.map(entries, fromEntries)
   })
@@ -404,6 +419,8 @@ export const isOffered = (tool: Tool.Any): boolean => !Context.get(annotationsOf
 const isUngated = (tool: Tool.Any): boolean => Context.get(annotationsOf(tool), ToolTrait.Ungated)
 
 const commandOf = (tool: Tool.Any): string | undefined => Context.get(annotationsOf(tool), ToolTrait.ShellCommand)
+
+const quotesOf = (tool: Tool.Any): Quotes["textsOf"] | undefined => Context.get(annotationsOf(tool), ToolTrait.Quotes)
 
 const makeEntry = (tool: Tool.Any, context: Context.Context<never>, shellCommand: CommandField | undefined): Entry => {
   const annotations = annotationsOf(tool)
