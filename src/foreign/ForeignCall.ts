@@ -492,10 +492,11 @@ const act = (said: Description): Proposed => {
 }
 
 /** Every text of a description that may be a path: its locations and diffs, and what looks like one anywhere else. */
-const placesOf = ({ content, locations, ...others }: Description): ReadonlyArray<string> => {
+const placesOf = ({ content, locations, title, ...others }: Description): ReadonlyArray<string> => {
   const paths = new Set([...pathsIn(locations), ...pathsIn(content)])
-  for (const text of textsIn([others, locations, withoutTexts(content)]))
-    for (const word of [text, ...text.split(separators)]) if (mayBePath.test(word)) paths.add(word)
+  const texts = textsIn([others, locations, withoutTexts(content)])
+  for (const text of [...texts, ...[title, ...texts].flatMap((text) => String(text).split(separators))])
+    if (mayBePath.test(text)) paths.add(text)
   return [...paths]
 }
 
