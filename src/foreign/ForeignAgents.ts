@@ -202,7 +202,7 @@ interface Leave {
 /** A call of the agent's own. */
 interface OwnCall {
   said: ForeignCall.Description
-  readonly ended: Deferred.Deferred<string, string>
+  readonly result: Deferred.Deferred<string, string>
   /** Its open questions, to be looked at after each message about the call. */
   readonly questions: Set<{ readonly changed: () => void }>
   /** What it was told, last. */
@@ -211,7 +211,7 @@ interface OwnCall {
   readonly allowed: Array<ForeignCall.Description>
   /** It said that it works on the call, and no yes covers that. */
   isActing: boolean
-  isOver: boolean
+  ended: "completed" | "failed" | undefined
   /** The turn that it belongs to has ended. */
   isGone: boolean
 }
@@ -383,24 +383,24 @@ const begin = (start: Start): Effect.Effect<Visit, string, Platform> =>
     const callOf = (toolCallId: string, said: ForeignCall.Description): OwnCall => {
       const known = calls.get(toolCallId)
       // An id that is used again is another call.
-      if (known !== undefined && !(known.isOver && said["sessionUpdate"] === "tool_call")) {
+      if (known !== undefined && (known.ended === undefined || said["sessionUpdate"] !== "tool_call")) {
         const before = known.said
         known.said = ForeignCall.merge(before, said)
-        if (known.isOver && !ForeignCall.isWithin(known.said, before, workspace)) known.isOver = false
+        if (known.ended !== undefined && !ForeignCall.isWithin(known.said, before, workspace)) known.ended = undefined
         for (const question of known.questions) question.changed()
         return known
       }
       const call: OwnCall = {
         said: ForeignCall.merge({}, said),
-        ended: Deferred.unsafeMake(FiberId.none),
+        result: Deferred.unsafeMake(FiberId.none),
         questions: new Set(),
         told: "nothing",
         allowed: [],
         isActing: false,
-        isOver: false,
+        ended: undefined,
         isGone: false
       }
-      if (calls.size >= most.calls) for (const [id, { isOver }] of calls) if (isOver) calls.delete(id)
+      if (calls.size >= most.calls) for (const [id, { ended }] of calls) if (ended !== undefined) calls.delete(id)
       calls.set(toolCallId, call)
       if (calls.size > most.calls) flood(`${most.calls} calls at once`)
       return call
@@ -422,14 +422,17 @@ const begin = (start: Start): Effect.Effect<Visit, string, Platform> =>
       Runtime.runFork(world)(Effect.forkIn(Effect.delay(look, patience), own))
     }
 
+    /** Some agents say twice that a call is completed. */
     const finish = (call: OwnCall, status: "completed" | "failed"): void => {
-      const wasNew = !call.isOver
-      const isUnasked = status === "completed" ? wasNew && !isCovered(call) : wasNew && call.told === "nothing"
+      const isUnasked =
+        status === "completed"
+          ? call.ended !== status && !isCovered(call)
+          : call.ended === undefined && call.told === "nothing"
       if (call.isActing || isUnasked) tellUnasked(call)
-      call.isOver = true
+      call.ended = status
       call.allowed.length = 0
       const text = textOf(call.said)
-      Deferred.unsafeDone(call.ended, status === "completed" ? Exit.succeed(text) : Exit.fail(text))
+      Deferred.unsafeDone(call.result, status === "completed" ? Exit.succeed(text) : Exit.fail(text))
     }
 
     const update = (params: unknown): void => {
@@ -472,7 +475,7 @@ const begin = (start: Start): Effect.Effect<Visit, string, Platform> =>
           ...(ForeignCall.isRemark(request) ? {} : { request })
         }
         call.isActing = false
-        call.isOver = false
+        call.ended = undefined
         const choice = (kind: string): AcpConnection.RequestPermissionResponse["outcome"] | undefined => {
           const offered = Option.getOrElse(decodeOptions(options), () => [])
           const option = offered.find((option) => option.kind === kind)
@@ -520,7 +523,7 @@ const begin = (start: Start): Effect.Effect<Visit, string, Platform> =>
           allow: Effect.zipRight(
             settle("yes"),
             Effect.raceFirst(
-              Deferred.await(call.ended),
+              Deferred.await(call.result),
               Effect.as(Deferred.await(next), "It goes on beside other calls.")
             )
           ),
@@ -532,14 +535,12 @@ const begin = (start: Start): Effect.Effect<Visit, string, Platform> =>
             if (shown === undefined || shown.isWithdrawn || session === undefined || !isStale()) return
             shown.isWithdrawn = true
             // The step that proposed it may have yet to begin to decide.
-            const withdrawn = session
-              .withdraw(shown.toolCallId, changed)
-              .pipe(
-                Effect.repeat({
-                  until: (isDone) => isDone || proposal !== shown,
-                  schedule: Schedule.spaced("20 millis")
-                })
-              )
+            const withdrawn = session.withdraw(shown.toolCallId, changed).pipe(
+              Effect.repeat({
+                until: (isDone) => isDone || proposal !== shown,
+                schedule: Schedule.spaced("20 millis")
+              })
+            )
             Runtime.runFork(world)(Effect.forkIn(withdrawn, own))
           }
         }
@@ -629,11 +630,11 @@ const begin = (start: Start): Effect.Effect<Visit, string, Platform> =>
       Effect.suspend(() => {
         if (!isBusy) return Effect.void
         for (const call of calls.values()) {
-          const isOpen = !call.isOver && call.told === "nothing" && call.questions.size === 0
+          const isOpen = call.ended === undefined && call.told === "nothing" && call.questions.size === 0
           if (call.isActing) tellUnasked(call)
           else if (isOpen) tell(call, "announced, and did not ask about", "done")
           call.isGone = true
-          Deferred.unsafeDone(call.ended, Exit.fail(why))
+          Deferred.unsafeDone(call.result, Exit.fail(why))
         }
         calls.clear()
         isBusy = false

@@ -198,7 +198,7 @@ const isDiffMeta: Fits = (value) =>
 
 /** Ids, reasons and times: they say nothing of what is done. */
 const remarks: Readonly<Record<string, Fits>> = {
-  ...{ description: isText, reason: isText, instruction: isText },
+  ...{ description: isText, title: isText, reason: isText, instruction: isText },
   ...{ call_id: isText, turn_id: isText, approval_id: isText }
 }
 
@@ -224,8 +224,18 @@ const ofEdit: Readonly<Record<string, Fits>> = {
 }
 
 const pathKeys = ["path", "file_path", "filePath", "filepath", "notebook_path"]
-const oldKeys = ["old_string", "oldString", "old_text", "oldText", "old_str"]
-const newKeys = ["new_string", "newString", "new_text", "newText", "new_str", "content", "new_source", "file_text"]
+const oldKeys = ["old_string", "oldString", "old_text", "oldText", "old_str", "before"]
+const newKeys = [
+  "new_string",
+  "newString",
+  "new_text",
+  "newText",
+  "new_str",
+  "content",
+  "new_source",
+  "file_text",
+  "after"
+]
 const diffKeys = ["diff", "patch", "unified_diff"]
 
 /** Keys of texts of files. */
@@ -333,17 +343,11 @@ const isViewOf = (command: string): Fits => {
 /** The command line that an input holds. Takes its keys. */
 const lineOf = (rest: Rest): string | undefined => {
   const command = rest.take("command")
-  rest.drop("args", isEmpty)
-  const args = rest.take("args")
-  if (args === undefined)
-    return Array.isArray(command)
-      ? quoteAll(command)
-      : typeof command === "string" && command.trim() !== ""
-        ? command
-        : undefined
-  return typeof command === "string" && Array.isArray(args) && plainWord.test(command)
-    ? quoteAll([command, ...args])
-    : undefined
+  const args = rest.take("args") ?? undefined
+  if (typeof command !== "string") return Array.isArray(command) && args === undefined ? quoteAll(command) : undefined
+  if (Array.isArray(args) && plainWord.test(command)) return quoteAll([command, ...args])
+  // A whole line has no further words.
+  return command.trim() !== "" && (args === undefined || isEmpty(args)) ? command : undefined
 }
 
 /** The words of a program and its arguments as a line of the shell. */
@@ -460,12 +464,11 @@ const joined = (texts: ReadonlyArray<string>, others: ReadonlyArray<string>): st
   return all.length === 0 ? undefined : all.join("\n⋯\n")
 }
 
-/** The files that the heads of a unified diff name. */
+/** The files that the heads of a unified diff name. Heads in the form of git name two at once, and so no file. */
 const pathsInDiff = (diff: string): ReadonlyArray<string> =>
   diff.split("\n").flatMap((line) => {
-    const head = /^(?:--- |\+\+\+ |Index: |(?:rename|copy) (?:from|to) )([^\t\r]*)/.exec(line)?.[1]
-    if (head !== undefined) return head === "/dev/null" ? [] : [head]
-    return line.startsWith("diff --git ") ? line.slice(11).split(" ") : []
+    const head = /^(?:--- |\+\+\+ |Index: |diff --git |(?:rename|copy) (?:from|to) )([^\t\r]*)/.exec(line)?.[1]
+    return head === undefined || head === "/dev/null" ? [] : [head]
   })
 
 // ---- all else

@@ -144,6 +144,10 @@ describe.concurrent("an agent of others", () => {
       const denied = yield* place.run(["run", "--json", "--mode", "deny", ...model(command), "go"])
       assert.match(denied.stdout, /chosen no/)
       assert.match(denied.stdout, /without asking: peek/)
+      const all = yield* place.run(["run", "--yolo", "--policy", policy, ...model(command), "go"])
+      assert.include(all.stdout, "chosen yes")
+      const [session = ""] = (yield* place.run(["sessions", "list"])).stdout.split(" ")
+      assert.match((yield* place.run(["audit", "show", session])).stdout, /granted .*foreign_act/)
     })
   )
 
@@ -155,7 +159,7 @@ describe.concurrent("an agent of others", () => {
           fc
             .tuple(states, fc.boolean(), states)
             .map(([before, asks, after]) => [...before, ...(asks ? ["ask"] : []), ...after]),
-          60
+          80
         )
         .filter((story) => story.length > 0)
       const isSeen = (story: ReadonlyArray<string>) => {

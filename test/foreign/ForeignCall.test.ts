@@ -97,6 +97,16 @@ const ordinary: ReadonlyArray<readonly [adapter: string, said: object, decided: 
     { tool: "foreign_execute", params: { command: "npm test" } }
   ],
   [
+    "assent acp, about a change by an agent of its own",
+    {
+      kind: "edit",
+      title: "t",
+      rawInput: { path: "a.ts", title: "t", before: "1", after: "2" },
+      content: [diff("/w/a.ts")]
+    },
+    { tool: "foreign_edit", params: { path: "/w/a.ts", title: "t", before: "1", after: "2" } }
+  ],
+  [
     "Claude Code's Edit",
     {
       kind: "edit",
@@ -210,8 +220,10 @@ describe("a call of an agent of others", () => {
         const read = wordsOf(line)
         // The grammar gives up some texts, which only the very same text allows.
         if (read !== undefined) assert.deepStrictEqual(read, words)
-      })
+      }),
+      { numRuns: 1_000 }
     )
+    assert.strictEqual(lineOf({ command: "npm test", args: [] }), "npm test")
     assert.strictEqual(lineOf({ command: ["/bin/bash", "-lc", "git push"] }), "/bin/bash -lc 'git push'")
     assert.strictEqual(lineOf({ command: "git", args: ["push", "--force"] }), "git push --force")
     assert.strictEqual(lineOf({ command: ["A=1", "sh"] }), "'A=1' sh")
