@@ -99,9 +99,21 @@ export const commandsIn = (params: unknown): ReadonlyArray<string> => {
       if (line !== undefined) out.add(line)
       value.forEach(look)
     } else if (isRecord(value)) {
-      const line = lineOf(new Rest(value))
-      if (line !== undefined) out.add(line)
-      for (const [key, inner] of Object.entries(value)) if (!isFile || !fileTexts.has(key)) look(inner)
+      const members = Object.entries(value).flatMap(([key, inner]) => (isFile && fileTexts.has(key) ? [] : [inner]))
+      // Whatever its keys are called, a word may be a program, and another member its arguments.
+      for (const program of members.slice(0, most)) {
+        if (typeof program !== "string" || !plainWord.test(program)) continue
+        for (const rest of members.slice(0, most)) {
+          const line =
+            typeof rest === "string"
+              ? `${program} ${rest}`
+              : Array.isArray(rest)
+                ? quoteAll([program, ...rest])
+                : undefined
+          if (line !== undefined) out.add(line)
+        }
+      }
+      members.forEach(look)
     }
   }
   look([title])
@@ -113,6 +125,9 @@ export const commandsIn = (params: unknown): ReadonlyArray<string> => {
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** Members of an object that are put together as commands. */
+const most = 12
 
 type Fits = (value: unknown) => boolean
 

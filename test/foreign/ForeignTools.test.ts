@@ -114,6 +114,8 @@ describe("what an agent of others says of a call", () => {
         run({ argv: ["git", "push"] }),
         run({ script: "cd src\ngit push" }),
         run({ steps: [{ run: { command: "git", args: ["push"] } }] }),
+        run({ command: "git", args: "push --force" }),
+        run({ program: "git", arguments: ["push"], cwd: "/etc" }),
         run({ exec: ["npm", "publish"] }),
         run({ exec: "sudo shutdown now" }),
         { kind: "other", title: "git push --force" }
