@@ -58,11 +58,7 @@ export interface Request {
   readonly session?: DecidingSession | undefined
 }
 
-/**
- * What a model that works by itself needs of its session, such as an agent of others.
- *
- * @internal
- */
+/** What a model that works by itself needs of its session, such as an agent of others. */
 export interface DecidingSession {
   /** Withdraws the question about a proposed call. Its result is the sentence. False: no decision is waited for. */
   readonly withdraw: (toolCallId: string, sentence: string) => Effect.Effect<boolean>
@@ -70,11 +66,7 @@ export interface DecidingSession {
   readonly record: (act: UndecidedAct) => Effect.Effect<boolean>
 }
 
-/**
- * An act that nobody decided about.
- *
- * @internal
- */
+/** An act that nobody decided about. */
 export interface UndecidedAct {
   readonly outcome: "done" | "denied"
   readonly tool: string

@@ -6,7 +6,7 @@
 import type * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { Known } from "../tool/ToolDefinition.js"
-import type * as ToolRegistry from "../tool/ToolRegistry.js"
+import * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as Approvals from "./Approvals.js"
 import * as CommandText from "../shell/CommandText.js"
 import * as PermissionRule from "./PermissionRule.js"
@@ -254,14 +254,13 @@ export const subject = (
     name,
     outlives,
     paths,
-    quotes,
     runs,
     shellCommand,
     tool,
     webAddress
   }: Pick<
     ToolRegistry.Entry,
-    "definition" | "name" | "outlives" | "paths" | "quotes" | "runs" | "shellCommand" | "tool" | "webAddress"
+    "definition" | "name" | "outlives" | "paths" | "runs" | "shellCommand" | "tool" | "webAddress"
   >,
   params: unknown
 ): PermissionRule.Subject =>
@@ -269,7 +268,7 @@ export const subject = (
     tool: name,
     params,
     commandField: shellCommand,
-    quotes,
+    quotes: ToolRegistry.quotesOf(tool),
     pathFields: paths,
     webField: webAddress,
     lastingField: outlives,

@@ -18,7 +18,7 @@ import * as UntrustedJson from "../core/UntrustedJson.js"
 import * as JsonFault from "../core/JsonFault.js"
 import * as Lazy from "../core/Lazy.js"
 import * as Nearest from "../core/Nearest.js"
-import { CommandField } from "../shell/CommandField.js"
+import { CommandField, type Quotes } from "../shell/CommandField.js"
 import * as ToolTrait from "./ToolTrait.js"
 import type { ToolDisplay, ToolKind } from "./ToolCall.js"
 import type { ToolDefinition } from "./ToolDefinition.js"
@@ -42,15 +42,6 @@ export type Handler = (params: unknown) => Effect.Effect<unknown, unknown>
  * @category models
  */
 export type RunsHow = "confined" | "network" | "left" | "open"
-
-/**
- * Texts that may be commands, and what takes them apart.
- *
- * @internal
- */
-export interface Quotes extends Pick<CommandField, "reader"> {
-  readonly textsOf: (params: unknown) => ReadonlyArray<string>
-}
 
 /**
  * One tool as the runtime uses it.
@@ -78,8 +69,6 @@ export interface Entry {
   readonly editable: { readonly parameters: ReadonlyArray<string>; readonly format: ToolTrait.EditFormat } | undefined
   /** The parameter that holds a shell command. */
   readonly shellCommand: CommandField | undefined
-  /** The texts among the arguments that may be commands, and what takes them apart; see `ToolTrait.Quotes`. @internal */
-  readonly quotes?: Quotes | undefined
   /** Its command runs through the sandbox, where there is one. */
   readonly sandboxed: boolean
   /** How a call with these arguments would run. For sandboxed tools, once it is known whether there is a sandbox. */
@@ -227,18 +216,21 @@ export const make = <Tools extends Record<string, Tool.Any>>(
     // A toolkit's type says whether it has such a tool; its value does not, hence the cast.
     if (refused !== undefined) return Effect.fail(new ProviderToolNotAllowed({ tool: refused.name }) as Refusal<Tools>)
     const handlers = context as Context.Context<never>
-    if (tools.every((tool) => commandOf(tool) === undefined && quotesOf(tool) === undefined)) {
+    if (tools.every((tool) => commandOf(tool) === undefined && textsOf(tool) === undefined)) {
       return Effect.succeed(fromEntries(tools.map((tool) => makeEntry(tool, handlers, undefined))))
     }
     const entries = Effect.forEach(tools, (tool) => {
       const command = commandOf(tool)
       if (command !== undefined)
         return Effect.map(CommandField.make(command), (field) => makeEntry(tool, handlers, field))
-      const textsOf = quotesOf(tool)
+      const texts = textsOf(tool)
       const entry = makeEntry(tool, handlers, undefined)
-      return textsOf === undefined
+      return texts === undefined
         ? Effect.succeed(entry)
-        : Effect.map(CommandField.make(""), ({ reader }) => ({ ...entry, quotes: { reader, textsOf } }))
+        : Effect.map(CommandField.make(""), ({ reader }) => {
+            quoting.set(tool, { reader, textsOf: texts })
+            return entry
+          })
     })
     return Effect.map(entries, fromEntries)
   })
@@ -416,11 +408,21 @@ const annotationsOf = (tool: Tool.Any): Context.Context<never> =>
  */
 export const isOffered = (tool: Tool.Any): boolean => !Context.get(annotationsOf(tool), ToolTrait.Unoffered)
 
+/**
+ * The texts of a tool's calls that may be commands; see `ToolTrait.Quotes`.
+ *
+ * @internal
+ */
+export const quotesOf = (tool: Tool.Any): Quotes | undefined => quoting.get(tool)
+
 const isUngated = (tool: Tool.Any): boolean => Context.get(annotationsOf(tool), ToolTrait.Ungated)
 
 const commandOf = (tool: Tool.Any): string | undefined => Context.get(annotationsOf(tool), ToolTrait.ShellCommand)
 
-const quotesOf = (tool: Tool.Any): Quotes["textsOf"] | undefined => Context.get(annotationsOf(tool), ToolTrait.Quotes)
+const textsOf = (tool: Tool.Any): Quotes["textsOf"] | undefined => Context.get(annotationsOf(tool), ToolTrait.Quotes)
+
+/** Filled before an entry of the tool is there: no call of it is decided without. */
+const quoting = new WeakMap<Tool.Any, Quotes>()
 
 const makeEntry = (tool: Tool.Any, context: Context.Context<never>, shellCommand: CommandField | undefined): Entry => {
   const annotations = annotationsOf(tool)
