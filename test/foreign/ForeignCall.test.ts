@@ -258,7 +258,8 @@ describe("a call of an agent of others", () => {
         understood++
         assert.include(["execute", "edit"], request.kind)
         const shown = Object.values(params).join("\n")
-        const { description: _, timeout: __, cwd, ...input } = { cwd: "/w", ...request.rawInput }
+        const given: { readonly [key: string]: unknown } = { cwd: "/w", ...request.rawInput }
+        const { cwd, description: _, timeout: __, ...input } = given
         assert.strictEqual(`${cwd}`.replace(/\/\.?$/, "") || "/", "/w")
         const texts = (value: unknown): ReadonlyArray<string> =>
           typeof value === "string"
