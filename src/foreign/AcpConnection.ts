@@ -8,6 +8,7 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
+import * as Function from "effect/Function"
 import * as Runtime from "effect/Runtime"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
@@ -107,10 +108,11 @@ export interface Agent {
 
 /** What such an agent may ask and tell. */
 export interface AgentHandlers {
-  readonly permission: Handler<acp.RequestPermissionRequest, acp.RequestPermissionResponse>
+  /** The parameters as they came. The SDK leaves out keys that it does not know, and members that it cannot read. */
+  readonly permission: Handler<unknown, acp.RequestPermissionResponse>
   readonly elicitation: Handler<acp.CreateElicitationRequest, acp.CreateElicitationResponse>
-  /** Updates come in their order. */
-  readonly update: (notification: acp.SessionNotification) => void
+  /** Updates come in their order, and as they came. */
+  readonly update: (params: unknown) => void
 }
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -207,13 +209,13 @@ export const connect = (pipes: Pipes, handlers: AgentHandlers): Effect.Effect<Ag
       Effect.sync(() =>
         acp
           .client({ name: "assent" })
-          .onRequest(client.session.requestPermission, ({ params, signal }) =>
+          .onRequest(client.session.requestPermission, Function.identity<unknown>, ({ params, signal }) =>
             settled(runtime, admit(handlers.permission(params)), signal)
           )
           .onRequest(client.elicitation.create, ({ params, signal }) =>
             settled(runtime, admit(handlers.elicitation(params)), signal)
           )
-          .onNotification(client.session.update, ({ params }) => handlers.update(params))
+          .onNotification(client.session.update, Function.identity<unknown>, ({ params }) => handlers.update(params))
           .connect(paced(pipes))
       ),
       (connection) => Effect.sync(() => connection.close())

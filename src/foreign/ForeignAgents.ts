@@ -9,7 +9,9 @@
  *                                   └── reject_once ◄─────────────────────┘ refused: the next step
  * ```
  *
- * The gate cannot stop what an agent does without asking. The reply names such a call, and the journal has it.
+ * A description that changes while its question is open withdraws the question, and is asked about anew.
+ *
+ * The gate cannot stop what an agent does without asking. The reply names such an act, and the audit records it.
  */
 import type * as Prompt from "@effect/ai/Prompt"
 import * as Command from "@effect/platform/Command"
@@ -27,12 +29,14 @@ import * as Function from "effect/Function"
 import * as Option from "effect/Option"
 import * as Queue from "effect/Queue"
 import * as Runtime from "effect/Runtime"
+import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as CommandEnvironment from "../builtin/CommandEnvironment.js"
 import * as DeniedFiles from "../builtin/DeniedFiles.js"
 import * as WorkspaceRoot from "../builtin/WorkspaceRoot.js"
+import { canonicalJson } from "../core/CanonicalJson.js"
 import * as UntrustedJson from "../core/UntrustedJson.js"
 import * as ForeignText from "../core/ForeignText.js"
 import * as Id from "../core/Id.js"
@@ -45,6 +49,7 @@ import * as Model from "../model/ModelPort.js"
 import { BadOutput, type ModelError, Unreachable } from "../model/ModelError.js"
 import * as HostSandbox from "../sandbox/HostSandbox.js"
 import * as AcpConnection from "./AcpConnection.js"
+import * as ForeignCall from "./ForeignCall.js"
 
 // -----------------------------------------------------------------------------------------------------------------
 // models
@@ -125,23 +130,23 @@ export const make = (options: Options): Effect.Effect<ForeignAgents, never, Plat
       const failure = (message: string): ModelError => new Unreachable({ model: id, message })
       return {
         id,
-        stream: ({ prompt, sessionId }) =>
+        stream: ({ prompt, session, sessionId }) =>
           Stream.unwrap(
             Effect.gen(function* () {
               const said = inputOf(prompt)
               const visit = yield* Effect.mapError(visitOf(command, sessionId, said.isLater), failure)
-              visit.world = yield* Effect.runtime<never>()
+              visit.attach(yield* Effect.runtime<never>(), session)
               // A call with a result that its handler did not run was refused.
               for (const [toolCallId, { leave, visit: owner }] of asked)
                 if (owner === visit && said.results.has(toolCallId)) {
                   asked.delete(toolCallId)
-                  yield* leave.refuse
+                  yield* leave.isStale() ? leave.again : leave.refuse
                 }
               yield* visit.say(said.words === "" && visit.hasForgotten ? `${again}\n\n${said.task}` : said.words)
               return replyOf(visit, id, (leave) => {
                 const toolCallId = ids.unsafeNext("call")
                 asked.set(toolCallId, { visit, leave })
-                return toolCallId
+                return { id: toolCallId, ...leave.propose(toolCallId) }
               })
             })
           )
@@ -155,7 +160,10 @@ export const make = (options: Options): Effect.Effect<ForeignAgents, never, Plat
           const found = asked.get(toolCallId)
           if (found === undefined) return Effect.fail("No agent waits for this call, so it was not made.")
           asked.delete(toolCallId)
-          return found.leave.allow.pipe(Effect.onInterrupt(() => found.visit.cancel))
+          const { leave, visit } = found
+          // An answer to other words is no answer to these.
+          if (leave.isStale()) return Effect.zipRight(leave.again, Effect.fail(`${changed}.`))
+          return leave.allow.pipe(Effect.onInterrupt(() => visit.cancel))
         })
     }
   })
@@ -172,6 +180,8 @@ const maxMessage = 2_000
 /** What an agent does, in its order. The connection writes it, a step reads it; the process that ends says so last. */
 type Item =
   | { readonly _tag: "Said"; readonly kind: "text" | "thought"; readonly text: string }
+  /** A line of ours about it: none is lost. */
+  | { readonly _tag: "Noted"; readonly text: string }
   | { readonly _tag: "Asked"; readonly leave: Leave }
   | { readonly _tag: "Ended"; readonly stopReason: AcpConnection.StopReason; readonly spent: Spent }
   | { readonly _tag: "Failed"; readonly reason: string }
@@ -187,22 +197,32 @@ interface Spent {
 
 /** Leave that an agent asked for. */
 interface Leave {
-  readonly tool: "foreign_execute" | "foreign_edit" | "foreign_act"
-  readonly params: unknown
+  /** The call that the gate decides about, as the agent describes it now. */
+  readonly propose: (toolCallId: string) => { readonly name: string; readonly params: unknown }
+  /** The agent describes it in other words than those that were proposed. */
+  readonly isStale: () => boolean
+  /** Proposes it once more. */
+  readonly again: Effect.Effect<void>
   /** Lets it go on, this once, and waits for the end of its call. */
   readonly allow: Effect.Effect<string, string>
   readonly refuse: Effect.Effect<void>
 }
 
-/** A call of the agent's own, as far as the agent has described it. */
+/** A call of the agent's own. */
 interface OwnCall {
-  readonly title: string
-  readonly kind: string
-  readonly rawInput: unknown
-  readonly locations: ReadonlyArray<string>
-  readonly content: ReadonlyArray<AcpConnection.ToolCallContent>
-  readonly ended: Deferred.Deferred<string, string>
-  isAsked: boolean
+  said: ForeignCall.Description
+  readonly result: Deferred.Deferred<string, string>
+  /** Its open questions, to be looked at after each message about the call. */
+  readonly questions: Set<{ readonly changed: () => void }>
+  /** What it was told, last. */
+  told: "nothing" | "yes" | "no"
+  /** As it was described when a yes was given. A yes holds until the call ends. */
+  readonly allowed: Array<ForeignCall.Description>
+  /** It said that it works on the call, and no yes covers that. */
+  isActing: boolean
+  ended: "completed" | "failed" | undefined
+  /** The turn that it belongs to has ended. */
+  isGone: boolean
 }
 
 /** One session at one agent. */
@@ -216,7 +236,9 @@ interface Visit {
   /** Its process has ended. */
   isGone: boolean
   /** The turn that it works for: who is asked what it asks. */
-  world: Runtime.Runtime<never>
+  readonly world: Runtime.Runtime<never>
+  /** A step of the turn that it works for begins. */
+  readonly attach: (world: Runtime.Runtime<never>, session: Model.DecidingSession | undefined) => void
   /** Forms of the running turn. */
   forms: number
   readonly items: Queue.Queue<Item>
@@ -238,8 +260,11 @@ interface Start {
 /** Characters of what an agent says of a call. */
 const longest = 50_000
 
-/** What an agent may send that no step has read: characters, and calls that have not ended. */
-const most = { characters: 10_000_000, calls: 10_000 }
+/** What an agent may send that no step has read: characters, and calls that have not ended. And changes of a question. */
+const most = { characters: 10_000_000, calls: 10_000, changes: 20 }
+
+/** How long an agent may say that it works on a call before it has to have asked. Some say so first, and then ask. */
+const patience = "2 seconds"
 
 /** The pipes of a process. */
 interface Piped {
@@ -321,6 +346,13 @@ const begin = (start: Start): Effect.Effect<Visit, string, Platform> =>
     const bill = new Bill()
     const calls = new Map<string, OwnCall>()
     let isBusy = false
+    let world = yield* Effect.runtime<never>()
+    let session: Model.DecidingSession | undefined
+    /** Lines that no answer has yet, and acts that no audit has. */
+    let late: Array<string> = []
+    let unrecorded: Array<Model.UndecidedAct> = []
+    /** Acts of the running turn that nobody decided about. */
+    let notes = 0
     /** Completed when the agent asks for leave once more. */
     let another = yield* Deferred.make<void>()
     const flooded = yield* Deferred.make<string>()
@@ -335,83 +367,201 @@ const begin = (start: Start): Effect.Effect<Visit, string, Platform> =>
     const flood = (what: string): void =>
       Deferred.unsafeDone(flooded, Exit.succeed(`sent more than ${what}. Its process was ended`))
 
-    const toldOf = (update: AcpConnection.ToolCallUpdate): OwnCall => {
-      const known = calls.get(update.toolCallId)
-      const told: OwnCall = {
-        title: update.title ?? known?.title ?? "",
-        kind: update.kind ?? known?.kind ?? "other",
-        rawInput: update.rawInput ?? known?.rawInput,
-        locations: update.locations?.map(({ path }) => path) ?? known?.locations ?? [],
-        content: update.content ?? known?.content ?? [],
-        ended: known?.ended ?? Deferred.unsafeMake(FiberId.none),
-        isAsked: known?.isAsked ?? false
-      }
-      calls.set(update.toolCallId, told)
-      if (calls.size > most.calls) flood(`${most.calls} calls at once`)
-      return told
+    /** A line in the answer. Between turns it waits for the next answer. */
+    const note = (text: string): void => {
+      const line = `\n[${named(command)} ${text}]\n`
+      if (!isBusy) return void late.push(line)
+      unread += line.length
+      Queue.unsafeOffer(items, { _tag: "Noted", text: line })
+    }
+    const record = (act: Model.UndecidedAct): void => {
+      if (session === undefined) return void unrecorded.push(act)
+      const recorded = Effect.map(session.record(act), (isRecorded) => {
+        if (isRecorded) return
+        Deferred.unsafeDone(flooded, Exit.succeed("acted, and the audit cannot record it. Its process was ended"))
+      })
+      Runtime.runFork(world)(recorded)
+    }
+    /** An act that nobody decided about: a line, and an audit record. */
+    const tell = (call: OwnCall, how: string, outcome: "done" | "denied"): void => {
+      if (++notes > most.calls) return flood(`${most.calls} acts without a question`)
+      const { params, tool } = ForeignCall.decide(call.said, workspace)
+      const text = `${how}: ${shown(call.said, params)}`
+      note(text)
+      record({ outcome, tool, reason: `${named(command)} ${text}`, args: params })
+    }
+    const tellUnasked = (call: OwnCall): void => {
+      call.isActing = false
+      tell(call, call.told === "no" ? "acted after a no" : "acted without asking", "done")
     }
 
-    const update = ({ update }: AcpConnection.SessionNotification): void => {
+    const callOf = (toolCallId: string, said: ForeignCall.Description): OwnCall => {
+      const known = calls.get(toolCallId)
+      // An id that is used again is another call.
+      if (known !== undefined && (known.ended === undefined || said["sessionUpdate"] !== "tool_call")) {
+        const before = known.said
+        known.said = ForeignCall.merge(before, said)
+        if (known.ended !== undefined && !ForeignCall.isWithin(known.said, before, workspace)) known.ended = undefined
+        for (const question of known.questions) question.changed()
+        return known
+      }
+      const call: OwnCall = {
+        said: ForeignCall.merge({}, said),
+        result: Deferred.unsafeMake(FiberId.none),
+        questions: new Set(),
+        told: "nothing",
+        allowed: [],
+        isActing: false,
+        ended: undefined,
+        isGone: false
+      }
+      if (calls.size >= most.calls) for (const [id, { ended }] of calls) if (ended !== undefined) calls.delete(id)
+      calls.set(toolCallId, call)
+      if (calls.size > most.calls) flood(`${most.calls} calls at once`)
+      return call
+    }
+
+    /** Whether a yes covers what it says of the call. */
+    const isCovered = ({ allowed, said }: OwnCall): boolean =>
+      allowed.some((then) => ForeignCall.isWithin(said, then, workspace))
+
+    const act = (call: OwnCall): void => {
+      if (call.isActing || call.questions.size > 0 || isCovered(call)) return
+      call.isActing = true
+      const look: Effect.Effect<void> = Effect.suspend(() => {
+        if (!call.isActing) return Effect.void
+        // Some agents ask one question after the other: until then it may wait for its own.
+        if ([...calls.values()].some(({ questions }) => questions.size > 0)) return Effect.delay(look, patience)
+        return Effect.sync(() => tellUnasked(call))
+      })
+      Runtime.runFork(world)(Effect.forkIn(Effect.delay(look, patience), own))
+    }
+
+    /** Some agents say twice that a call is completed. */
+    const finish = (call: OwnCall, status: "completed" | "failed"): void => {
+      const isUnasked =
+        status === "completed"
+          ? call.ended !== status && !isCovered(call)
+          : call.ended === undefined && call.told === "nothing"
+      if (call.isActing || isUnasked) tellUnasked(call)
+      call.ended = status
+      call.allowed.length = 0
+      const text = textOf(call.said)
+      Deferred.unsafeDone(call.result, status === "completed" ? Exit.succeed(text) : Exit.fail(text))
+    }
+
+    const update = (params: unknown): void => {
+      const update = Option.getOrUndefined(decodeUpdate(params))?.update
+      if (update === undefined) return
       switch (update.sessionUpdate) {
         case "agent_message_chunk":
-        case "agent_thought_chunk": {
-          const kind = update.sessionUpdate === "agent_message_chunk" ? "text" : "thought"
-          const { content } = update
-          if (content.type === "text") say(kind, content.text)
-          return
-        }
-        case "tool_call":
-        case "tool_call_update": {
-          const told = toldOf(update)
-          if (update.status === "in_progress" && !told.isAsked) {
-            told.isAsked = true
-            say("text", `\n[${named(command)}, without asking: ${visible(told.title).slice(0, 300)}]\n`)
-          }
-          if (update.status === "completed") Deferred.unsafeDone(told.ended, Exit.succeed(textOf(told)))
-          if (update.status === "failed") Deferred.unsafeDone(told.ended, Exit.fail(textOf(told)))
-          if (update.status === "completed" || update.status === "failed") calls.delete(update.toolCallId)
-          return
-        }
+        case "agent_thought_chunk":
+          return say(update.sessionUpdate === "agent_message_chunk" ? "text" : "thought", update.content.text)
         case "usage_update":
           if (update.cost?.currency === "USD") bill.cost = update.cost.amount
           return
-        default:
-          return
+        default: {
+          const isRefused = UntrustedJson.refusal(update) !== undefined
+          const id = typeof update.toolCallId === "string" ? update.toolCallId : unreadable
+          const call = callOf(id, isRefused ? { title: unreadable } : update)
+          if (update.status === "in_progress") act(call)
+          if (update.status === "completed" || update.status === "failed") finish(call, update.status)
+        }
       }
     }
 
-    const permission = ({ options, toolCall }: AcpConnection.RequestPermissionRequest) =>
+    const permission = (params: unknown) =>
       Effect.gen(function* () {
-        const told = toldOf(toolCall)
-        told.isAsked = true
-        const answer = yield* Deferred.make<AcpConnection.RequestPermissionResponse>()
-        const choose = (kind: AcpConnection.PermissionOption["kind"]) => {
-          const option = options.find((option) => option.kind === kind)
-          return Deferred.succeed(answer, {
-            outcome:
-              option === undefined
-                ? { outcome: "cancelled" as const }
-                : { outcome: "selected" as const, optionId: option.optionId }
-          })
+        const problem = UntrustedJson.refusal(params)
+        if (problem !== undefined) {
+          note(`asked for leave, and its question ${problem.message}, so it was told no`)
+          return yield* Effect.fail(AcpConnection.invalid(`The question ${problem.message}.`))
         }
+        const { options, toolCall, ...others } = isRecord(params) ? params : { params }
+        const given = isRecord(toolCall) ? toolCall : { toolCall: toolCall ?? null }
+        const id = typeof given["toolCallId"] === "string" ? given["toolCallId"] : unreadable
+        const { sessionId: _, ...beside } = others
+        const request = id === unreadable ? { ...beside, toolCallId: given["toolCallId"] ?? null } : beside
+        const call = callOf(id, given)
+        // What the request says beside its call is of the call too.
+        call.said = {
+          ...call.said,
+          ...("_meta" in given ? { _meta: given["_meta"] } : {}),
+          ...(ForeignCall.isRemark(request) ? {} : { request })
+        }
+        call.isActing = false
+        call.ended = undefined
+        const choice = (kind: string): AcpConnection.RequestPermissionResponse["outcome"] | undefined => {
+          const offered = Option.getOrElse(decodeOptions(options), () => [])
+          const option = offered.find((option) => option.kind === kind)
+          // An id that stands for two things chooses neither.
+          const isOne = offered.every(({ kind, optionId }) => optionId !== option?.optionId || kind === option.kind)
+          return option === undefined || !isOne ? undefined : { outcome: "selected", optionId: option.optionId }
+        }
+        const yes = choice("allow_once")
+        const no = choice("reject_once") ?? { outcome: "cancelled" as const }
+        if (yes === undefined) {
+          call.told = "no"
+          tell(call, "was told no, because it offered no way to allow this once", "denied")
+          return { outcome: no, _meta: { "assent/reason": noWay } }
+        }
+        const answer = yield* Deferred.make<AcpConnection.RequestPermissionResponse>()
         yield* Deferred.succeed(another, undefined)
         const next = (another = yield* Deferred.make<void>())
-        const { params, tool } = callOf(told)
+        /** As it was proposed. */
+        let proposal: { readonly toolCallId: string; readonly said: string; isWithdrawn: boolean } | undefined
+        let changes = 0
+        const settle = (told: "yes" | "no") =>
+          Effect.suspend(() => {
+            call.questions.delete(question)
+            call.told = told
+            proposal = undefined
+            if (told === "yes") call.allowed.push(call.said)
+            return Deferred.succeed(answer, { outcome: told === "yes" ? yes : no })
+          })
+        const isStale = () =>
+          proposal !== undefined && !call.isGone && (proposal.isWithdrawn || proposal.said !== canonicalJson(call.said))
         const leave: Leave = {
-          tool,
-          params,
+          propose: (toolCallId) => {
+            proposal = { toolCallId, said: canonicalJson(call.said), isWithdrawn: false }
+            const { params, tool } = ForeignCall.decide(call.said, workspace)
+            return { name: tool, params }
+          },
+          isStale,
+          again: Effect.suspend(() => {
+            proposal = undefined
+            if (++changes <= most.changes) return Effect.asVoid(Queue.offer(items, { _tag: "Asked", leave }))
+            tell(call, "was told no, because it changed its question again and again", "denied")
+            return Effect.asVoid(settle("no"))
+          }),
           // It may wait for leave for another call before this one ends.
           allow: Effect.zipRight(
-            choose("allow_once"),
+            settle("yes"),
             Effect.raceFirst(
-              Deferred.await(told.ended),
+              Deferred.await(call.result),
               Effect.as(Deferred.await(next), "It goes on beside other calls.")
             )
           ),
-          refuse: Effect.asVoid(choose("reject_once"))
+          refuse: Effect.asVoid(settle("no"))
         }
+        const question = {
+          changed: () => {
+            const shown = proposal
+            if (shown === undefined || shown.isWithdrawn || session === undefined || !isStale()) return
+            shown.isWithdrawn = true
+            // The step that proposed it may have yet to begin to decide.
+            const withdrawn = session.withdraw(shown.toolCallId, changed).pipe(
+              Effect.repeat({
+                until: (isDone) => isDone || proposal !== shown,
+                schedule: Schedule.spaced("20 millis")
+              })
+            )
+            Runtime.runFork(world)(Effect.forkIn(withdrawn, own))
+          }
+        }
+        call.questions.add(question)
         yield* Queue.offer(items, { _tag: "Asked", leave })
-        return yield* Deferred.await(answer)
+        return yield* Deferred.await(answer).pipe(Effect.onInterrupt(() => settle("no")))
       })
 
     const elicitation = (request: AcpConnection.CreateElicitationRequest) =>
@@ -494,9 +644,15 @@ const begin = (start: Start): Effect.Effect<Visit, string, Platform> =>
     const end = (item: Item, why: string) =>
       Effect.suspend(() => {
         if (!isBusy) return Effect.void
-        isBusy = false
-        for (const { ended } of calls.values()) Deferred.unsafeDone(ended, Exit.fail(why))
+        for (const call of calls.values()) {
+          const isOpen = call.ended === undefined && call.told === "nothing" && call.questions.size === 0
+          if (call.isActing) tellUnasked(call)
+          else if (isOpen) tell(call, "announced, and did not ask about", "done")
+          call.isGone = true
+          Deferred.unsafeDone(call.result, Exit.fail(why))
+        }
         calls.clear()
+        isBusy = false
         return Queue.offer(items, item)
       })
 
@@ -505,7 +661,16 @@ const begin = (start: Start): Effect.Effect<Visit, string, Platform> =>
       resumes,
       hasForgotten: false,
       isGone: false,
-      world: yield* Effect.runtime<never>(),
+      get world() {
+        return world
+      },
+      attach: (now, of) => {
+        world = now
+        session = of
+        const waiting = unrecorded
+        unrecorded = []
+        if (of !== undefined) waiting.forEach(record)
+      },
       forms: 0,
       items,
       say: (words) =>
@@ -518,8 +683,12 @@ const begin = (start: Start): Effect.Effect<Visit, string, Platform> =>
           while (isBusy || (yield* Queue.size(items)) > 0) {
             const item = yield* Queue.take(items)
             if (item._tag === "Asked") yield* item.leave.refuse
+            if (item._tag === "Noted") late.push(item.text)
           }
           isBusy = true
+          notes = 0
+          for (const text of late) Queue.unsafeOffer(items, { _tag: "Noted", text })
+          late = []
           if (visit.hasForgotten)
             say("text", `[${named(command)} has started again, and knows nothing of what was said before.]\n`)
           visit.hasForgotten = false
@@ -557,7 +726,7 @@ const begin = (start: Start): Effect.Effect<Visit, string, Platform> =>
 const replyOf = (
   visit: Visit,
   id: string,
-  propose: (leave: Leave) => string
+  propose: (leave: Leave) => { readonly id: string; readonly name: string; readonly params: unknown }
 ): Stream.Stream<Model.Part, ModelError> => {
   let block: "text" | "thought" | undefined
   let count = 0
@@ -575,27 +744,28 @@ const replyOf = (
   })
   const partsOf = (item: Item): Either.Either<ReadonlyArray<Model.Part>, ModelError> => {
     switch (item._tag) {
+      case "Noted":
       case "Said": {
+        const kind = item._tag === "Said" ? item.kind : "text"
         const begun: Array<Model.Part> = []
-        if (block !== item.kind) {
+        if (block !== kind) {
           begun.push(...closed())
-          block = item.kind
+          block = kind
           count++
           begun.push(
-            item.kind === "text"
-              ? { type: "text-start", id: String(count) }
-              : { type: "reasoning-start", id: String(count) }
+            kind === "text" ? { type: "text-start", id: String(count) } : { type: "reasoning-start", id: String(count) }
           )
         }
         const delta = { id: String(count), delta: item.text }
-        begun.push(item.kind === "text" ? { type: "text-delta", ...delta } : { type: "reasoning-delta", ...delta })
+        begun.push(kind === "text" ? { type: "text-delta", ...delta } : { type: "reasoning-delta", ...delta })
         return Either.right(begun)
       }
-      case "Asked": {
-        const { params, tool } = item.leave
-        const call: Model.Part = { type: "tool-call", id: propose(item.leave), name: tool, params }
-        return Either.right([...closed(), call, finish("tool-calls", nothingYet)])
-      }
+      case "Asked":
+        return Either.right([
+          ...closed(),
+          { type: "tool-call", ...propose(item.leave) },
+          finish("tool-calls", nothingYet)
+        ])
       case "Ended":
         if (item.stopReason === "refusal")
           return Either.left(new BadOutput({ model: id, message: "The agent refused to go on." }))
@@ -683,31 +853,66 @@ const textsOf = ({ content }: Prompt.UserMessage): ReadonlyArray<string> =>
 /** To an agent that has forgotten its task. */
 const again = "Your process ended in the middle of this task. Look at what is done already, then go on."
 
-/** What an agent asks, as a call that the gate understands. A rule that allows it takes the agent at its word. */
-const callOf = ({ content, kind, locations, rawInput, title }: OwnCall): Pick<Leave, "params" | "tool"> => {
-  const shown = title === "" ? {} : { title: title.slice(0, 500) }
-  const command =
-    typeof rawInput === "object" && rawInput !== null && "command" in rawInput ? rawInput.command : undefined
-  if (kind === "execute" && typeof command === "string" && command.trim() !== "")
-    return { tool: "foreign_execute", params: { command } }
-  const [path, ...others] = [...new Set(locations)]
-  if ((kind === "edit" || kind === "delete" || kind === "move") && path !== undefined && others.length === 0) {
-    const diff = content.find((one) => one.type === "diff" && one.path === path)
-    const change =
-      diff?.type !== "diff"
-        ? {}
-        : { after: diff.newText, ...(typeof diff.oldText === "string" ? { before: diff.oldText } : {}) }
-    return { tool: "foreign_edit", params: { path, ...shown, ...change } }
-  }
-  return { tool: "foreign_act", params: { title: title.slice(0, 500), kind, input: rawInput ?? null } }
-}
-
-const textOf = ({ content }: OwnCall): string => {
-  const text = content
-    .flatMap((one) => (one.type === "content" && one.content.type === "text" ? [one.content.text] : []))
+const textOf = ({ content }: ForeignCall.Description): string => {
+  const text = Option.getOrElse(decodeTexts(content), () => [])
+    .flatMap((one) => ("content" in one ? [one.content.text] : []))
     .join("\n")
   return text === "" ? "Done." : text.slice(0, longest)
 }
+
+/** An act in one line: what the agent says of it, and the command, if it says another thing of that. */
+const shown = (said: ForeignCall.Description, params: ForeignCall.Proposed["params"]): string => {
+  const title = ForeignCall.titleOf(said)
+  const command = "command" in params && !title.includes(params.command) ? `(${params.command})` : ""
+  const path = "path" in params && !title.includes(params.path) ? `(${params.path})` : ""
+  const line = [title, command, path].filter((part) => part !== "").join(" ")
+  return visible((line === "" ? "something that it does not describe" : line).replace(/\s+/g, " ")).slice(0, 600)
+}
+
+const isRecord = (value: unknown): value is { readonly [key: string]: unknown } =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+const TextBlock = Schema.Struct({ type: Schema.Literal("text"), text: Schema.String })
+
+/** The updates that are read. Of a call every key counts. */
+const decodeUpdate = Schema.decodeUnknownOption(
+  Schema.Struct({
+    update: Schema.Union(
+      Schema.Struct({
+        sessionUpdate: Schema.Literal("agent_message_chunk", "agent_thought_chunk"),
+        content: TextBlock
+      }),
+      Schema.Struct(
+        {
+          sessionUpdate: Schema.Literal("tool_call", "tool_call_update"),
+          toolCallId: Schema.optional(Schema.Unknown),
+          status: Schema.optional(Schema.Unknown)
+        },
+        { key: Schema.String, value: Schema.Unknown }
+      ),
+      Schema.Struct({
+        sessionUpdate: Schema.Literal("usage_update"),
+        cost: Schema.optional(Schema.NullOr(Schema.Struct({ amount: Schema.Number, currency: Schema.String })))
+      })
+    )
+  })
+)
+
+const decodeOptions = Schema.decodeUnknownOption(
+  Schema.Array(Schema.Struct({ optionId: Schema.String, kind: Schema.String }))
+)
+
+const decodeTexts = Schema.decodeUnknownOption(
+  Schema.Array(Schema.Union(Schema.Struct({ type: Schema.Literal("content"), content: TextBlock }), Schema.Struct({})))
+)
+
+/** The end of a question that the agent has changed. */
+const changed = "The agent changed what it asks, so it is asked again"
+
+const unreadable = "something that Assent cannot read"
+
+/** To an agent that offers no `allow_once`. */
+const noWay = "Assent allows one call at a time. Offer an option of the kind allow_once."
 
 const unknownEffect = "Whether the call took effect is not known."
 

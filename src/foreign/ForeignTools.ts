@@ -12,6 +12,7 @@ import * as Origin from "../core/Origin.js"
 import * as Guard from "../permission/Guard.js"
 import * as ToolTrait from "../tool/ToolTrait.js"
 import type { ForeignAgents } from "./ForeignAgents.js"
+import * as ForeignCall from "./ForeignCall.js"
 
 const sentence = { success: Schema.String, failure: Schema.String, failureMode: "return" as const }
 
@@ -33,7 +34,8 @@ const Edit = Tool.make("foreign_edit", {
     path: Schema.String,
     title: Schema.optional(Title),
     before: Schema.optional(Schema.String),
-    after: Schema.optional(Schema.String)
+    after: Schema.optional(Schema.String),
+    diff: Schema.optional(Schema.String)
   },
   ...sentence
 })
@@ -46,21 +48,30 @@ const Edit = Tool.make("foreign_edit", {
     ToolTrait.validate(({ path }) =>
       Effect.flatMap(WorkspaceRoot.WorkspaceRoot, ({ locateToChange }) => Effect.asVoid(locateToChange(path)))
     ),
-    ToolTrait.preview(({ after, before, path, title }) =>
+    ToolTrait.preview(({ after, before, diff, path, title }) =>
       Effect.succeed({
         summary: title ?? `change ${path}`,
-        ...(after === undefined ? {} : { change: { path, after, ...(before === undefined ? {} : { before }) } })
+        ...(after === undefined ? {} : { change: { path, after, ...(before === undefined ? {} : { before }) } }),
+        ...(diff === undefined ? {} : { details: diff, format: "diff" as const })
       })
     )
   )
 
 const Act = Tool.make("foreign_act", {
   description: "An agent of others does something else.",
-  parameters: { title: Title, kind: Schema.String, input: Schema.optional(Schema.Unknown) },
+  parameters: {
+    title: Title,
+    kind: Schema.String,
+    input: Schema.optional(Schema.Unknown),
+    more: Schema.optional(Schema.Unknown),
+    paths: Schema.optional(Schema.Array(Schema.String))
+  },
   ...sentence
 })
   .annotate(ToolTrait.Unoffered, true)
   .annotate(ToolTrait.Essential, true)
+  .annotate(ToolTrait.Paths, ["paths"])
+  .annotate(ToolTrait.Quotes, ForeignCall.commandsIn)
 
 export const toolkit = Toolkit.make(Execute, Edit, Act)
 

@@ -7,6 +7,7 @@
 import type * as Prompt from "@effect/ai/Prompt"
 import type * as Response from "@effect/ai/Response"
 import type * as Tool from "@effect/ai/Tool"
+import type * as Effect from "effect/Effect"
 import type * as Stream from "effect/Stream"
 import type { Usage } from "../event/AgentEvent.js"
 import type { ModelError } from "./ModelError.js"
@@ -49,6 +50,29 @@ export interface Request {
   readonly cacheMarks?: ReadonlyArray<number> | undefined
   /** Detail of images. Anthropic's API has no such setting. */
   readonly imageDetail?: "auto" | "low" | "high" | undefined
+  /**
+   * The session that decides about the calls, for a model that works by itself.
+   *
+   * @internal
+   */
+  readonly session?: DecidingSession | undefined
+}
+
+/** What a model that works by itself needs of its session, such as an agent of others. */
+export interface DecidingSession {
+  /** Withdraws the question about a proposed call. Its result is the sentence. False: no decision is waited for. */
+  readonly withdraw: (toolCallId: string, sentence: string) => Effect.Effect<boolean>
+  /** Records what was done, or refused, without a decision. False: it cannot be recorded. */
+  readonly record: (act: UndecidedAct) => Effect.Effect<boolean>
+}
+
+/** An act that nobody decided about. */
+export interface UndecidedAct {
+  readonly outcome: "done" | "denied"
+  readonly tool: string
+  /** A sentence. */
+  readonly reason: string
+  readonly args: unknown
 }
 
 /**

@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as DeniedPaths from "../core/DeniedPaths.js"
 import type { Known } from "../tool/ToolDefinition.js"
-import type * as ToolRegistry from "../tool/ToolRegistry.js"
+import * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as Approvals from "./Approvals.js"
 import * as CommandText from "../shell/CommandText.js"
 import * as PermissionRule from "./PermissionRule.js"
@@ -287,6 +287,7 @@ export const subject = (
     tool: name,
     params,
     commandField: shellCommand,
+    quotes: ToolRegistry.quotesOf(tool),
     pathFields: paths,
     webField: webAddress,
     lastingField: outlives,

@@ -265,6 +265,9 @@ export const entryMatches = (
   if (spoken !== undefined && remembered !== undefined) {
     if (spoken.reader.touches(remembered, spoken.command, self.started)) return "signature"
   }
+  if (remembered !== undefined)
+    for (const { command, reader, started } of self.quoted)
+      if (reader.touches(remembered, command, started)) return "signature"
   return self.evidence.matches(known.pattern) ? "signature" : undefined
 }
 

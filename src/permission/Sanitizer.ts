@@ -83,9 +83,8 @@ const commandViolations = (
   { metacharacters, dangerousCommands }: Options
 ): ReadonlyArray<Violation> => {
   const { command } = self
-  if (command === undefined) return []
   const out: Array<Violation> = []
-  if (metacharacters) {
+  if (metacharacters && command !== undefined) {
     const found = [...new Set(command.match(/[;|&`$(){}<>\n\r]/g) ?? [])]
     if (found.length > 0) {
       const shown = found.map((char) => (char === "\n" ? "a line end" : char === "\r" ? "a carriage return" : char))

@@ -6,9 +6,10 @@ import type * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
 import { canonicalJson } from "../core/CanonicalJson.js"
 import type * as DeniedPaths from "../core/DeniedPaths.js"
-import type { CommandField, CommandReader } from "../shell/CommandField.js"
+import type { CommandField, CommandReader, Quotes } from "../shell/CommandField.js"
 import type * as CommandLine from "../shell/CommandLine.js"
 import type * as CommandPattern from "../shell/CommandPattern.js"
+import * as CommandText from "../shell/CommandText.js"
 import * as CallPattern from "./CallPattern.js"
 import type * as FileSurvey from "./FileSurvey.js"
 import * as Glob from "../core/Glob.js"
@@ -24,6 +25,8 @@ export interface Call {
   readonly params: unknown
   /** The parameter that holds a shell command, for tools annotated so. */
   readonly commandField?: CommandField | undefined
+  /** The texts that may be commands, for a tool that knows its call by the words of others. */
+  readonly quotes?: Quotes | undefined
   /** The parameters that hold paths. For a command tool the first is the directory in which the command runs. */
   readonly pathFields?: ReadonlyArray<string> | undefined
   /** The parameter that holds an address of the web. */
@@ -91,7 +94,13 @@ export interface Subject {
   /** What the call starts lives on beside the turns, as long as its session. */
   readonly lasting: boolean
   /**
-   * The programs that the command itself runs; none for other tools.
+   * The texts that may be commands, taken apart; for a tool that knows its call by the words of others.
+   *
+   * @internal
+   */
+  readonly quoted: ReadonlyArray<Quoted>
+  /**
+   * The programs that the command itself runs, or the quoted commands; none for other tools.
    *
    * @internal
    */
@@ -123,6 +132,12 @@ export interface Subject {
 export interface Spoken {
   readonly command: string
   readonly reader: CommandReader
+}
+
+/** A text that may be a command. */
+export interface Quoted extends Spoken {
+  readonly line: CommandLine.CommandLine | undefined
+  readonly started: ReadonlyArray<CommandLine.StartedProgram>
 }
 
 /** What such a call starts lives on beside the turns. */
@@ -160,6 +175,7 @@ class LazySubject implements Subject {
   private cwdMemo: Location.Directory | undefined
   private signatureMemo: string | undefined
   private startedMemo: ReadonlyArray<CommandLine.StartedProgram> | undefined
+  private quotedMemo: ReadonlyArray<Quoted> | undefined
   private stringsMemo: ReadonlyArray<string> | undefined
   private evidenceMemo: Evidence | undefined
   readonly open: boolean
@@ -227,7 +243,25 @@ class LazySubject implements Subject {
 
   get started(): ReadonlyArray<CommandLine.StartedProgram> {
     const { line, spoken } = this
-    return (this.startedMemo ??= spoken === undefined ? [] : spoken.reader.startedBy(spoken.command, line))
+    return (this.startedMemo ??=
+      spoken === undefined
+        ? this.quoted.flatMap(({ started }) => started)
+        : spoken.reader.startedBy(spoken.command, line))
+  }
+
+  get quoted(): ReadonlyArray<Quoted> {
+    const { params, quotes } = this.call
+    if (quotes === undefined) return none
+    const { reader } = quotes
+    return (this.quotedMemo ??= quotes
+      .textsOf(params)
+      // A longer text is taken apart line by line: nothing longer is a command.
+      .flatMap((text) => (text.length > CommandText.maxLength ? text.split("\n") : [text]))
+      .filter((text) => text.length <= CommandText.maxLength)
+      .map((command) => {
+        const line = Either.getOrUndefined(reader.parse(command))
+        return { command, reader, line, started: reader.startedBy(command, line) }
+      }))
   }
 
   get strings(): ReadonlyArray<string> {
@@ -290,7 +324,7 @@ export class Evidence {
 
   matches(pattern: DenyPattern.DenyPattern): boolean {
     if (this.finds(pattern)) return true
-    const { call, self } = this
+    const { call } = this
     return (
       this.forms.some((params) => CallPattern.means(pattern, call, params)) ||
       CallPattern.commands(pattern, call).some((one) => this.finds(one))
@@ -349,7 +383,11 @@ export class Evidence {
     const { line, signature, spoken, started } = this.self
     return (this.spelledMemo = searched(
       spoken === undefined
-        ? [signature, ...this.forms.map((params) => Signature.ofCall(this.self.tool, params))]
+        ? [
+            signature,
+            ...this.forms.map((params) => Signature.ofCall(this.self.tool, params)),
+            ...this.self.quoted.flatMap(({ command, line, reader, started }) => reader.texts(command, line, started))
+          ]
         : spoken.reader.texts(spoken.command, line, started)
     ))
   }
@@ -404,3 +442,5 @@ const isSimple = (params: { readonly [name: string]: unknown }, fields: object):
 }
 
 type Parsed = ReturnType<CommandReader["parse"]>
+
+const none: ReadonlyArray<never> = []

@@ -35,4 +35,10 @@ export class CommandField {
     Effect.map(load, (reader) => new CommandField(name, reader))
 }
 
+/** Texts among the arguments of a tool that may be commands, and what takes them apart. */
+export interface Quotes {
+  readonly reader: CommandReader
+  readonly textsOf: (params: unknown) => ReadonlyArray<string>
+}
+
 const load = LazyModule.make(() => import("./CommandReader.js"))

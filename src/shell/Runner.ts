@@ -102,7 +102,8 @@ const shell: Wrapper = (words) => {
   let at = 1
   let hasText = false
   for (; words[at]?.startsWith("-") === true; at++) {
-    if (!/^-[ceux]+$/.test(words[at] ?? "")) return unknown
+    // A login shell reads the person's own files first, as each shell of theirs does.
+    if (!/^-[celux]+$/.test(words[at] ?? "")) return unknown
     hasText ||= words[at]?.includes("c") === true
   }
   const text = words[at]

@@ -18,7 +18,7 @@ import * as UntrustedJson from "../core/UntrustedJson.js"
 import * as JsonFault from "../core/JsonFault.js"
 import * as Lazy from "../core/Lazy.js"
 import * as Nearest from "../core/Nearest.js"
-import { CommandField } from "../shell/CommandField.js"
+import { CommandField, type Quotes } from "../shell/CommandField.js"
 import * as ToolTrait from "./ToolTrait.js"
 import type { ToolDisplay, ToolKind } from "./ToolCall.js"
 import type { ToolDefinition } from "./ToolDefinition.js"
@@ -216,14 +216,21 @@ export const make = <Tools extends Record<string, Tool.Any>>(
     // A toolkit's type says whether it has such a tool; its value does not, hence the cast.
     if (refused !== undefined) return Effect.fail(new ProviderToolNotAllowed({ tool: refused.name }) as Refusal<Tools>)
     const handlers = context as Context.Context<never>
-    if (tools.every((tool) => commandOf(tool) === undefined)) {
+    if (tools.every((tool) => commandOf(tool) === undefined && textsOf(tool) === undefined)) {
       return Effect.succeed(fromEntries(tools.map((tool) => makeEntry(tool, handlers, undefined))))
     }
     const entries = Effect.forEach(tools, (tool) => {
       const command = commandOf(tool)
-      return command === undefined
-        ? Effect.succeed(makeEntry(tool, handlers, undefined))
-        : Effect.map(CommandField.make(command), (field) => makeEntry(tool, handlers, field))
+      if (command !== undefined)
+        return Effect.map(CommandField.make(command), (field) => makeEntry(tool, handlers, field))
+      const texts = textsOf(tool)
+      const entry = makeEntry(tool, handlers, undefined)
+      return texts === undefined
+        ? Effect.succeed(entry)
+        : Effect.map(CommandField.make(""), ({ reader }) => {
+            quoting.set(tool, { reader, textsOf: texts })
+            return entry
+          })
     })
     return Effect.map(entries, fromEntries)
   })
@@ -401,9 +408,21 @@ const annotationsOf = (tool: Tool.Any): Context.Context<never> =>
  */
 export const isOffered = (tool: Tool.Any): boolean => !Context.get(annotationsOf(tool), ToolTrait.Unoffered)
 
+/**
+ * The texts of a tool's calls that may be commands; see `ToolTrait.Quotes`.
+ *
+ * @internal
+ */
+export const quotesOf = (tool: Tool.Any): Quotes | undefined => quoting.get(tool)
+
 const isUngated = (tool: Tool.Any): boolean => Context.get(annotationsOf(tool), ToolTrait.Ungated)
 
 const commandOf = (tool: Tool.Any): string | undefined => Context.get(annotationsOf(tool), ToolTrait.ShellCommand)
+
+const textsOf = (tool: Tool.Any): Quotes["textsOf"] | undefined => Context.get(annotationsOf(tool), ToolTrait.Quotes)
+
+/** Filled before an entry of the tool is there: no call of it is decided without. */
+const quoting = new WeakMap<Tool.Any, Quotes>()
 
 const makeEntry = (tool: Tool.Any, context: Context.Context<never>, shellCommand: CommandField | undefined): Entry => {
   const annotations = annotationsOf(tool)

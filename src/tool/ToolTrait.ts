@@ -104,6 +104,16 @@ export class ShellCommand extends Context.Reference<ShellCommand>()("assent/tool
 }) {}
 
 /**
+ * The texts among the arguments that may be commands, for a tool that knows its call by the words of others. What denies
+ * commands looks at each of them; nothing that allows commands does.
+ *
+ * @internal
+ */
+export class Quotes extends Context.Reference<Quotes>()("assent/tool/Quotes", {
+  defaultValue: (): ((params: unknown) => ReadonlyArray<string>) | undefined => undefined
+}) {}
+
+/**
  * The tool runs its {@link ShellCommand} through the `Sandbox`, unless its parameter `sandbox` says `off`; with
  * `network` it has the network there. Both are asked about, and a policy may let confined commands run unasked. With `write`
  * a command that looks like one that only reads may change files.

@@ -117,8 +117,8 @@ export class Generation implements SilenceWatch.Callbacks {
     const { tools } = session.tools
     const request: Model.Request =
       asked === undefined
-        ? { prompt, tools, agent, sessionId }
-        : { prompt, tools: asked.tools, agent, sessionId, outputSchema: asked.outputSchema }
+        ? { prompt, tools, agent, sessionId, session }
+        : { prompt, tools: asked.tools, agent, sessionId, session, outputSchema: asked.outputSchema }
     const whole = WholeAnswer.of(model.stream)?.(request)
     const { modelSilence, stopWithin } = session.limits
     const clock = Context.get(fiber.currentDefaultServices, Clock.Clock)

@@ -47,14 +47,14 @@ export type By = Fiber.RuntimeFiber<void> | TurnFiber
 
 /** Calls of a step that are not being decided yet. */
 export interface Waiting {
-  /** Cancels one of them. False: it is none of these. */
-  readonly skip: (id: string) => boolean
+  /** Cancels one of them, with this reason. False: it is none of these. */
+  readonly skip: (id: string, why: string) => boolean
 }
 
 /** One call that is being decided, or whose tool runs. */
 export class RunningCall {
-  /** The user cancelled this call alone. */
-  cancelled = false
+  /** Why this call alone was cancelled. */
+  cancelled: string | undefined
   over = false
   private waiting: Array<() => void> | undefined
 
@@ -119,9 +119,9 @@ export class RunningCalls {
     return [...(this.running?.values() ?? [])].filter(({ waits }) => !waits)
   }
 
-  /** Whether the user cancelled this call alone. */
+  /** Whether this call alone was cancelled. */
   isCancelled(id: ToolCallId): boolean {
-    return this.running?.get(id)?.cancelled === true
+    return this.running?.get(id)?.cancelled !== undefined
   }
 
   /** Whether its tool runs. */
@@ -158,13 +158,23 @@ export class RunningCalls {
     })
   }
 
-  /** Cancels one call and waits for its end. False: there is no such call, or it has ended. */
+  /** Cancels one call for the user, and waits for its end. False: there is no such call, or it has ended. */
   cancel(id: string): Effect.Effect<boolean> {
+    return this.end(id, "The user cancelled this call", () => true)
+  }
+
+  /** Cancels one call if it waits to be decided. */
+  withdraw(id: string, why: string): Effect.Effect<boolean> {
+    return this.end(id, why, ({ waits }) => waits)
+  }
+
+  private end(id: string, why: string, isMeant: (entry: RunningCall) => boolean): Effect.Effect<boolean> {
     return Effect.uninterruptible(
       Effect.suspend(() => {
         const entry = this.running?.get(id as ToolCallId)
-        if (entry === undefined) return Effect.succeed(this.waiting?.skip(id) === true)
-        entry.cancelled = true
+        if (entry === undefined) return Effect.succeed(this.waiting?.skip(id, why) === true)
+        if (!isMeant(entry)) return Effect.succeed(false)
+        entry.cancelled = why
         return Effect.as(this.stop([entry]), true)
       })
     )

@@ -209,9 +209,9 @@ export class ToolBatch {
     if (asking === undefined || !Cause.isInterrupted(cause)) return false
     const { call, entry, index } = asking
     const { cancelled } = entry
-    if (cancelled) this.endUnfinished(index, call, true)
+    if (cancelled !== undefined) this.endUnfinished(index, call, cancelled)
     this.session.calls.release(entry)
-    return cancelled && !this.turnFiber.isStopped
+    return cancelled !== undefined && !this.turnFiber.isStopped
   }
 
   /** Work that runs or decides a call does not stop: the turn continues without it. */
@@ -226,7 +226,7 @@ export class ToolBatch {
     const { call, check, entry, index } = asking
     check.leave()
     this.noteAbandoned(check)
-    if (!entry.cancelled) this.endUnfinished(index, call, false)
+    if (entry.cancelled === undefined) this.endUnfinished(index, call)
     this.session.calls.abandon(entry)
   }
 
@@ -241,10 +241,10 @@ export class ToolBatch {
   }
 
   /** Cancels a call that is not being decided yet. False: it is, or it is none of these. */
-  skip(id: string): boolean {
+  skip(id: string, why: string): boolean {
     for (const [index, call] of this.calls.entries()) {
       if (call.id !== id || index < this.next || this.known[index] !== undefined) continue
-      this.endUnfinished(index, call, true)
+      this.endUnfinished(index, call, why)
       return true
     }
     return false
@@ -541,7 +541,7 @@ export class ToolBatch {
   results(): ReadonlyArray<ToolResult> {
     if (this.session.calls.waiting === this) this.session.calls.waiting = undefined
     return this.calls.flatMap((call, index) => {
-      this.endUnfinished(index, call, false)
+      this.endUnfinished(index, call)
       return this.known[index] ?? []
     })
   }
@@ -565,9 +565,8 @@ export class ToolBatch {
   }
 
   // An interrupted call publishes nothing itself; this does it.
-  private endUnfinished(index: number, call: ToolCall, cancelled: boolean): void {
+  private endUnfinished(index: number, call: ToolCall, why = "The call was cancelled"): void {
     if (this.known[index] !== undefined) return
-    const why = cancelled ? "The user cancelled this call" : "The call was cancelled"
     const began = this.startedAt[index]
     if (began === undefined) this.end(index, call, "cancelled", `${why}.`)
     else this.end(index, call, "interrupted", ToolOutcome.unknownEffect(ToolOutcome.cut(why)), began)

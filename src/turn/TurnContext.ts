@@ -29,6 +29,7 @@ import type * as Inbox from "../inbox/Inbox.js"
 import type * as Interactor from "../interaction/Interactor.js"
 import { Interactor as InteractorTag } from "../interaction/Interactor.js"
 import type * as Model from "../model/Model.js"
+import type * as ModelPort from "../model/ModelPort.js"
 import type * as TokenLedger from "../model/TokenLedger.js"
 import type * as Guard from "../permission/Guard.js"
 import type * as CompiledPolicy from "../permission/CompiledPolicy.js"
@@ -90,7 +91,7 @@ export interface Own {
   readonly restored: SessionSnapshot.SessionSnapshot | undefined
 }
 
-export interface TurnContext extends Agenda.Service {
+export interface TurnContext extends Agenda.Service, ModelPort.DecidingSession {
   readonly origin: Origin.Origin
   readonly history: History.History
   readonly compaction: Compaction.Service
@@ -322,6 +323,24 @@ class SessionContext implements TurnContext, Compaction.Host {
     return Effect.zipRight(
       tell(this, { _tag: "FilesSetAside", notices }),
       Effect.catchAll(recorded ?? Effect.void, ({ message }) => tell(this, { _tag: "AgentError", message }))
+    )
+  }
+
+  withdraw(toolCallId: string, sentence: string): Effect.Effect<boolean> {
+    return this.calls.withdraw(toolCallId, sentence)
+  }
+
+  record(act: ModelPort.UndecidedAct): Effect.Effect<boolean> {
+    const { audit } = this.shared
+    const { agent, rootSessionId, sessionId } = this.origin
+    const { correlationId } = this.state
+    if (audit === undefined) return Effect.succeed(true)
+    const entry = { class: "permission", kind: "Approve", rootSessionId, sessionId, agent, ...act } as const
+    return Effect.suspend(() =>
+      audit.record({ ...entry, answeredAt: this.now(), ...(correlationId === undefined ? {} : { correlationId }) })
+    ).pipe(
+      Effect.as(true),
+      Effect.catchAll(({ message }) => Effect.as(tell(this, { _tag: "AgentError", message }), false))
     )
   }
 

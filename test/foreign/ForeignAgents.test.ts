@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as fc from "effect/FastCheck"
 import * as fs from "node:fs"
 import { fileURLToPath } from "node:url"
 import * as Bubblewrap from "../kit/Bubblewrap.js"
@@ -37,6 +38,37 @@ createInterface({ input: process.stdin }).on("line", async (line) => {
 `
     ),
     (file) => `${process.execPath} ${file}`
+  )
+
+/** An agent that tells of its calls step by step, one call after the other. `ask` waits for the answer. */
+const telling = (place: Program.Place, stories: ReadonlyArray<ReadonlyArray<string>>) =>
+  scripted(
+    place,
+    `if (message.method === "session/prompt") {
+      for (const [n, story] of ${JSON.stringify(stories)}.entries()) {
+        let isFirst = true
+        for (const step of story) {
+          const call = { toolCallId: "t" + n, title: "act-" + n + ".", kind: "execute", rawInput: { command: "echo act-" + n } }
+          if (step === "ask") {
+            ask(1000 + n, call)
+            await new Promise((answered) => { (globalThis.waiting ??= new Map()).set(1000 + n, answered) })
+          } else update({ sessionUpdate: isFirst ? "tool_call" : "tool_call_update", ...call, status: step })
+          isFirst = false
+        }
+      }
+      return send({ id: message.id, result: { stopReason: "end_turn" } })
+    }
+    globalThis.waiting?.get(message.id)?.()`
+  )
+
+const states = fc.array(fc.constantFrom("pending", "in_progress", "completed", "failed"), { maxLength: 3 })
+
+/** The calls that an answer or an audit names as acts that nobody decided about. */
+const named = (text: string): ReadonlySet<number> =>
+  new Set(
+    [...text.matchAll(/(?:acted without asking|acted after a no|did not ask about): act-(\d+)\./g)].map(([, n]) =>
+      Number(n)
+    )
   )
 
 const model = (command: string) => ["--model", `command:${command}`]
@@ -112,6 +144,204 @@ describe.concurrent("an agent of others", () => {
       const denied = yield* place.run(["run", "--json", "--mode", "deny", ...model(command), "go"])
       assert.match(denied.stdout, /chosen no/)
       assert.match(denied.stdout, /without asking: peek/)
+      const all = yield* place.run(["run", "--yolo", "--policy", policy, ...model(command), "go"])
+      assert.include(all.stdout, "chosen yes")
+      const [session = ""] = (yield* place.run(["sessions", "list"])).stdout.split(" ")
+      assert.match((yield* place.run(["audit", "show", session])).stdout, /granted .*foreign_act/)
+    })
+  )
+
+  it.scopedLive("is seen at all that it does without a yes, in whatever order it says so", () =>
+    Effect.gen(function* () {
+      const place = yield* Program.place
+      const stories = fc
+        .sample(
+          fc
+            .tuple(states, fc.boolean(), states)
+            .map(([before, asks, after]) => [...before, ...(asks ? ["ask"] : []), ...after]),
+          80
+        )
+        .filter((story) => story.length > 0)
+      const isSeen = (story: ReadonlyArray<string>) => {
+        const asked = story.indexOf("ask")
+        // It ends with its first end before the question. A yes or no begins it anew.
+        const after = story.slice(asked + 1)
+        return asked < 0 || story.slice(0, asked).includes("completed") || story.slice(0, asked).includes("failed")
+          ? true
+          : after.includes("completed") || after.includes("in_progress")
+      }
+      const run = yield* place.run(["run", "--json", "--mode", "deny", ...model(yield* telling(place, stories)), "go"])
+      assert.strictEqual(run.code, 0, run.stderr)
+      const expected = stories.flatMap((story, n) => (isSeen(story) ? [n] : []))
+      const [session = ""] = (yield* place.run(["sessions", "list"])).stdout.split(" ")
+      const said = (yield* place.run(["sessions", "show", session])).stdout
+      const recorded = (yield* place.run(["audit", "show", session])).stdout
+      for (const [what, seen] of [
+        ["answer", said],
+        ["audit", recorded]
+      ] as const) {
+        const missing = expected.filter((n) => !named(seen).has(n)).map((n) => [n, stories[n]])
+        const more = [...named(seen)].filter((n) => !expected.includes(n)).map((n) => [n, stories[n]])
+        assert.deepStrictEqual({ what, missing, more }, { what, missing: [], more: [] })
+      }
+    })
+  )
+
+  it.scopedLive("acts under its yes until the call ends, and is seen at what it does beyond", () =>
+    Effect.gen(function* () {
+      const place = yield* Program.place
+      const policy = yield* place.write("policy.json", { version: 1, whitelist: { patterns: ["echo *"] } })
+      const stories = [
+        ["pending", "ask", "in_progress", "in_progress", "completed"],
+        ["in_progress", "ask", "completed", "completed"],
+        ["pending", "ask", "completed", "in_progress", "completed"],
+        ["ask", "failed", "in_progress"],
+        ["completed", "ask", "completed"]
+      ]
+      const run = yield* place.run(["run", "--policy", policy, ...model(yield* telling(place, stories)), "go"])
+      assert.strictEqual(run.code, 0, run.stderr)
+      const [session = ""] = (yield* place.run(["sessions", "list"])).stdout.split(" ")
+      assert.deepStrictEqual([...named((yield* place.run(["sessions", "show", session])).stdout)].sort(), [2, 3, 4])
+    })
+  )
+
+  it.scopedLive("does other things under a yes for one, and is seen", () =>
+    Effect.gen(function* () {
+      const place = yield* Program.place
+      const policy = yield* place.write("policy.json", { version: 1, whitelist: { patterns: ["echo *"] } })
+      const command = yield* scripted(
+        place,
+        `if (message.method === "session/prompt") {
+          globalThis.prompt = message.id
+          return ask(7, { toolCallId: "c", title: "echo a", kind: "execute", rawInput: { command: "echo a" } })
+        }
+        if (message.id === 7) {
+          update({ sessionUpdate: "tool_call_update", toolCallId: "c", status: "in_progress", rawInput: { command: "rm x" } })
+          update({ sessionUpdate: "tool_call_update", toolCallId: "c", status: "completed" })
+          return send({ id: globalThis.prompt, result: { stopReason: "end_turn" } })
+        }`
+      )
+      const { stdout } = yield* place.run(["run", "--policy", policy, ...model(command), "go"])
+      assert.match(stdout, /acted without asking: echo a \(rm x\)/)
+    })
+  )
+
+  it.scopedLive("that changes what it asks is asked about anew, and an answer to the old counts for nothing", () =>
+    Effect.gen(function* () {
+      const place = yield* Program.place
+      const command = yield* scripted(
+        place,
+        `if (message.method === "session/prompt") {
+          globalThis.prompt = message.id
+          const { existsSync } = await import("node:fs")
+          const change = setInterval(() => {
+            if (!existsSync("change")) return
+            clearInterval(change)
+            update({ sessionUpdate: "tool_call_update", toolCallId: "c", title: "other", rawInput: { command: "rm -rf x" } })
+          }, 20)
+          return ask(7, { toolCallId: "c", title: "list", kind: "execute", rawInput: { command: "ls" } })
+        }
+        if (message.id === 7) {
+          text("chosen " + message.result.outcome.optionId)
+          update({ sessionUpdate: "tool_call_update", toolCallId: "c", status: "completed" })
+          return send({ id: globalThis.prompt, result: { stopReason: "end_turn" } })
+        }`
+      )
+      const program = yield* place.start(["run", "--jsonl", ...model(command), "go"])
+      const first = yield* program.json("InteractionRequest")
+      assert.deepStrictEqual(first.request.interaction.arguments, { command: "ls" })
+      yield* place.write("workspace/change", "")
+      yield* program.json("InteractionCancelled", { requestId: first.request.requestId })
+      const second = yield* program.json("InteractionRequested", { summary: "foreign_execute rm -rf x" })
+      yield* program.tell({ _tag: "Answer", requestId: first.request.requestId, answer: "y" })
+      yield* program.tell({ _tag: "Answer", requestId: second.requestId, answer: "n" })
+      yield* program.json("TurnEnded", { reason: "completed" })
+      yield* program.endInput
+      yield* program.exit
+      const { stdout } = yield* place.run(["sessions", "show", first.request.sessionId])
+      assert.include(stdout, "chosen no")
+      assert.include(stdout, "The agent changed what it asks, so it is asked again.")
+    })
+  )
+
+  it.scopedLive("that offers no answer for one call is told no, and people see why", () =>
+    Effect.gen(function* () {
+      const place = yield* Program.place
+      for (const [options, chosen] of [
+        [[{ optionId: "all", name: "All", kind: "allow_always" }], "cancelled"],
+        [
+          [
+            { optionId: "all", name: "All", kind: "allow_always" },
+            { optionId: "no", name: "No", kind: "reject_once" }
+          ],
+          "no"
+        ],
+        // One id for a yes and a no is neither.
+        [
+          [
+            { optionId: "go", name: "Yes", kind: "allow_once" },
+            { optionId: "go", name: "No", kind: "reject_once" }
+          ],
+          "cancelled"
+        ],
+        [undefined, "cancelled"]
+      ] as const) {
+        const command = yield* scripted(
+          place,
+          `if (message.method === "session/prompt") {
+            globalThis.prompt = message.id
+            return send({ id: 7, method: "session/request_permission", params: { sessionId: "s",
+              toolCall: { toolCallId: "c", title: "list", kind: "execute", rawInput: { command: "ls" } },
+              options: ${JSON.stringify(options)} } })
+          }
+          if (message.id === 7) {
+            const { outcome, _meta } = message.result
+            text("chosen " + (outcome.optionId ?? outcome.outcome) + ": " + _meta["assent/reason"])
+            return send({ id: globalThis.prompt, result: { stopReason: "end_turn" } })
+          }`
+        )
+        const { stdout } = yield* place.run(["run", "--yolo", ...model(command), "go"])
+        assert.include(stdout, `chosen ${chosen}: Assent allows one call at a time.`)
+        assert.match(stdout, /was told no, because it offered no way to allow this once: list/)
+      }
+    })
+  )
+
+  it.scopedLive("that asks in a way that nobody can read is shown whole, and nothing is remembered", () =>
+    Effect.gen(function* () {
+      const place = yield* Program.place
+      for (const params of [
+        { toolCall: { toolCallId: 5, title: ["list"], kind: "execute", rawInput: { command: "ls" } } },
+        { toolCall: "list", extra: "all of it" },
+        { toolCall: { toolCallId: "c", title: "list", kind: "run", rawInput: { command: "ls" }, extra: 1 } },
+        { toolCall: { toolCallId: "c", title: "list", kind: "execute", rawInput: { command: "ls" } }, extra: 1 }
+      ]) {
+        const command = yield* scripted(
+          place,
+          `if (message.method === "session/prompt") {
+            globalThis.prompt = message.id
+            return send({ id: 7, method: "session/request_permission", params: { sessionId: "s", options, ...${JSON.stringify(params)} } })
+          }
+          if (message.id === 7) {
+            text("chosen " + message.result.outcome.optionId)
+            return send({ id: globalThis.prompt, result: { stopReason: "end_turn" } })
+          }`
+        )
+        const policy = yield* place.write("policy.json", {
+          version: 1,
+          whitelist: { readonly: true, tools: ["foreign_act"] }
+        })
+        const program = yield* place.start(["run", "--jsonl", "--policy", policy, ...model(command), "go"])
+        const { request } = yield* program.json("InteractionRequest")
+        assert.strictEqual(request.interaction.tool, "foreign_act")
+        assert.isTrue(request.interaction.onceOnly)
+        const words = JSON.stringify(params).match(/"(?:list|ls|extra|all of it|run)"/g) ?? []
+        for (const word of words) assert.include(JSON.stringify(request.interaction.arguments), word)
+        yield* program.tell({ _tag: "Answer", requestId: request.requestId, answer: "y" })
+        yield* program.json("TurnEnded", { reason: "completed" })
+        yield* program.endInput
+        yield* program.exit
+      }
     })
   )
 

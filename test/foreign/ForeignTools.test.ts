@@ -7,6 +7,7 @@ import * as os from "node:os"
 import * as path from "node:path"
 import * as Environment from "../../src/host/Environment.js"
 import * as Host from "../../src/host/Host.js"
+import * as ForeignCall from "../../src/foreign/ForeignCall.js"
 
 const commands = [
   ...["git status", "git push", "git push --force", "git -c core.pager=sh log", "npm test", "npm run build"],
@@ -41,6 +42,113 @@ const place = Effect.map(
     return (...parts: ReadonlyArray<string>) => path.join(root, ...parts)
   }
 )
+
+/** What the gate would do with what an agent says, under a policy. */
+const judging = (rules: object) =>
+  Effect.gen(function* () {
+    const at = yield* place
+    const policy = at("policy.json")
+    fs.writeFileSync(policy, JSON.stringify({ version: 1, ...rules }))
+    const host = yield* Host.make({
+      environment: Environment.of({
+        HOME: at("home"),
+        ASSENT_CONFIG_DIR: at("config"),
+        ASSENT_STATE_DIR: at("state"),
+        ASSENT_SANDBOX: "off"
+      }),
+      overrides: { model: "command:nobody", policy },
+      notify: () => {}
+    })
+    const { agent } = yield* host.create({ workspace: at("work") })
+    return (said: object) => {
+      const { params, tool } = ForeignCall.decide(
+        ForeignCall.merge({}, { title: "t", kind: "execute", ...said }),
+        at("work")
+      )
+      return Effect.map(agent.permissions.check(tool, params), ({ decision }) => `${tool} ${decision}`)
+    }
+  })
+
+const run = (rawInput: object) => ({ rawInput })
+
+describe("what an agent of others says of a call", () => {
+  it.scopedLive("is asked about if it is not understood, whatever rules allow", () =>
+    Effect.gen(function* () {
+      const decided = yield* judging({
+        defaultPolicy: "allow",
+        whitelist: {
+          tools: ["foreign_act", "foreign_edit", "foreign_execute"],
+          patterns: ["foreign_act(*title=t*)", "foreign_edit(*path=src/*)", "ls*", "git *"],
+          readonly: true
+        }
+      })
+      assert.strictEqual(yield* decided(run({ command: "ls" })), "foreign_execute allow")
+      assert.strictEqual(yield* decided(run({ command: ["git", "status"] })), "foreign_execute allow")
+      for (const said of [
+        run({ command: "ls", cwd: "/etc" }),
+        run({ command: "ls", env: { PATH: "." } }),
+        run({ command: "ls", unknown: null }),
+        { ...run({ command: "ls" }), unknown: 1 },
+        { kind: "delete", locations: [{ path: "src/a.ts" }] },
+        { kind: "move", locations: [{ path: "src/a.ts" }] },
+        { kind: "edit", locations: [{ path: "src/a.ts" }, { path: "src/b.ts" }] },
+        { kind: "other" }
+      ])
+        assert.strictEqual(yield* decided(said), "foreign_act ask", JSON.stringify(said))
+    }).pipe(Effect.provide(NodeContext.layer))
+  )
+
+  it.scopedLive("is denied by a rule about any command in it", () =>
+    Effect.gen(function* () {
+      const decided = yield* judging({
+        defaultPolicy: "allow",
+        blacklist: { patterns: ["git push*", "touch *"], arguments: ["npm publish"] },
+        guards: { deny: { patterns: ["shutdown*"] } }
+      })
+      for (const said of [
+        run({ command: ["/bin/bash", "-lc", "git push"] }),
+        run({ command: "git", args: ["push", "--force"] }),
+        run({ command: ["/bin/bash", "-lc", "touch made.txt"], cwd: "." }),
+        run({ command: ["/bin/bash", "-lc", "touch made.txt"], cwd: "/etc" }),
+        run({ command: "git push", env: { A: "1" } }),
+        run({ argv: ["git", "push"] }),
+        run({ script: "cd src\ngit push" }),
+        run({ steps: [{ run: { command: "git", args: ["push"] } }] }),
+        run({ command: "git", args: "push --force" }),
+        run({ program: "git", arguments: ["push"], cwd: "/etc" }),
+        run({ exec: ["npm", "publish"] }),
+        run({ exec: "sudo shutdown now" }),
+        { kind: "other", title: "git push --force" }
+      ])
+        assert.match(yield* decided(said), / deny$/, JSON.stringify(said))
+      // A text of a file is no command.
+      const changes = ["a.ts", "b.ts"].map((path) => ({ type: "diff", path, newText: "git push" }))
+      assert.strictEqual(yield* decided({ kind: "edit", content: changes }), "foreign_act ask")
+    }).pipe(Effect.provide(NodeContext.layer))
+  )
+
+  it.scopedLive("is seen by the guards at every path in it", () =>
+    Effect.gen(function* () {
+      const decided = yield* judging({ defaultPolicy: "allow", whitelist: { tools: ["foreign_edit"] } })
+      const two = (other: string) => ({
+        kind: "edit",
+        locations: [{ path: "src/a.ts" }],
+        content: [
+          { type: "diff", path: "src/a.ts", newText: "" },
+          { type: "diff", path: other, newText: "" }
+        ]
+      })
+      for (const said of [
+        two(".assent/permissions.json"),
+        { kind: "delete", locations: [{ path: "src/a.ts" }, { path: ".assent/permissions.json" }] },
+        { kind: "edit", locations: [{ path: "src/a.ts" }], rawInput: { files: { ".assent/permissions.json": "x" } } },
+        run({ command: "ls", cwd: ".assent" })
+      ])
+        assert.strictEqual(yield* decided(said), "foreign_act deny", JSON.stringify(said))
+      assert.strictEqual(yield* decided(two(".git/hooks/pre-commit")), "foreign_act ask")
+    }).pipe(Effect.provide(NodeContext.layer))
+  )
+})
 
 describe("a call of an agent of others", () => {
   it.scopedLive.each(Object.entries(policies))("is decided as the same call of ours: %s", ([, rules]) =>

@@ -67,8 +67,8 @@ const scope = ["path_scope"]
 const guarded = ["protected_path"]
 
 // A table read in one go, so that one failure shows every wrong line.
-const expectAll = <K>(
-  check: (input: K) => Effect.Effect<ReadonlyArray<string>, never, Needs>,
+const expectAll = <K, E, R>(
+  check: (input: K) => Effect.Effect<ReadonlyArray<string>, E, R>,
   expected: ReadonlyArray<string>,
   inputs: ReadonlyArray<K>
 ) =>
@@ -84,7 +84,7 @@ const expectAll = <K>(
 describe("the path scope", () => {
   it.live("lets path parameters lead anywhere inside the workspace", () =>
     withTree(({ workspace, file }) =>
-      expectAll<unknown>(file, none, [
+      expectAll(file, none, [
         "src/a.ts",
         "./src/../src/a.ts",
         "new/file.ts",
@@ -108,7 +108,7 @@ describe("the path scope", () => {
 
   it.live("stops path parameters that lead outside, by links too", () =>
     withTree(({ workspace, outside, file }) =>
-      expectAll<unknown>(file, scope, [
+      expectAll(file, scope, [
         "..",
         "../x",
         "src/../../x",
@@ -333,8 +333,8 @@ describe("the path scope", () => {
             `cat ${tmp}/../out/secret`,
             `cat ${workspace}/src/a.ts`
           ])
-          yield* expectAll<unknown>(file, none, [`${tmp}/x`, "../ws-twin/x"])
-          yield* expectAll<unknown>(file, scope, [`${workspace}/src/a.ts`, `${tmp}-x/y`])
+          yield* expectAll(file, none, [`${tmp}/x`, "../ws-twin/x"])
+          yield* expectAll(file, scope, [`${workspace}/src/a.ts`, `${tmp}-x/y`])
         }),
       {
         ...Sanitizer.defaults,
@@ -361,7 +361,7 @@ describe("protected paths", () => {
   it.live("are out of reach of path parameters, by links and in any case", () =>
     withTree(
       ({ workspace, file }) =>
-        expectAll<unknown>(file, guarded, [
+        expectAll(file, guarded, [
           ".assent",
           ".assent/permissions.json",
           ".assent/new/x",
@@ -489,7 +489,7 @@ describe("protected paths", () => {
             "node -e 'require(\"./config.json\")'",
             "echo $(cat profiles/x)"
           ])
-          yield* expectAll<unknown>(file, none, ["src/a.ts", "assent", ".assentx", "audit.db.txt", "b*", "config.json"])
+          yield* expectAll(file, none, ["src/a.ts", "assent", ".assentx", "audit.db.txt", "b*", "config.json"])
           // Where a link in there leads.
           yield* expectAll(command, guarded, [
             "cat held/x",
@@ -497,11 +497,11 @@ describe("protected paths", () => {
             "rm -rf held",
             "cd held && cat x"
           ])
-          yield* expectAll<unknown>(file, guarded, ["held", "held/new.json", "src/../HELD/x"])
+          yield* expectAll(file, guarded, ["held", "held/new.json", "src/../HELD/x"])
           // As the most lenient file systems read names.
-          yield* expectAll<unknown>(file, guarded, [".a\u017f\u017fent/x", ".as\u200csent/x", "src/.ass\u00e9nt/x"])
+          yield* expectAll(file, guarded, [".a\u017f\u017fent/x", ".as\u200csent/x", "src/.ass\u00e9nt/x"])
           yield* expectAll(command, guarded, ["cat .a\u017fsent/x", "echo x > .as\u200csent/x"])
-          yield* expectAll<unknown>(file, none, [".a\u2026ent", "\u2025/x", ".assent\uff0fx"])
+          yield* expectAll(file, none, [".a\u2026ent", "\u2025/x", ".assent\uff0fx"])
         }),
       everything
     )
@@ -705,12 +705,12 @@ describe("denied paths", () => {
         "a/b/c.pem",
         ["src", ".env"]
       ]
-      yield* expectAll<unknown>(path, ["denied_path"], denied)
-      yield* expectAll<unknown>(path, none, ["src/a.ts", ".env.example", "secret", "pem"])
+      yield* expectAll(path, ["denied_path"], denied)
+      yield* expectAll(path, none, ["src/a.ts", ".env.example", "secret", "pem"])
       // As a tool of a server has them.
       const any = (value: unknown) => check({ deep: { value } })
-      yield* expectAll<unknown>(any, ["denied_path"], [".env", ["x", "src/k.pem"], "vault/key"])
-      yield* expectAll<unknown>(any, none, ["about .env", "src/a.ts", "", 7])
+      yield* expectAll(any, ["denied_path"], [".env", ["x", "src/k.pem"], "vault/key"])
+      yield* expectAll(any, none, ["about .env", "src/a.ts", "", 7])
     })
   )
 })

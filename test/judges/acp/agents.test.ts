@@ -105,6 +105,8 @@ describe.each([
         assert.strictEqual(made(), isMade, stderr)
         // After a no some go on with other words.
         if (isMade) assert.include(stdout, "All done.")
+        // They report a call as `in_progress` before they ask, or report its end after a no.
+        assert.notMatch(stdout, /without asking|after a no/)
       }
     })
   )
