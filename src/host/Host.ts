@@ -339,13 +339,13 @@ export const make = (options: Options = {}): Effect.Effect<Service, never, Launc
           ...options.overrides,
           workspace,
           tenant,
-          ...(model === undefined ? {} : { model }),
           ...(profile === undefined ? {} : { profile }),
           ...(mode === undefined ? {} : { mode }),
           ...(servers === undefined ? {} : { servers }),
           ...(added === undefined ? {} : { "add-dir": added })
         }
-        return { flags, settings: yield* Settings.load(flags) }
+        const settings = yield* Settings.load(flags)
+        return { flags, own: settings.model, settings: { ...settings, model: model ?? settings.model } }
       })
 
     const start: Service["start"] = ({ interactors, options, sharing }) =>
@@ -357,7 +357,7 @@ export const make = (options: Options = {}): Effect.Effect<Service, never, Launc
     /** A new or stored session, until the scope closes. */
     const begin = (id: SessionId, workspace: string, wishes: Wishes, as: "chosen" | "new" | "stored") =>
       Effect.gen(function* () {
-        const { flags, settings } = yield* settingsFor(workspace, wishes, tenantOf(id))
+        const { flags, own, settings } = yield* settingsFor(workspace, wishes, tenantOf(id))
         const place = yield* StoreLocation.of(flags, settings)
         if (as !== "stored") yield* StoreLocation.prepare(place, settings)
         else if (!isThere(place)) return yield* new StoreError.SessionUnknown({ rootSessionId: id })
@@ -376,7 +376,7 @@ export const make = (options: Options = {}): Effect.Effect<Service, never, Launc
           }))
         const isNew = as === "new" || (as === "chosen" && (yield* SessionName.get(store, id)) === undefined)
         // The runtime comes first: a session that cannot run leaves no trace.
-        const ofNew = isNew ? yield* sharingOf(settings) : undefined
+        const ofNew = isNew ? yield* sharingOf(Settings.addressed(settings, flags, own)) : undefined
         if (ofNew !== undefined) yield* runtimeOf(ofNew)
         const { model, profile } = settings
         const taken: Effect.Effect<Persistence.Persistence, OpenFailure, Scope.Scope> = isNew
@@ -384,7 +384,7 @@ export const make = (options: Options = {}): Effect.Effect<Service, never, Launc
           : Persistence.resume(store, id, { workspace })
         // The host's own choices are for new sessions. Another one has what it had, unless the caller wishes otherwise.
         const wished = { ...flags, model: wishes.model, profile: wishes.profile }
-        const kept = yield* SessionSelection.held({ flags: wished, place, settings, store }, taken)
+        const kept = yield* SessionSelection.held({ flags: wished, own, place, settings, store }, taken)
         const { persistence } = kept
         const sharing = persistence.isNew && ofNew !== undefined ? ofNew : yield* sharingOf(kept.settings)
         const shared = yield* runtimeOf(sharing)

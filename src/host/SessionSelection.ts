@@ -101,6 +101,8 @@ export interface Opened {
   readonly place: StoreLocation.Place
   readonly settings: Settings.Settings
   readonly store: SessionStore.Service
+  /** The model of the caller who gave the flags. Default: the session's. */
+  readonly own?: string | undefined
 }
 
 /** Holds a session until the scope closes, or a fork of it is followed. */
@@ -109,7 +111,7 @@ export const held = <E>(
   take: Effect.Effect<Persistence.Persistence, E, Scope.Scope>
 ): Effect.Effect<Kept, E, FileSystem.FileSystem | Path.Path | Scope.Scope> =>
   Effect.gen(function* () {
-    const { flags, place, settings, store } = opened
+    const { flags, own, place, settings, store } = opened
     const outer = yield* Effect.scope
     const scope = yield* Scope.fork(outer, ExecutionStrategy.sequential)
     const persistence = yield* Scope.extend(take, scope)
@@ -119,7 +121,7 @@ export const held = <E>(
     const before = restored && SessionSnapshot.get(restored, rootSessionId)?.opened
     const last = before === undefined ? undefined : GivenFlags.read(settings, rootSessionId)
     const model = before === undefined ? settings.model : (flags.model ?? before.model)
-    const given = GivenFlags.addressed(model, flags["base-url"])
+    const given = GivenFlags.addressed(flags["base-url"], own ?? model, model)
     const baseUrls = { ...last?.baseUrls, ...given }
     const profile = flags.profile === undefined ? last?.profile : (settings.profile ?? null)
     // The journal of a new session says its model and profile.
@@ -133,7 +135,7 @@ export const held = <E>(
     const thinking = isOther ? undefined : before?.thinking
     const asBefore = (settings: Settings.Settings): Settings.Settings =>
       before === undefined
-        ? Settings.addressed(settings, flags)
+        ? Settings.addressed(settings, flags, own)
         : {
             ...settings,
             model,

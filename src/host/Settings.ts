@@ -276,10 +276,10 @@ export const nodeAddresses = Effect.suspend(() =>
   Effect.all({ listen: variable("ASSENT_LISTEN"), advertise: variable("ASSENT_NODE_ADDRESS") })
 )
 
-/** With the address of `--base-url`, which is of the model's provider. */
-export const addressed = (settings: Settings, flags: Overrides): Settings => ({
+/** With the address of `--base-url`. `own`: the model of the flag's caller, if somebody else chose the session's. */
+export const addressed = (settings: Settings, flags: Pick<Overrides, "base-url">, own = settings.model): Settings => ({
   ...settings,
-  baseUrls: { ...settings.baseUrls, ...GivenFlags.addressed(settings.model, flags["base-url"]) }
+  baseUrls: { ...settings.baseUrls, ...GivenFlags.addressed(flags["base-url"], own, settings.model) }
 })
 
 /** What is said of models, with this thinking of one of them. */

@@ -11,7 +11,7 @@ import * as Settings from "./Settings.js"
 /** By the names that a message calls them. */
 export const of = (flags: Overrides) =>
   Effect.gen(function* () {
-    const settings = yield* Settings.load(flags)
+    const settings = Settings.addressed(yield* Settings.load(flags), flags)
     const { all, chosen } = yield* Launch.profiles(settings)
     const { project: _project, workspace: _workspace, ...policy } = settings.policy
     const { compaction, escalation, inline, instructions, limits, mediator, mode, model, models } = settings

@@ -1,15 +1,12 @@
 /**
  * The open requests of all sessions and subagents in one list, by session and agent, oldest first, and the keys that answer
  * them.
- *
- * Keys that answer are dead for 400 ms after the list has moved under the reader: a key that is meant for one card cannot
- * answer the next one.
  */
 import { computed, signal } from "@preact/signals"
-import { useLayoutEffect, useRef, useState } from "preact/hooks"
+import { useLayoutEffect, useRef } from "preact/hooks"
 import * as Keyboard from "./Keyboard.js"
 import * as PageState from "./PageState.js"
-import { RequestCard, toolOf, type Command } from "./RequestCard.js"
+import { RequestCard, perform, toolOf, type Command } from "./RequestCard.js"
 import { VirtualList } from "./VirtualList.js"
 
 /** Those of one agent together, in the order of their oldest question. */
@@ -33,8 +30,6 @@ const keyOf = ({ request }: PageState.Asked): string => request.requestId
 export const InboxView = () => {
   const list = rows.value
   const ended = PageState.settled.value
-  const [command, setCommand] = useState<{ readonly name: Command; readonly of: string }>()
-  const movedAt = useRef(0)
   const before = useRef("")
 
   const openOf = (from: number): string | undefined =>
@@ -53,9 +48,10 @@ export const InboxView = () => {
 
   // What stands at the place of the focus: when that changes by itself, the list has moved.
   const stand = `${wanted ?? ""} ${list.findIndex((asked) => keyOf(asked) === wanted)}`
+  // In the render: the next card takes the focus in the same commit, as if the reader had moved there.
   if (stand !== before.current) {
     before.current = stand
-    movedAt.current = performance.now()
+    if (wanted !== undefined) Keyboard.rest()
   }
 
   const move = (by: number) => {
@@ -85,26 +81,23 @@ export const InboxView = () => {
   }
 
   Keyboard.useKeys({
-    j: () => move(1),
-    ArrowDown: () => move(1),
-    k: () => move(-1),
-    ArrowUp: () => move(-1),
-    ...Object.fromEntries(
-      Object.entries(commands).map(([key, name]) => [
-        key,
-        () => {
-          if (current === undefined || ended.has(keyOf(current))) return
-          if (performance.now() - movedAt.current < dead)
-            return PageState.say("The list has just moved. Press the key again.")
-          setCommand({ name, of: keyOf(current) })
-          // The keys that follow are words.
-          if (name === "comment" || name === "edit") movedAt.current = performance.now()
-        }
-      ])
-    ),
-    x: () => {
-      if (current !== undefined && performance.now() - movedAt.current >= dead) mark(current)
-    }
+    moves: { j: () => move(1), ArrowDown: () => move(1), k: () => move(-1), ArrowUp: () => move(-1) },
+    answers:
+      current === undefined || ended.has(keyOf(current))
+        ? {}
+        : {
+            x: () => void mark(current),
+            ...Object.fromEntries(
+              Object.entries(commands).map(([key, name]) => [
+                key,
+                () => {
+                  perform(keyOf(current), name)
+                  // The keys that follow are words.
+                  if (name === "comment" || name === "edit") Keyboard.rest()
+                }
+              ])
+            )
+          }
   })
 
   const chosen = list.filter((asked) => marked.value.has(keyOf(asked)) && !ended.has(keyOf(asked)))
@@ -150,7 +143,6 @@ export const InboxView = () => {
               asked={asked}
               isFocused={keyOf(asked) === wanted}
               isMarked={marked.value.has(keyOf(asked))}
-              command={command?.of === keyOf(asked) ? command : undefined}
               focus={() => {
                 if (focused.value === keyOf(asked) || ended.has(keyOf(asked))) return
                 focused.value = keyOf(asked)
@@ -184,9 +176,6 @@ export const InboxView = () => {
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
-
-/** In milliseconds. */
-const dead = 400
 
 const commands: { readonly [key: string]: Command } = { y: "allow", n: "deny", c: "comment", e: "edit", a: "always" }
 

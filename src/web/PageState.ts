@@ -202,12 +202,16 @@ const settle = (requestId: string, how: Settled): void => {
   )
 }
 
-/** Sends an answer; yields a failure that the card has to show. */
+/** Sends an answer, one at a time for a request; yields a failure that the card has to show. */
 export const answer = async (
   requestId: string,
   given: ServerCalls.Given,
   words: string
 ): Promise<ServerCalls.Failure | undefined> => {
+  if (sending.has(requestId)) {
+    say("An answer to this question is on its way.")
+    return undefined
+  }
   sending.add(requestId)
   const answered = await client.value?.answer(requestId, { ...given, id: crypto.randomUUID() })
   sending.delete(requestId)

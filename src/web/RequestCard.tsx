@@ -21,13 +21,14 @@ export interface Props {
   readonly asked: PageState.Asked
   readonly isFocused: boolean
   readonly isMarked: boolean
-  /** What a key wants; a new object each time. */
-  readonly command: { readonly name: Command } | undefined
   readonly focus: () => void
   readonly mark: (() => void) | undefined
   /** False on the page of the session itself. */
   readonly isLinked?: boolean
 }
+
+/** Does to the card of this request what a key wants: once, and now. */
+export const perform = (requestId: string, command: Command): void => handlers.get(requestId)?.(command)
 
 /** Whether the request is an approval that can be marked with others of its tool. */
 export const toolOf = ({ request: { interaction } }: PageState.Asked): string | undefined =>
@@ -120,6 +121,16 @@ const spanOf = (seconds: number): string => {
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** What each card in the page does with a key. */
+const handlers = new Map<string, (command: Command) => void>()
+
+const useCommands = (requestId: string, handle: (command: Command) => void): void =>
+  // Before the next key: a key that follows means what the card shows.
+  useLayoutEffect(() => {
+    handlers.set(requestId, handle)
+    return () => void handlers.delete(requestId)
+  })
 
 const titleOf = (interaction: Interaction): string => {
   switch (interaction._tag) {
@@ -298,7 +309,7 @@ const Controls = (props: Props) => {
 }
 
 const Approval = (props: Props & { readonly approve: OfKind<"Approve"> }) => {
-  const { approve, asked, command, isFocused } = props
+  const { approve, asked, isFocused } = props
   const { requestId } = asked.request
   const [state, setState] = useState<"plain" | "commenting" | "editing" | "confirming" | "more">("plain")
   const option = (full: string): ApproveOption | undefined => approve.options.find((one) => one.full === full)
@@ -313,15 +324,13 @@ const Approval = (props: Props & { readonly approve: OfKind<"Approve"> }) => {
     </p>
   )
 
-  // Before the next key: it belongs to the words, and not to the inbox.
-  useLayoutEffect(() => {
-    switch (command?.name) {
+  useCommands(requestId, (command) => {
+    switch (command) {
       case "allow":
         if (option("yes") !== undefined) void give("yes", "Allowed")
         return
       case "deny":
-        void give("no", "Denied")
-        return
+        return void give("no", "Denied")
       case "comment":
         return setState("commenting")
       case "edit":
@@ -331,11 +340,8 @@ const Approval = (props: Props & { readonly approve: OfKind<"Approve"> }) => {
         if (state === "confirming") return void give("always", "Allowed, and remembered for this session")
         setState("confirming")
         return PageState.say(`Press a again to allow this and remember ${approve.approvalKey}.`)
-      default:
-        return undefined
     }
-    // A command is a new object each time that a key is pressed.
-  }, [command])
+  })
 
   if (state === "editing" && asked.form !== undefined) {
     return (
@@ -432,16 +438,16 @@ const Granting = (
     readonly outcomes: ReadonlyArray<"approve" | "deny" | "defer">
   }
 ) => {
-  const { asked, command, interaction, outcomes } = props
+  const { asked, interaction, outcomes } = props
   const { requestId } = asked.request
   const [note, setNote] = useState("")
   const id = useId()
   const give = (outcome: "approve" | "deny" | "defer") =>
     PageState.answer(requestId, { answer: { outcome, ...(note === "" ? {} : { note }) } }, words[outcome])
-  useLayoutEffect(() => {
-    if (command?.name === "allow") void give("approve")
-    if (command?.name === "deny") void give("deny")
-  }, [command])
+  useCommands(requestId, (command) => {
+    if (command === "allow") void give("approve")
+    if (command === "deny") void give("deny")
+  })
   return (
     <>
       <Body interaction={interaction} />

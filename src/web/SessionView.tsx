@@ -1,5 +1,5 @@
 /** One session: what was said and done, live, with its agents, todos, jobs and cost, and everything that steers it. */
-import { useEffect, useRef, useState } from "preact/hooks"
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks"
 import type * as Api from "../http/Api.js"
 import { HistoryView } from "./HistoryView.js"
 import * as LiveEvents from "./LiveEvents.js"
@@ -182,7 +182,6 @@ const Talk = ({ id, snapshot, transcript, version }: TalkProps) => {
                 isFocused={false}
                 isMarked={false}
                 isLinked={false}
-                command={undefined}
                 focus={() => {}}
                 mark={undefined}
               />
@@ -229,14 +228,14 @@ const Composer = (props: {
 }) => {
   const { clear, done, id, isRunning, target } = props
   const client = PageState.client.value
-  const [text, setText] = useState("")
+  const [text, setText] = useState(() => (takenBack?.sessionId === id ? takenBack.words : ""))
   const element = useRef<HTMLTextAreaElement>(null)
-  useEffect(() => {
+  // Before the next key: it belongs to these words.
+  useLayoutEffect(() => {
     if (takenBack?.sessionId !== id) return
-    setText(takenBack.words)
     takenBack = undefined
     element.current?.focus()
-  }, [id])
+  }, [])
   const send = async (delivery: "steer" | "queue") => {
     const words = text.trim()
     if (words === "" || client === undefined) return

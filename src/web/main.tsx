@@ -18,21 +18,23 @@ import { SessionView } from "./SessionView.js"
 import { SignIn } from "./SignIn.js"
 import { TrustNotice } from "./TrustNotice.js"
 
-const App = () => {
-  if (PageState.client.value === undefined) {
-    return (
-      <>
-        {PageState.refusal.value === "" ? (
-          <main id="main" class="view">
-            <p class="quiet">Connecting…</p>
-          </main>
-        ) : (
-          <SignIn />
-        )}
-        <Attention.Announcer />
-      </>
-    )
-  }
+const App = () => (
+  <>
+    {PageState.client.value !== undefined ? (
+      <Shell />
+    ) : PageState.refusal.value === "" ? (
+      <main id="main" class="view">
+        <p class="quiet">Connecting…</p>
+      </main>
+    ) : (
+      <SignIn />
+    )}
+    <Keyboard.Help />
+    <Attention.Announcer />
+  </>
+)
+
+const Shell = () => {
   const place = PageState.place.value
   return (
     <>
@@ -48,8 +50,6 @@ const App = () => {
         <Side place={place} />
         <Place place={place} />
       </div>
-      <Keyboard.Help />
-      <Attention.Announcer />
     </>
   )
 }

@@ -1,5 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import * as AcpEditor from "../kit/AcpEditor.js"
+import * as AcpProgram from "../kit/AcpProgram.js"
+import * as Console from "../kit/Console.js"
 import * as ModelServer from "../kit/ModelServer.js"
 import * as Program from "../kit/Program.js"
 import * as Pseudo from "../kit/Pseudo.js"
@@ -314,6 +318,41 @@ describe.concurrent("a provider", () => {
       })
     )
   )
+
+  const served = (at: Program.Place, args: ReadonlyArray<string>, wishes: object) =>
+    Effect.gen(function* () {
+      const { call } = yield* Console.serving(at, args)
+      assert.strictEqual((yield* call("/v1/sessions", { id: "one", ...wishes })).status, 200)
+      yield* call("/v1/sessions/one/messages", { text: "go" })
+    })
+  const doors: {
+    readonly [door: string]: (
+      world: Effect.Effect.Success<typeof setting>
+    ) => Effect.Effect<unknown, unknown, Scope.Scope>
+  } = {
+    run: ({ args, at, env }) => at.call(["run", ...args, "go"], { env }),
+    chat: ({ args, at, env }) => at.call(["chat", ...args], { env, stdin: "go\n" }),
+    serve: ({ args, at }) => served(at, args, {}),
+    "serve, for a model of the client": ({ at, server }) =>
+      served(at, ["--base-url", `${server.url}/v1`], { model: model[1] }),
+    acp: ({ args, at, env }) =>
+      Effect.gen(function* () {
+        const editor = yield* AcpProgram.started(at, { args, env })
+        const cwd = at.path("workspace")
+        const { sessionId } = yield* editor.request("session/new", { cwd, mcpServers: [] })
+        yield* editor.request("session/prompt", { sessionId, prompt: AcpEditor.text("go") })
+      })
+  }
+  for (const [door, ask] of Object.entries(doors)) {
+    it.scopedLive(`is reached at the address of --base-url by ${door}`, () =>
+      Effect.gen(function* () {
+        const world = yield* setting
+        yield* world.server.play(...replies({ text: ["Here."] }))
+        yield* ask(world)
+        assert.deepInclude(yield* nextCall(world.server), { method: "POST", url: "/v1/chat/completions" })
+      })
+    )
+  }
 
   it.scopedLive("is not reached at the address that was given for the model of another one", () =>
     Effect.gen(function* () {

@@ -97,6 +97,37 @@ describe("a host", () => {
     }).pipe(Effect.provide(NodeContext.layer))
   )
 
+  for (const [wish, reached] of [
+    [undefined, "own"],
+    ["openai-compatible/other", "own"],
+    ["anthropic/claude-x", "vendor"]
+  ] as const) {
+    it.scopedLive(`has the address of its own model's provider, for a session with ${wish ?? "its own model"}`, () =>
+      Effect.gen(function* () {
+        const at = yield* place
+        const [own, vendor] = [yield* ModelServer.make, yield* ModelServer.make]
+        yield* own.play(reply("own"), reply("own"))
+        yield* vendor.play(...[1, 2].map(() => ModelServer.eventStream(anthropic.events({ text: ["vendor"] }))))
+        const variables = { ...at.variables, ANTHROPIC_API_KEY: key, ANTHROPIC_BASE_URL: vendor.url }
+        const overrides = { model: "openai-compatible/local", "base-url": `${own.url}/v1` }
+        const host = yield* hostOf({ ...at, variables }, { overrides })
+        const begun = yield* host.create({ workspace: at.at("one"), id: "one", model: wish })
+        assert.strictEqual(textOf(yield* begun.agent.run("hello")), reached)
+        yield* begun.close
+        // It goes on at a host that was given another address, and does not remember the first.
+        const moved = yield* ModelServer.make
+        yield* moved.play(reply("own"))
+        const next = yield* hostOf({ ...at, variables }, { overrides: { ...overrides, "base-url": `${moved.url}/v1` } })
+        const resumed = yield* next.open("one", { workspace: at.at("one") })
+        assert.strictEqual(textOf(yield* resumed.agent.run("again")), reached)
+        assert.deepStrictEqual(
+          [own, moved, vendor].map((server) => server.count()),
+          reached === "own" ? [1, 1, 0] : [0, 0, 2]
+        )
+      }).pipe(Effect.provide(NodeContext.layer))
+    )
+  }
+
   it.scopedLive("gives each tenant its own model key, as it is when a session is opened, and masks it", () =>
     Effect.gen(function* () {
       const at = yield* place

@@ -55,9 +55,9 @@ export const act = <A>(run: () => Promise<A>): Effect.Effect<A> =>
     Effect.orDie
   )
 
-/** Waits until the page has this many cards that can be answered. */
+/** Waits until the inbox is the view of the page, and has this many cards that can be answered. */
 export const cards = (page: Page, count: number): Effect.Effect<Locator> => {
-  const found = page.locator("article.card:not(.ended)")
+  const found = page.locator("main.inbox article.card:not(.ended)")
   return Effect.as(
     Served.until(
       Effect.promise(() => found.count()),
@@ -81,7 +81,8 @@ export const settle = (page: Page): Effect.Effect<unknown> =>
         if (now !== before || cards.some((card) => card.matches(".ended"))) since = performance.now()
         before = now
         if (performance.now() - since > 450) done()
-        else setTimeout(look, 50)
+        // After a frame: the page counts from the frame that shows the change.
+        else requestAnimationFrame(() => setTimeout(look))
       }
       look()
     })`)

@@ -148,6 +148,34 @@ describe("the tools of a server", () => {
     )
   )
 
+  // The definition changes after the first always. These are the answers to the changed tool, and how often it is asked.
+  for (const [what, answers, asked] of [
+    ["once, is asked about before the next call", ["y", "y", "y"], 3],
+    ["once and then always, is asked about no more after that", ["y", "a"], 2],
+    ["once after it was denied, is asked about before the next call", ["n", "y", "y"], 3]
+  ] as const) {
+    live(`that changed after always, and is allowed ${what}`, () =>
+      withServer((server) =>
+        Effect.gen(function* () {
+          const { shown } = yield* ServerKit.played(server, {
+            script: [
+              call("echo", { text: "before" }),
+              call("change", { to: "Sends it away." }),
+              later(call("roots")),
+              ...["1", "2", "3"].map((text) => call("echo", { text })),
+              { text: "done" }
+            ],
+            person: ["a", "a", "a", ...answers]
+          })
+          assert.deepStrictEqual(shown, [
+            ...["echo", "change", "roots"].map((name) => `Approve mcp__legacy__${name}`),
+            ...Array.from({ length: asked }, () => "Approve mcp__legacy__echo")
+          ])
+        })
+      )
+    )
+  }
+
   /** What a model that takes these types is given by this call: the result, and the files beside it. */
   const given = (server: McpServer.McpServer, step: ReturnType<typeof call>, inputs: ReadonlyArray<string>) =>
     Effect.gen(function* () {

@@ -411,6 +411,52 @@ describe("Stage", () => {
     )
   )
 
+  for (const [what, allowedTools, worked, last] of [
+    ["denies a tool outside of its list", ["spawn_subagent"], ["early"], [false, "stage_grant"]],
+    ["leaves a tool of its list to the rules", ["spawn_subagent", "work"], ["early", "late"], [true, "default"]],
+    ["denies every tool without a list", [], ["early"], [false, "stage_grant"]]
+  ] as const) {
+    it.scoped(`${what} after its end, to what began in it, whatever the rules say`, () =>
+      Effect.gen(function* () {
+        const begun = yield* Deferred.make<void>()
+        const over = yield* Family.gate
+        const family = yield* Family.start({
+          script: {
+            // The stage lasts until the subagent works.
+            main: [Family.calls(Family.spawn("helper")), Family.work("wait"), says("begun"), says("heard")],
+            helper: [Family.work("early"), Family.work("late"), says("ok")]
+          },
+          // A person grants what begins in the stage, and nothing later.
+          person: ({ interaction }) => (interaction._tag === "grantStageTool" ? "approve" : "n"),
+          worker: (name) =>
+            Effect.as(
+              name === "wait"
+                ? Deferred.await(begun)
+                : name === "early"
+                  ? Effect.zipRight(Deferred.succeed(begun, undefined), over.pass)
+                  : Effect.void,
+              name
+            ),
+          runtime: { policy: PermissionFile.policy({ defaultPolicy: "allow" }) }
+        })
+        yield* Stage.run(family.agent, { ...once, allowedTools })
+        yield* over.open
+        yield* family.agent.awaitIdle
+        assert.deepStrictEqual(
+          family.worked.flatMap(({ agent, name }) => (agent === "main" ? [] : [name])),
+          worked
+        )
+        const { granted, method, reason } = Family.ofTag(yield* family.events, "PermissionResolved").at(-1) ?? {}
+        assert.deepStrictEqual([granted, method], last)
+        if (granted === false)
+          assert.strictEqual(
+            reason,
+            `stage build is over, and what was begun in it may use ${allowedTools.join(", ") || "no tools"}, not work`
+          )
+      })
+    )
+  }
+
   it.scoped("waits for the turn that runs, which keeps to the rules", () =>
     Effect.gen(function* () {
       const { agent, person } = yield* TestAgent.start()

@@ -212,6 +212,17 @@ describe.skipIf(!Browser.isWanted)("the inbox", () => {
       const id = next.body.requests[0].request.requestId
       const cards = [first, second].map(({ page }) => page.locator(`[data-request="${id}"]`))
       yield* act(() => Promise.all(cards.map((card) => card.waitFor())))
+      // An answer that arrives before the other click takes its button away.
+      let clicked = 0
+      let both = () => {}
+      const atOnce = new Promise<void>((resolve) => (both = resolve))
+      for (const { page } of [first, second])
+        yield* act(() =>
+          page.route("**/answer", (route) => {
+            if (++clicked === 2) both()
+            return atOnce.then(() => route.continue())
+          })
+        )
       yield* act(() =>
         Promise.all(cards.map((card) => card.getByRole("button", { name: "Allow", exact: true }).click()))
       )

@@ -20,9 +20,13 @@ export interface GivenFlags {
 
 export type BaseUrls = { readonly [Name in ProviderName.ProviderName]?: string }
 
-/** An address of the model's provider; none for a model without one. */
-export const addressed = (model: string, url: string | undefined): BaseUrls => {
-  const provider = ProviderName.providers.find((name) => model.startsWith(`${name}/`))
+/**
+ * The address of a flag, for one provider: the provider of the model that the flag's own caller uses, else the session's.
+ * A client that chooses another provider must not send that provider's key to this address.
+ */
+export const addressed = (url: string | undefined, own: string, model: string): BaseUrls => {
+  const providerOf = (ref: string) => ProviderName.providers.find((name) => ref.startsWith(`${name}/`))
+  const provider = providerOf(own) ?? providerOf(model)
   return provider === undefined || url === undefined ? {} : { [provider]: url }
 }
 
