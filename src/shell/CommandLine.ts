@@ -104,6 +104,39 @@ export const allowing = (
   runs: ReadonlyArray<ProgramRun.ProgramRun>,
   patterns: ReadonlyArray<CommandPattern.CommandPattern>
 ): Allowing => {
+  for (const { alone } of patterns) {
+    const known = alone && adding(runs, [alone])
+    if (known !== undefined && isWhole(known)) return known
+  }
+  return adding(runs, patterns)
+}
+
+/** For refusing: the text is what is remembered, or runs it, in any directory. */
+export const touches = (
+  entry: Remembered,
+  text: string,
+  started: ReadonlyArray<StartedProgram.StartedProgram> = StartedProgram.of(text, Either.getOrUndefined(parse(text)))
+): boolean => {
+  if (entry._tag === "Exact") {
+    if (trim(text) === entry.command) return true
+    const line = Either.getOrUndefined(parse(entry.command))
+    const [only] = line?.commands ?? []
+    const words = only?.assignments.length === 0 && line?.commands.length === 1 ? only.words.join(" ") : ""
+    return words !== "" && started.some((one) => one.words.join(" ") === words)
+  }
+  const program = entry.program.toLowerCase()
+  return started.some(({ named, words: [first = ""] }) => named && Program.basename(first).toLowerCase() === program)
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** What each pattern allows, added up. */
+const adding = (
+  runs: ReadonlyArray<ProgramRun.ProgramRun>,
+  patterns: ReadonlyArray<CommandPattern.CommandPattern>
+): Allowing => {
   if (runs.length === 0) return { rules: ["a change of directory within the workspace"], allowed: [], missing: [] }
   const byProgram = new Map<string, Array<CommandPattern.CommandPattern>>()
   const any: Array<CommandPattern.CommandPattern> = []
@@ -142,26 +175,5 @@ export const allowing = (
   }
   return { rules: [...used], allowed: [...parts.allowed], missing: [...parts.missing] }
 }
-
-/** For refusing: the text is what is remembered, or runs it, in any directory. */
-export const touches = (
-  entry: Remembered,
-  text: string,
-  started: ReadonlyArray<StartedProgram.StartedProgram> = StartedProgram.of(text, Either.getOrUndefined(parse(text)))
-): boolean => {
-  if (entry._tag === "Exact") {
-    if (trim(text) === entry.command) return true
-    const line = Either.getOrUndefined(parse(entry.command))
-    const [only] = line?.commands ?? []
-    const words = only?.assignments.length === 0 && line?.commands.length === 1 ? only.words.join(" ") : ""
-    return words !== "" && started.some((one) => one.words.join(" ") === words)
-  }
-  const program = entry.program.toLowerCase()
-  return started.some(({ named, words: [first = ""] }) => named && Program.basename(first).toLowerCase() === program)
-}
-
-// -----------------------------------------------------------------------------------------------------------------
-// internal
-// -----------------------------------------------------------------------------------------------------------------
 
 const programName = /^[A-Za-z0-9_][A-Za-z0-9_.+-]*$/
