@@ -42,7 +42,10 @@ export const isAwk = (rest: ReadonlyArray<string>): boolean => {
   const program = rest[at]
   if (program === undefined) return rest.length > 0
   const bare = program.replace(awkLiterals, '""')
-  return !/\bsystem\s*\(|\bgetline\b|@load|@include|(?<!\|)\|(?!\|)|\bprintf?\b[^;}\n]*>/.test(bare)
+  return (
+    !/\bsystem\s*\(|\bgetline\b|@load|@include|(?<!\|)\|(?!\|)/.test(bare) &&
+    !bare.split(/[;}\n]/).some((statement) => statement.includes(">", indexOf(statement, /\bprintf?\b/)))
+  )
 }
 
 /** `rest` is what stands behind `sqlite3`. */
@@ -70,7 +73,13 @@ export const isSqlite = (rest: ReadonlyArray<string>): boolean => {
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-const expansion = /\$\{[^}]*\}|\$\w+|\$\([^)]*\)/g
+const expansion = /\$\{\w+\}|\$\w+|\$\(\([^()]*\)\)/g
+
+/** Behind the end, if the text does not hold it. */
+const indexOf = (text: string, shape: RegExp): number => {
+  const at = text.search(shape)
+  return at < 0 ? text.length : at
+}
 
 /** Strings, and regular expressions where they can begin. */
 const awkLiterals = /"(?:[^"\\\n]|\\.)*"|(?<=(?:^|[~(,!&|{;])[ \t]*)\/(?:[^/\\\n]|\\.)*\//g
@@ -117,15 +126,11 @@ const isSedScript = (script: string): boolean => {
     switch (command) {
       case "{":
         continue
-      case "s": {
-        const delimiter = script[at++] ?? ""
-        if (!/[^\\\n\w\s]/.test(delimiter) || !part(delimiter) || !part(delimiter)) return false
-        skip(/[gpiIMm\d]*/y)
-        break
-      }
+      case "s":
       case "y": {
         const delimiter = script[at++] ?? ""
         if (!/[^\\\n\w\s]/.test(delimiter) || !part(delimiter) || !part(delimiter)) return false
+        if (command === "s") skip(/[gpiIMm\d]*/y)
         break
       }
       case "q":

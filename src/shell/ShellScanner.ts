@@ -29,8 +29,8 @@ export class Scanner {
   private heres: Array<Here> = []
   /** How many `$(…)` and `<(…)` are around. */
   private inside = 0
-  /** A `!` stands in front of the pipeline. */
-  private negated = false
+  /** `!` or `||` stands in front: if the next command fails, what stands behind its `&&` may still run. */
+  private unsure = false
 
   constructor(
     private readonly text: string,
@@ -65,7 +65,7 @@ export class Scanner {
         if (state === "after") {
           this.compound = true
           state = "start"
-          this.negated = false
+          this.unsure = false
           this.fed = fed
         }
         continue
@@ -76,15 +76,16 @@ export class Scanner {
         this.compound = true
         this.at += operator.length
         state = operator === ";" || operator === "&" ? "start" : "required"
-        this.negated = false
-        this.fed = fed || operator === "|" || operator === "|&"
+        const isPiped = operator === "|" || operator === "|&"
+        this.unsure = operator === "||" || (isPiped && this.unsure)
+        this.fed = fed || isPiped
         continue
       }
       if (state === "after") return this.fail("words after a structure or a closing parenthesis")
       if (char === "!" && isBlank(this.text[this.at + 1])) {
         this.at++
         this.compound = true
-        this.negated = true
+        this.unsure = true
         state = "required"
         continue
       }
@@ -117,9 +118,9 @@ export class Scanner {
     if (word === undefined) return this.simple()
     if (++this.depth > maxDepth) return this.fail("it is nested too deeply")
     this.compound = true
-    const { negated } = this
+    const { unsure } = this
     if (!this.structure(word)) return false
-    this.negated = negated
+    this.unsure = unsure
     this.depth--
     return this.redirected(first)
   }
@@ -249,7 +250,7 @@ export class Scanner {
         this.at += 2
         this.blanks()
         testAt.lastIndex = this.at
-        if ((joint === "||" || this.negated) && !testAt.test(this.text)) return this.fail(`${joint} in a test`)
+        if ((joint === "||" || this.unsure) && !testAt.test(this.text)) return this.fail(`${joint} in a test`)
         words.push(joint)
         continue
       }
@@ -318,14 +319,14 @@ export class Scanner {
   private nested(skip: number): boolean {
     if (++this.depth > maxDepth) return this.fail("it is nested too deeply")
     if (this.heres.length > 0) return this.fail("parentheses behind a here-document")
-    const { negated } = this
-    this.negated = false
+    const { unsure } = this
+    this.unsure = false
     this.compound = true
     this.at += skip
     if (!this.list(")")) return false
     this.at++
     this.depth--
-    this.negated = negated
+    this.unsure = unsure
     return true
   }
 
