@@ -372,13 +372,18 @@ describe("a confined command", () => {
     "git status",
     "cat a | wc -l",
     "cd src && grep -rn x .",
-    "echo hi 2>/dev/null"
+    "echo hi 2>/dev/null",
+    "cat /etc/passwd",
+    "cat ../x",
+    "ls ~",
+    "for f in a b; do cat $f; done",
+    "node --version"
   ])("runs unasked if it only reads: %s", (line) => {
     assert.strictEqual(decide(line, { confined: true }).decision, "allow")
     assert.strictEqual(decide(line).decision, "ask")
   })
 
-  it.each(["cat /etc/passwd", "cat ../x", "ls ~", "cat a > b", "npm test", "cat --files=/x", "find . -delete"])(
+  it.each(["cat a > b", "npm test", "for f in a; do rm $f; done", "find . -delete"])(
     "is asked about otherwise: %s",
     (line) => assert.strictEqual(decide(line, { confined: true }).decision, "ask")
   )

