@@ -162,7 +162,7 @@ export const reads = (self: Subject): boolean => {
   if (spoken === undefined || !Location.isWorkspace(cwd)) return false
   if (confined && (lasting || wantsToWrite(self.params))) return false
   const { reader } = spoken
-  const pattern = confined ? reader.confined(readingPrograms, cwd.workspace) : reader.readers
+  const pattern = confined ? reader.reads(readingPrograms) : reader.readers
   return whole(self.evidence.allowed(spoken, [pattern])) !== undefined
 }
 
@@ -171,7 +171,9 @@ export const reads = (self: Subject): boolean => {
  * somebody allowed it by name.
  */
 export const isGit = ({ line, spoken, started }: Subject, isNamed: boolean): boolean =>
-  spoken !== undefined && spoken.reader.isGit(spoken.command, line, started, isNamed)
+  spoken !== undefined &&
+  spoken.reader.isGit(spoken.command, line, started) &&
+  (isNamed || !spoken.reader.runsOthers(started))
 
 /** The directories in which the command runs git, as far as its text tells. */
 export const gitDirectories = ({ cwd, started }: Subject): ReadonlyArray<string> => {

@@ -10,9 +10,9 @@
 import { isAssignment, isStars, words } from "./CommandText.js"
 import * as Glob from "../core/Glob.js"
 import * as Harmless from "./Harmless.js"
-import * as Location from "./Location.js"
 import * as Program from "./Program.js"
 import type { ProgramRun } from "./ProgramRun.js"
+import * as Reading from "./Reading.js"
 import * as Runner from "./Runner.js"
 
 export { isStars, namesNothing, normal, onlyProgram, remark, words } from "./CommandText.js"
@@ -84,15 +84,12 @@ export const harmless = (text: string): CommandPattern => ({
   covers: (run) => (onlyReads(run) ? "itself" : undefined)
 })
 
-/** The same in a sandbox, for words that lead nowhere outside the workspace. */
-export const confined = (text: string, workspace: string | undefined): CommandPattern => ({
+/** Allows what looks like reading, for a line that runs where nothing can be written. */
+export const reads = (text: string): CommandPattern => ({
   text,
   program: undefined,
   tails: [],
-  covers: (run) =>
-    run.confined && onlyReads(run) && run.own.every((word, at) => at === 0 || !leaves(word, run.cwd, workspace))
-      ? "itself"
-      : undefined
+  covers: (run) => (Reading.isReading(run) ? "itself" : undefined)
 })
 
 /** Allows exactly this simple command. Where no word of it is quoted, blanks and quotes do not matter. */
@@ -135,7 +132,9 @@ const isPlain = (run: ProgramRun): boolean => run.known && run.assignments.lengt
 /** What a program does may rest on its variables, so it has to get them as they are. */
 const onlyReads = (run: ProgramRun): boolean => {
   if (!isPlain(run) || run.changed) return false
-  const { confined, inner, open, own } = run
+  const { confined, globs, inner, open, own, words } = run
+  // Where nothing confines, a link of the repository may lead anywhere.
+  if (!confined && !Harmless.followsNoLink(words, globs)) return false
   return Harmless.isHarmless(own, { alone: inner?.length === 0, confined, open })
 }
 
@@ -233,15 +232,6 @@ const spelled = (
       return "itself"
     }
   }
-}
-
-/** It may name a file elsewhere. A text that only looks like a path costs a question. */
-const leaves = (word: string, cwd: string | undefined, workspace: string | undefined): boolean => {
-  if (!/[/~]|^\.\.$/.test(word) || word === "/dev/null") return false
-  const [, path = word] = /^-{1,2}[\w-]+=(.*)$/s.exec(word) ?? []
-  if (path.startsWith("~")) return true
-  const place = Location.normal(path.startsWith("/") ? path : `${cwd ?? ""}/${path}`.replace(/^\//, ""), workspace)
-  return /^(?:\/|\.\.(?:\/|$))/.test(place) || (cwd === undefined && hasClimb(path))
 }
 
 const hasClimb = (word: string): boolean => word.includes("..") && /(?:^|[/=:,])\.\.(?:\/|$)/.test(word)

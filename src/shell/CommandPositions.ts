@@ -28,6 +28,9 @@ export const find = (
 
 const maxDepth = 16
 
+/** Nobody writes longer ones, and each is looked through. */
+const maxArithmetic = 4_096
+
 /** A command begins behind them. */
 const openers: ReadonlySet<string> = new Set("if then elif else while until do { ! time coproc".split(" "))
 
@@ -86,8 +89,7 @@ class Finder {
         if (this.words.length === 1 && /^[ \t]*\)/.test(text.slice(this.at, this.at + 8))) {
           this.words = []
           this.at = text.indexOf(")", this.at) + 1
-        } else if (text[this.at] === "(") this.computed()
-        else this.nested(")")
+        } else if (!this.computed()) this.nested(")")
       } else if (char === ")") {
         // The pattern of a case.
         this.words = []
@@ -177,9 +179,20 @@ class Finder {
     }
   }
 
-  private computed(): void {
-    const end = this.text.indexOf("))", this.at)
-    this.at = end < 0 ? this.text.length : end + 2
+  /** Arithmetic behind one parenthesis: the rest of `((…))`. Its substitutions run. False for parentheses in parentheses. */
+  private computed(): boolean {
+    const { at, text } = this
+    if (text[at] !== "(") return false
+    let depth = 1
+    let end = at + 1
+    for (const last = Math.min(text.length, at + maxArithmetic); end < last && depth > 0; end++) {
+      if (text[end] === "(") depth++
+      else if (text[end] === ")") depth--
+    }
+    if (depth > 0 || text[end] !== ")") return false
+    this.at = end + 1
+    this.expandedIn(text.slice(at, end))
+    return true
   }
 
   private redirect(): void {
@@ -304,8 +317,7 @@ class Finder {
     word.dynamic = true
     if (next === "(") {
       this.at += 2
-      if (text[this.at] === "(") this.computed()
-      else this.nested(")")
+      if (!this.computed()) this.nested(")")
     } else if (next === "{") {
       const end = text.indexOf("}", from)
       this.at = end < 0 ? text.length : end + 1

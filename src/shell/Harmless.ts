@@ -37,6 +37,17 @@ export const isHarmless = (words: ReadonlyArray<string>, how: How = plain): bool
   return use !== undefined && use(words.slice(1))
 }
 
+/**
+ * Every file that it reads is named, or found without following a link. `globs`: a word of it is a glob, which finds
+ * links too.
+ */
+export const followsNoLink = (words: ReadonlyArray<string>, globs: boolean): boolean => {
+  const program = words[0] ?? ""
+  // Names alone, and Git looks behind no link.
+  if (globs && program !== "git" && program !== "printf" && !saying.has(program)) return false
+  return (program !== "find" && program !== "gfind") || runsOnFiles(words)
+}
+
 /** Programs of which at least some calls are harmless. */
 export const isListed = (program: string): boolean =>
   program === "git" || saying.has(program) || wrapping.has(program) || table.has(program) || confinedTable.has(program)
@@ -96,7 +107,7 @@ const many = (programs: string, use: Use): ReadonlyArray<readonly [string, Use]>
 const findTests = names(
   "-name -iname -path -ipath -wholename -iwholename -regex -iregex -regextype -type -xtype -maxdepth -mindepth -depth -d",
   "-size -mtime -mmin -ctime -cmin -atime -amin -newermt -newerat -newerct -empty -user -group -uid",
-  "-gid -perm -links -inum -follow -mount -xdev -x -s -E -H -L -P -not -and -or -a -o -print -print0 -printf -ls",
+  "-gid -perm -links -inum -mount -xdev -x -s -E -H -P -not -and -or -a -o -print -print0 -printf -ls",
   "-prune -quit -true -false -daystart -readable -writable -executable -nouser -nogroup -noleaf -lname -ilname -used",
   "-fstype -warn -nowarn -ignore_readdir_race -noignore_readdir_race -O1 -O2 -O3"
 )
@@ -104,6 +115,24 @@ const findTests = names(
 /** Sizes and times may be negative. `-exec` and its like are judged where the programs they run are judged. */
 const find: Use = (rest) =>
   rest.every((word, i) => !word.startsWith("-") || findTests.has(word) || (/^-\d+[a-zA-Z]?$/.test(word) && i > 0))
+
+/** Each program that `find` runs gets plain files: `-type f` holds for it. */
+const runsOnFiles = (words: ReadonlyArray<string>): boolean => {
+  let depth = 0
+  let isFile = false
+  for (let at = 1; at < words.length; at++) {
+    const word = words[at] ?? ""
+    if (word === "(") depth++
+    else if (word === ")") depth--
+    else if (word === "-exec" || word === "-ok") {
+      if (!isFile || depth > 0) return false
+      while (at < words.length && words[at] !== ";" && words[at] !== "+") at++
+    } else if (depth > 0) continue
+    else if (word === "-o" || word === "-or" || word === ",") isFile = false
+    else if (word === "-type") isFile ||= words[at + 1] === "f" && !/^(?:!|-not)$/.test(words[at - 1] ?? "")
+  }
+  return true
+}
 
 /** Only printing lines by their numbers. */
 const sed = use("-nEruz --quiet --silent --regexp-extended --unbuffered --null-data", {}, ([script = ""]) =>
@@ -146,20 +175,32 @@ const strings = use(
   "-adfow -n# -# -tesU= --all --data --print-file-name --bytes= --radix= --include-all-whitespace --encoding= --unicode= --output-separator="
 )
 
+const diff = use(
+  "-qrsuciwbBaNydtTpHEZen -UCW# -xIFL= -# --brief --recursive --report-identical-files --unified? --context? --ignore-case " +
+    "--ignore-all-space --ignore-space-change --ignore-trailing-space --ignore-tab-expansion --ignore-blank-lines --text --new-file " +
+    "--unidirectional-new-file --side-by-side --left-column --suppress-common-lines --minimal --no-dereference --strip-trailing-cr " +
+    "--expand-tabs --initial-tab --show-c-function --show-function-line= --ed --rcs --normal --width= --exclude= " +
+    "--ignore-matching-lines= --label= --tabsize= --color? --speed-large-files --ignore-file-name-case --no-ignore-file-name-case " +
+    "--suppress-blank-empty"
+)
+
+/** `diff -r`, which reads what links lead to. */
+const walking = /(?:^| )(?:-[a-zA-Z]*r|--recursive)/
+
 // ---- the table
 
 const ls =
-  "-aAbBcCdDfFgGhHiklLmnNopqQrRsStTuUvxXZ1@eOW -Iw= --all --almost-all --author --escape --block-size= --ignore-backups --color? " +
+  "-aAbBcCdDfFgGhHiklmnNopqQrRsStTuUvxXZ1@eOW -Iw= --all --almost-all --author --escape --block-size= --ignore-backups --color? " +
   "--directory --dired --classify? --file-type --format= --full-time --no-group --group-directories-first --human-readable --si " +
   "--dereference-command-line --dereference-command-line-symlink-to-dir --hide= --hyperlink? --indicator-style= --inode --ignore= " +
-  "--kibibytes --dereference --numeric-uid-gid --literal --hide-control-chars --show-control-chars --quote-name --quoting-style= " +
+  "--kibibytes --numeric-uid-gid --literal --hide-control-chars --show-control-chars --quote-name --quoting-style= " +
   "--reverse --recursive --size --sort= --time= --time-style= --tabsize= --width= --context --zero"
 
 const grep =
-  "-EFGPiwxyzsvVbnHhoqaIrRlLcTZuUSOp -mABC# -# -edD= --extended-regexp --fixed-strings --basic-regexp --perl-regexp --regexp= " +
+  "-EFGPiwxyzsvVbnHhoqaIrlLcTZuUSOp -mABC# -# -edD= --extended-regexp --fixed-strings --basic-regexp --perl-regexp --regexp= " +
   "--ignore-case --no-ignore-case --word-regexp --line-regexp --null-data --no-messages --invert-match --max-count= --byte-offset " +
   "--line-number --line-buffered --with-filename --no-filename --label= --only-matching --quiet --silent --binary-files= --text " +
-  "--directories= --devices= --recursive --dereference-recursive --include= --include-dir= --exclude= --exclude-dir= " +
+  "--directories= --devices= --recursive --include= --include-dir= --exclude= --exclude-dir= " +
   "--files-without-match --files-with-matches --count --initial-tab --null --before-context= --after-context= --context= " +
   "--group-separator= --no-group-separator --color? --colour? --binary"
 
@@ -167,17 +208,17 @@ const grep =
 const digest = "-btz -al# --algorithm= --length= --binary --text --tag --untagged --zero"
 
 const rg =
-  "-ciFHhIlLnNopPqsSuUvVwx0.a -ABCdjmM# -egtTEr= --hidden --no-hidden --no-ignore --no-ignore-vcs --no-ignore-parent --ignore-case --smart-case " +
+  "-ciFHhIlnNopPqsSuUvVwx0.a -ABCdjmM# -egtTEr= --hidden --no-hidden --no-ignore --no-ignore-vcs --no-ignore-parent --ignore-case --smart-case " +
   "--case-sensitive --fixed-strings --word-regexp --line-regexp --files --files-with-matches --files-without-match --count " +
   "--count-matches --line-number --no-line-number --no-heading --heading --no-filename --with-filename --only-matching " +
-  "--invert-match --multiline --multiline-dotall --pcre2 --json --vimgrep --column --no-column --trim --text --follow --null --null-data --stats " +
+  "--invert-match --multiline --multiline-dotall --pcre2 --json --vimgrep --column --no-column --trim --text --null --null-data --stats " +
   "--type-list --no-messages --no-config --unrestricted --quiet --passthru --pretty --crlf --byte-offset --include-zero --one-file-system --max-columns-preview " +
   "--glob= --iglob= --type= --type-not= --context= --after-context= --before-context= --max-count= --max-depth= --max-filesize= " +
   "--max-columns= --regexp= --color= --colors= --sort= --sortr= --replace= --threads= --encoding= --engine= --context-separator= --glob-case-insensitive"
 
 const fd =
-  "-HIusigFaLp0q1 -dj# -tecES= --hidden --no-ignore --no-ignore-vcs --no-ignore-parent --case-sensitive --ignore-case --glob --regex --fixed-strings " +
-  "--absolute-path --follow --full-path --print0 --quiet --max-one-result --unrestricted --one-file-system --prune --max-depth= " +
+  "-HIusigFap0q1 -dj# -tecES= --hidden --no-ignore --no-ignore-vcs --no-ignore-parent --case-sensitive --ignore-case --glob --regex --fixed-strings " +
+  "--absolute-path --full-path --print0 --quiet --max-one-result --unrestricted --one-file-system --prune --max-depth= " +
   "--min-depth= --exact-depth= --type= --extension= --exclude= --size= --changed-within= --changed-before= --color= --max-results= " +
   "--threads= --owner="
 
@@ -238,8 +279,8 @@ const table: ReadonlyMap<string, Use> = new Map<string, Use>([
   [
     "du",
     use(
-      "-0abcDhHklLmnPsSxA -d# -BtI= --null --all --apparent-size --block-size= --bytes --total --dereference-args --max-depth= " +
-        "--human-readable --inodes --dereference --count-links --no-dereference --separate-dirs --si --summarize --threshold= --time? " +
+      "-0abcDhHklmnPsSxA -d# -BtI= --null --all --apparent-size --block-size= --bytes --total --dereference-args --max-depth= " +
+        "--human-readable --inodes --count-links --no-dereference --separate-dirs --si --summarize --threshold= --time? " +
         "--time-style= --exclude= --one-file-system"
     )
   ],
@@ -350,21 +391,11 @@ const table: ReadonlyMap<string, Use> = new Map<string, Use>([
   [
     "tree",
     use(
-      "-adfixpsughDFqNQrtcUnCASJXvl -L# -PI= --noreport --dirsfirst --filesfirst --gitignore --prune --du --si --inodes --device " +
+      "-adfixpsughDFqNQrtcUnCASJXv -L# -PI= --noreport --dirsfirst --filesfirst --gitignore --prune --du --si --inodes --device " +
         "--matchdirs --ignore-case --metafirst --charset= --filelimit= --timefmt= --sort="
     )
   ],
-  [
-    "diff",
-    use(
-      "-qrsuciwbBaNydtTpHEZen -UCW# -xIFL= -# --brief --recursive --report-identical-files --unified? --context? --ignore-case " +
-        "--ignore-all-space --ignore-space-change --ignore-trailing-space --ignore-tab-expansion --ignore-blank-lines --text --new-file " +
-        "--unidirectional-new-file --side-by-side --left-column --suppress-common-lines --minimal --no-dereference --strip-trailing-cr " +
-        "--expand-tabs --initial-tab --show-c-function --show-function-line= --ed --rcs --normal --width= --exclude= " +
-        "--ignore-matching-lines= --label= --tabsize= --color? --speed-large-files --ignore-file-name-case --no-ignore-file-name-case " +
-        "--suppress-blank-empty"
-    )
-  ],
+  ["diff", (rest) => diff(rest) && (!walking.test(rest.join(" ")) || rest.includes("--no-dereference"))],
   ["rg", use(rg, { dashed: true })],
   ...many("fd fdfind", use(fd)),
   [

@@ -7,6 +7,7 @@ import type { Open } from "./Harmless.js"
 import * as Location from "./Location.js"
 import * as Runner from "./Runner.js"
 import { parse, type CommandLine, type Redirect, type SimpleCommand } from "./ShellGrammar.js"
+import * as Variable from "./Variable.js"
 
 export interface ProgramRun {
   /** The program first. */
@@ -16,8 +17,14 @@ export interface ProgramRun {
   /** The source of the whole command; nothing for a program that another one would run. */
   readonly text: string | undefined
   readonly assignments: ReadonlyArray<string>
-  /** All words are known before it runs, and one of them is a program. */
+  /** All words are known before it runs, and one of them is a program. Nothing around it changes what they mean. */
   readonly known: boolean
+  /** At least its program is known. */
+  readonly named: boolean
+  /** The positions of words that are not known. */
+  readonly unknown: ReadonlyArray<number>
+  /** A glob stands among its words: it may lead through links. */
+  readonly globs: boolean
   /** Which unknown words follow. */
   readonly open: Open | undefined
   /** Something around it may change the variables with which it runs. */
@@ -62,31 +69,54 @@ interface Around extends Pick<ProgramRun, "changed" | "confined"> {
 }
 
 const inLine = (line: CommandLine, around: Around, depth: number): ReadonlyArray<ProgramRun> | undefined => {
-  if (!writesNothing(line) || namesDescriptor(line)) return undefined
+  if (!writesNothing(line) || namesDescriptor(line) || !line.sets.every(Variable.isPlain)) return undefined
   const isSettled = line.redirects.every(({ target }) => !expanding.test(target))
+  const places = line.commands.map((command) => enters(command, around.directory))
+  const anywhere = { ...around, cwd: undefined }
+  const moves = (place: string | undefined) => place !== undefined && place !== around.directory.path
   const out: Array<ProgramRun> = []
-  let here = around
-  for (const command of line.commands) {
-    const place = enters(command, around.directory)
+  // In a loop a change of directory also counts for what stands before it.
+  let here = line.loops && places.some(moves) ? anywhere : around
+  for (const [at, command] of line.commands.entries()) {
+    const place = places[at]
     if (place === undefined) out.push(inCommand(command, here, isSettled, depth))
-    else if (place !== around.directory.path) here = { ...around, cwd: undefined }
+    else if (moves(place)) here = anywhere
   }
   // A change of the shell (its directory, its variables, the meaning of a name) holds for the commands behind it.
-  return line.commands.length > 1 && out.some(changesShell) ? undefined : out
+  if (line.sets.length === 0 && (line.commands.length === 1 || !out.some(changesShell))) return out
+  return around.confined ? out.map(loosened) : undefined
 }
 
 const inCommand = (command: SimpleCommand, around: Around, isSettled: boolean, depth: number): ProgramRun => {
-  const { assignments, dynamic, fed, named, sources, text, unknown, words } = command
+  const { assignments, dynamic, fed, globs, named, sources, text, unknown, words } = command
   const { changed, confined, cwd } = around
   // Names of files may be taken for options. A sandbox bounds what those can do.
   const isGlobs = confined && isSettled && unknown.length > 0 && unknown.every((at) => names.test(sources[at] ?? ""))
   const open = isGlobs && assignments.length === 0 ? "words" : undefined
   const known = named && (!dynamic || open !== undefined) && words.length > 0
-  return made({ words, sources, text, assignments, known, open, changed, confined, cwd, fed }, around, depth)
+  return made(
+    {
+      words,
+      sources,
+      text,
+      assignments,
+      known,
+      named,
+      unknown,
+      globs: globs.length > 0,
+      open,
+      changed,
+      confined,
+      cwd,
+      fed
+    },
+    around,
+    depth
+  )
 }
 
 const made = (run: Omit<ProgramRun, "own" | "inner">, around: Around, depth: number): ProgramRun => {
-  const { confined, cwd, words } = run
+  const { confined, cwd, unknown, words } = run
   const runs = depth < maxDepth ? Runner.runs(words) : Runner.isWrapper(words[0] ?? "") ? undefined : Runner.runs(words)
   switch (runs?._tag) {
     case "Nothing":
@@ -95,14 +125,18 @@ const made = (run: Omit<ProgramRun, "own" | "inner">, around: Around, depth: num
       // The unknown words that follow begin with a program's name.
       if (run.open !== undefined && runs.inner.length === 0) return { ...run, own: words, inner: undefined }
       const changed = run.changed || Runner.changesVariables(runs.own)
-      const inner = runs.inner.map(({ words, assignments, open }) =>
-        made(
+      const inner = runs.inner.map(({ words, assignments, at, open }) => {
+        const own = unknown.filter((from) => from >= at && from < at + words.length).map((from) => from - at)
+        const inner = made(
           {
             words,
             sources: words,
             text: undefined,
             assignments,
             known: words.length > 0,
+            named: !own.includes(0),
+            unknown: own,
+            globs: run.globs,
             open: wider(open, run.open),
             changed,
             confined,
@@ -112,22 +146,33 @@ const made = (run: Omit<ProgramRun, "own" | "inner">, around: Around, depth: num
           around,
           depth + 1
         )
-      )
-      return { ...run, own: runs.own, inner }
+        return run.known ? inner : loosened(inner)
+      })
+      const isShifted = unknown.length > inner.reduce((sum, { unknown }) => sum + unknown.length, 0)
+      // An unknown word in front of a program may be one itself. Those of `find` are places and tests.
+      const isTold = run.known || !isShifted || finders.has(words[0] ?? "")
+      return { ...run, own: runs.own, inner: isTold ? inner : undefined }
     }
     case "Text": {
+      // Words behind the text are its parameters.
+      const isGiven = confined && !runs.text.includes("{}")
+      const isTold = (run.open === undefined || isGiven) && !unknown.some((at) => at < runs.end)
       const line =
-        run.open !== undefined || depth >= maxTexts || runs.text.length > maxText
-          ? undefined
-          : Either.getOrUndefined(parse(runs.text))
+        !isTold || depth >= maxTexts || runs.text.length > maxText ? undefined : Either.getOrUndefined(parse(runs.text))
       const changed = run.changed || Runner.changesVariables(runs.own)
       const inner = line === undefined ? undefined : inLine(line, { ...around, changed }, depth + 1)
-      return { ...run, own: runs.own, inner: run.fed ? inner?.map(feed) : inner }
+      const fed = run.fed ? inner?.map(feed) : inner
+      return { ...run, own: runs.own, inner: run.known && run.open === undefined ? fed : fed?.map(loosened) }
     }
     default:
       return { ...run, own: words, inner: undefined }
   }
 }
+
+/** It may be more than its words say. */
+const loosened = (run: ProgramRun): ProgramRun => ({ ...run, known: false, inner: run.inner?.map(loosened) })
+
+const finders: ReadonlySet<string> = new Set(["find", "gfind"])
 
 /** The shell may make something else of it. */
 const expanding = /[$`*?[{~]/

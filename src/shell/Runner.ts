@@ -15,6 +15,8 @@ export interface Inner {
   /** `NAME=value` that it would be given. */
   readonly assignments: ReadonlyArray<string>
   readonly open: Open | undefined
+  /** Where its words begin among those of the program that runs it. */
+  readonly at: number
 }
 
 export type Runs =
@@ -22,8 +24,8 @@ export type Runs =
   | { readonly _tag: "Nothing" }
   /** It runs these, and reads `own` itself. */
   | { readonly _tag: "Programs"; readonly inner: ReadonlyArray<Inner>; readonly own: ReadonlyArray<string> }
-  /** It runs this text in a shell. */
-  | { readonly _tag: "Text"; readonly text: string; readonly own: ReadonlyArray<string> }
+  /** It runs this text in a shell. `end`: what stands behind these words is not in the text. */
+  | { readonly _tag: "Text"; readonly text: string; readonly own: ReadonlyArray<string>; readonly end: number }
   /** It runs something else, or may. */
   | { readonly _tag: "Unknown" }
 
@@ -58,7 +60,7 @@ const programAt = (words: ReadonlyArray<string>, at: number, open?: Open): Runs 
   let start = at
   while (assignment.test(words[start] ?? "")) start++
   if (start >= words.length) return start === at ? { _tag: "Programs", inner: [], own: words } : unknown
-  const inner = { words: words.slice(start), assignments: words.slice(at, start), open }
+  const inner = { words: words.slice(start), assignments: words.slice(at, start), open, at: start }
   return { _tag: "Programs", inner: [inner], own: words.slice(0, at) }
 }
 
@@ -99,6 +101,7 @@ const xargs = prefix({
 })
 
 const shell: Wrapper = (words) => {
+  if (words.length === 2 && words[1] === "--version") return nothing
   let at = 1
   let hasText = false
   for (; words[at]?.startsWith("-") === true; at++) {
@@ -109,7 +112,7 @@ const shell: Wrapper = (words) => {
   const text = words[at]
   if (text === undefined) return unknown
   // A script file is not looked into, as for every other interpreter.
-  return hasText ? { _tag: "Text", text, own: words.slice(0, at) } : nothing
+  return hasText ? { _tag: "Text", text, own: words.slice(0, at), end: at + 1 } : nothing
 }
 
 const watch: Wrapper = (words) => {
@@ -118,7 +121,8 @@ const watch: Wrapper = (words) => {
     if (/^(?:-n|--interval)$/.test(words[at] ?? "")) at++
     else if (!/^(?:-[tdeg]+|-n[\d.]+|--interval=[\d.]+|--no-title|--differences)$/.test(words[at] ?? "")) return unknown
   }
-  return at >= words.length ? unknown : { _tag: "Text", text: words.slice(at).join(" "), own: words.slice(0, at) }
+  if (at >= words.length) return unknown
+  return { _tag: "Text", text: words.slice(at).join(" "), own: words.slice(0, at), end: words.length }
 }
 
 /** Each `-exec … ;` or `-exec … {} +`. */
@@ -139,7 +143,8 @@ const find: Wrapper = (words) => {
     if (end >= words.length || ran.length === 0 || ran[0]?.includes("{}") === true) return unknown
     if (inner.length >= maxCommands) return unknown
     const many = words[end] === "+" ? "paths" : "path"
-    inner.push({ words: ran, assignments: [], open: ran.some((text) => text.includes("{}")) ? many : undefined })
+    const open = ran.some((text) => text.includes("{}")) ? many : undefined
+    inner.push({ words: ran, assignments: [], open, at: at + 1 })
     at = end
   }
   return inner.length === 0 ? nothing : { _tag: "Programs", inner, own }

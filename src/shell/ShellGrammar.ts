@@ -1,10 +1,11 @@
 /**
  * Parses a shell command, or refuses to.
  *
- * Understood are simple commands with quotes, assignments and redirections, joined by `;` `&` `|` `&&` `||` and
- * newlines, inside parentheses and substitutions. Everything else is refused as {@link Unparseable}, although it may be
- * perfectly good shell: control structures, functions, arrays, here-documents, `$'…'`. A refusal costs a question; a
- * misreading would let a program run that nobody allowed. Where shells differ, the reading is the one that runs more.
+ * Understood are simple commands with quotes, assignments, redirections and here-documents, joined by `;` `&` `|` `&&`
+ * `||` and newlines, inside substitutions and structures: `for`, `while`, `until`, `if`, `case`, braces and parentheses.
+ * Everything else is refused as {@link Unparseable}, although it may be perfectly good shell, such as functions. A
+ * refusal costs a question; a misreading would let a program run that nobody allowed. Where shells differ, the reading
+ * is the one that runs more.
  */
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
@@ -35,9 +36,9 @@ export const parse = (text: string): Either.Either<CommandLine, Unparseable> => 
     return Either.left(new Unparseable({ reason: "it contains a control character", at: strange.index }))
   }
   const scanner = new Scanner(source, 0)
-  if (!scanner.list(false)) return Either.left(new Unparseable({ reason: scanner.problem, at: scanner.at }))
-  const { commands, compound, redirects } = scanner
-  return Either.right({ text: source, commands, compound, redirects })
+  if (!scanner.list("text")) return Either.left(new Unparseable({ reason: scanner.problem, at: scanner.at }))
+  const { commands, compound, loops, redirects, sets } = scanner
+  return Either.right({ text: source, commands, compound, redirects, sets, loops })
 }
 
 // -----------------------------------------------------------------------------------------------------------------

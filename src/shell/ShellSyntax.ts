@@ -15,6 +15,8 @@ export interface SimpleCommand {
   readonly dynamic: boolean
   /** The positions of those words. */
   readonly unknown: ReadonlyArray<number>
+  /** The positions of words with a glob, which may lead through links. */
+  readonly globs: ReadonlyArray<number>
   /** The program's base name is known. False for `$CMD`, `$(which x)`, `/bin/r?`. */
   readonly named: boolean
   /** Its input is the output of another command, or a file. */
@@ -33,11 +35,19 @@ export interface Redirect {
 export interface CommandLine {
   /** Without white space at both ends. */
   readonly text: string
-  /** Every simple command in it, also those inside substitutions, subshells and pipes. Never empty. */
+  /**
+   * Every simple command in it, also those inside substitutions, structures and pipes. `[[ … ]]` and `((…))` are
+   * commands of those names. Never empty.
+   */
   readonly commands: ReadonlyArray<SimpleCommand>
   /** More than one simple command: operators, newlines, substitutions, redirections, background, subshells. */
   readonly compound: boolean
+  /** Here-documents and here-strings are none of them: their text is in the line. */
   readonly redirects: ReadonlyArray<Redirect>
+  /** The variables that structures and expansions set: `for x`, `${x:=1}`, `$((x = 1))`. Assignments are with their commands. */
+  readonly sets: ReadonlyArray<string>
+  /** Some of its commands may run more than once, and behind commands that stand after them. */
+  readonly loops: boolean
 }
 
 /** A person cannot review more commands than this, and checking them would take too long. */

@@ -6,11 +6,13 @@
  * itself is not seen either.
  */
 import * as Either from "effect/Either"
+import * as FoldedName from "../core/FoldedName.js"
 import * as CommandPositions from "./CommandPositions.js"
 import * as Harmless from "./Harmless.js"
 import * as Program from "./Program.js"
 import * as Runner from "./Runner.js"
 import { parse, trim, type CommandLine, type Unparseable } from "./ShellGrammar.js"
+import * as Variable from "./Variable.js"
 
 export interface StartedProgram {
   /** Unquoted, the program first. */
@@ -48,24 +50,23 @@ export const unresolved = (
 }
 
 /**
- * The line starts git, and beside it only programs that read. `isNamed`: somebody allowed what git runs in turn, too. No
- * redirection names a place in a git directory.
+ * The line starts Git, and beside it only `cd` and harmless programs. Nothing in the line writes into a `.git`, and no
+ * variable of it chooses another program.
  */
-export const isGit = (
-  text: string,
-  line: CommandLine | undefined,
-  started: ReadonlyArray<StartedProgram>,
-  isNamed: boolean
-): boolean =>
-  started.some(({ words: [program] }) => program === "git") &&
-  started.every(
-    ({ named, words }) =>
-      named &&
-      (words[0] === "git"
-        ? isNamed || Program.escapes(words).length === 0
-        : words[0] === "cd" || Harmless.isHarmless(words, { confined: true }))
-  ) &&
-  targets(text, line).every((target) => !/\.git/i.test(target))
+export const isGit = (text: string, line: CommandLine | undefined, started: ReadonlyArray<StartedProgram>): boolean => {
+  if (line === undefined || !line.sets.every(Variable.isPlain)) return false
+  const known = new Map(line.commands.map(({ unknown, words }) => [words, unknown.length === 0]))
+  return (
+    line.commands.every(({ assignments }) => assignments.every(Variable.isPlainAssignment)) &&
+    started.some(({ words: [program] }) => program === "git") &&
+    started.every(({ named, words }) => named && standsBesideGit(words, known.get(words))) &&
+    !targets(text, line).some(mayBeGit)
+  )
+}
+
+/** Git runs further programs that its words name, such as those of `rebase -x`. */
+export const runsOthers = (started: ReadonlyArray<StartedProgram>): boolean =>
+  started.some(({ words }) => words[0] === "git" && Program.escapes(words).length > 0)
 
 /** The texts with which a pattern that denies is compared, each whole. */
 export const texts = (
@@ -95,6 +96,42 @@ export const texts = (
 // -----------------------------------------------------------------------------------------------------------------
 
 const maxDepth = 4
+
+/** Git itself, or what may stand beside it. `isKnown`: nothing where another program runs it. */
+const standsBesideGit = (
+  words: ReadonlyArray<string>,
+  isKnown = !words.some((word) => expanding.test(word))
+): boolean => {
+  const [program = "", first = ""] = words
+  if (program === "git") return true
+  if (program === "cd") return words.length <= 2 && !mayBeGit(first)
+  if (program === "[[") return words.every((word, at) => at === 0 || !word.includes("["))
+  const runs = Runner.runs(words)
+  switch (runs._tag) {
+    case "Nothing":
+      return isHarmless(words, isKnown)
+    case "Programs":
+      return (
+        // A wrapper without a program runs what it is fed.
+        runs.inner.length > 0 &&
+        isHarmless(runs.own, isKnown) &&
+        runs.inner.every(({ assignments }) => assignments.every(Variable.isPlainAssignment))
+      )
+    default:
+      return false
+  }
+}
+
+/** A word that is not known yet could be an option. */
+const isHarmless = (words: ReadonlyArray<string>, isKnown: boolean): boolean =>
+  isKnown || /^(?:test|\[|printf)$/.test(words[0] ?? "")
+    ? Harmless.isHarmless(words, { confined: true })
+    : Harmless.isHarmless(words, { confined: true, open: "words" })
+
+const expanding = /[$`*?[]/
+
+/** The path leads into a `.git`, or is not known. */
+const mayBeGit = (path: string): boolean => expanding.test(path) || FoldedName.of(path).split("/").includes(".git")
 
 const inText = (
   text: string,

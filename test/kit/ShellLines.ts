@@ -171,6 +171,12 @@ const places = split(
 const tails = split(
   " 2>&1¦ >/dev/null¦ </dev/null¦ < a¦ > o¦ #x¦ *¦ $X¦ $(rm a)¦ `x`¦ \"$(git log)\"¦ <<E\nE¦ {}¦ +¦ \\;¦ &¦ {fd}>o¦ >|o¦ <>o¦ &>>o¦ >&o¦ 2>&1-¦ 3>o¦ <(rm a)¦ >(rm a)¦ <<<x¦ $((a[$(rm a)]))¦ ${a[$(rm a)]}¦ ${a:=$(rm a)}¦ {a,-o}¦ $'a'¦ @(a|b)"
 )
+/** They end by themselves, also when something is changed in them. */
+const structures = split(
+  "if §; then §; fi¦if §\nthen §\nelse §; fi¦if ls; then §; elif §; then §; fi 2>&1¦{ §; }¦{ §; § } >/dev/null¦! §¦case a in (a) §;; *) § ;; esac¦case $X in a|b) §\nesac" +
+    "¦until ls; do §; done¦until ls; do cd sub; §; done¦for X in a b; do §; done¦for PATH in sub; do §; done¦while read -r X; do §; done < a¦cat <<E\n§\nE\n§¦cat <<'E' && §\n$(rm a)\nE¦cat <<E\n$(§)\nE" +
+    "¦[[ -f a && -f b ]] && §¦[[ -f a && rm ]]; §¦ls || [[ a && rm ]]¦cat <(§)¦§ <<< a¦((X++)); §¦X=(a b); §¦echo ${X:-$(§)}¦echo $(( $(§) + 1 ))"
+)
 const noise = split(
   "'¦\"¦\\¦$¦`¦(¦)¦;¦&¦|¦<¦>¦{¦}¦ ¦\n¦\\\n¦*¦?¦[¦]¦~¦#¦=¦-¦!¦rm¦ x ¦-o¦--¦$()¦''¦\"\"¦$''¦${X}¦if ¦then ¦\t¦/¦a¦1¦,¦-exec¦{}¦\\;¦+¦-c¦env ¦git ¦cd "
 )
@@ -199,6 +205,10 @@ export const line = (random: () => number): Line => {
   if (random() < 0.06) text = of(places) + of(joints) + text
   if (random() < 0.2) text += of(tails)
   if (random() < 0.08) text = `(${text})`
+  if (random() < 0.15)
+    text = of(structures)
+      .replace("§", () => text)
+      .replaceAll("§", () => simple(1))
   const changes = random() < 0.35 ? 1 + Math.floor(random() * 2) : 0
   for (let i = 0; i < changes; i++) {
     const at = Math.floor(random() * (text.length + 1))

@@ -411,11 +411,14 @@ describe("Stage", () => {
     )
   )
 
-  for (const [what, allowedTools, worked, last] of [
+  const ends: ReadonlyArray<
+    readonly [what: string, allowedTools: ReadonlyArray<string>, worked: Array<string>, last: Array<unknown>]
+  > = [
     ["denies a tool outside of its list", ["spawn_subagent"], ["early"], [false, "stage_grant"]],
     ["leaves a tool of its list to the rules", ["spawn_subagent", "work"], ["early", "late"], [true, "default"]],
     ["denies every tool without a list", [], ["early"], [false, "stage_grant"]]
-  ] as const) {
+  ]
+  for (const [what, allowedTools, worked, last] of ends) {
     it.scoped(`${what} after its end, to what began in it, whatever the rules say`, () =>
       Effect.gen(function* () {
         const begun = yield* Deferred.make<void>()
@@ -447,7 +450,7 @@ describe("Stage", () => {
           worked
         )
         const { granted, method, reason } = Family.ofTag(yield* family.events, "PermissionResolved").at(-1) ?? {}
-        assert.deepStrictEqual([granted, method], last)
+        assert.deepStrictEqual<Array<unknown>>([granted, method], last)
         if (granted === false)
           assert.strictEqual(
             reason,

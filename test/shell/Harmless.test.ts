@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as CommandLine from "../../src/shell/CommandLine.js"
 import * as PermissionRule from "../../src/permission/PermissionRule.js"
-import { commandField } from "../kit/Commands.js"
+import { commandField, isByTable } from "../kit/Commands.js"
 
 const byName = (text: string): boolean => CommandLine.remembered(text)._tag === "Program"
 
@@ -21,7 +21,8 @@ describe("remembered by name", () => {
     "date -d yesterday +%F",
     "tree -L 2 -a",
     "file -b a",
-    "diff -ru a b",
+    "diff -u a b",
+    "diff -r --no-dereference a b",
     "sed -n 1,5p a",
     "sed -n '$p' a",
     "rg -n --hidden x",
@@ -257,9 +258,9 @@ describe("a compound, or a program that runs programs", () => {
     "env git log",
     "env nohup timeout 5 git log",
     "timeout -s KILL 5 npm test",
-    "find . -exec grep x {} ';' -exec cat {} +",
-    "find . -exec git log {} ';'",
-    "find . -exec env grep x {} +",
+    "find . -type f -exec grep x {} ';' -exec cat {} +",
+    "find . -type f -exec git log {} ';'",
+    "find . -name '*.ts' -type f -exec env grep x {} +",
     "git ls-files | xargs echo",
     "time ls",
     "cd . && git log",
@@ -333,9 +334,9 @@ describe("a compound, or a program that runs programs", () => {
   })
 
   it("only reads when all of it does", () => {
-    for (const text of ["git log | head -5", "env ls", "find . -exec cat {} +"])
+    for (const text of ["git log | head -5", "env ls", "find . -type f -exec cat {} +"])
       assert.isTrue(PermissionRule.reads(command(text)))
-    for (const text of ["npm test", "git push", "ls > x", "ls | xargs sort", "if true; then ls; fi"]) {
+    for (const text of ["npm test", "git push", "ls > x", "ls | xargs sort", "for f in a; do ls; done"]) {
       assert.isFalse(PermissionRule.reads(command(text)), text)
     }
     assert.isFalse(PermissionRule.reads(command("ls", "sub")))
@@ -475,7 +476,7 @@ describe("names of tools", () => {
 
 /** In the workspace `/w`, by the harmless table alone. */
 const reads = (text: string, confined = false): boolean =>
-  PermissionRule.reads(
+  isByTable(
     PermissionRule.subject({
       tool: "run_command",
       params: { command: text },
@@ -520,7 +521,7 @@ describe("an option", () => {
     ["sha256sum -b a", "sha256sum -c a", "sha256sum --check a", "sha256sum -bc a"],
     ["tree -aL 2 -I x", "tree -Lo 2 x", "tree -R", "tree -o x", "tree --fromfile a", "tree --infofile=a"],
     [
-      "diff -ruN -U5 --label a b c",
+      "diff -uN -U5 --label a b c",
       "diff -l a b",
       "diff --from-file=a b",
       "diff -X a b c",
@@ -632,6 +633,54 @@ describe("a program that reads more files than its operands", () => {
     "env"
   ])("or not even there: %j", (text) => {
     assert.isFalse(reads(text, true))
+  })
+})
+
+describe("a link of the repository, where nothing confines", () => {
+  it.each([
+    ["cat ./*", "cat ./a"],
+    ["cat */id", "cat d/id"],
+    ["head d*/id", "head d/id"],
+    ["tail ./[k]ey.txt", "tail './[k]ey.txt'"],
+    ["wc -l d/?", "wc -l 'd/?'"],
+    ["env cat ./*", "env cat ./a"],
+    ["timeout 5 nice cat d*/x", "timeout 5 nice cat d/x"],
+    ["ls d*/sub", "ls d/sub"],
+    ["diff a* b", "diff a b"],
+    ["grep x ./*", "grep './*' x"],
+    ["find d*/ -name x", "find d/ -name 'd*/x'"],
+    ["grep -R x .", "grep -r x ."],
+    ["grep -nRi x .", "grep -nri x ."],
+    ["grep --dereference-recursive x .", "grep --recursive x ."],
+    ["rg -L x", "rg -l x"],
+    ["rg --follow x", "rg --files"],
+    ["fd -L x", "fd -l x"].map((text) => text.replace("-l", "-H")),
+    ["fd --follow x", "fd --hidden x"],
+    ["find -L . -name x", "find -P . -name x"],
+    ["find . -follow -name x", "find . -name x"],
+    ["ls -LR", "ls -R"],
+    ["ls --dereference", "ls -l"],
+    ["du -L .", "du -s ."],
+    ["tree -l", "tree -a"],
+    ["diff -r a b", "diff -r --no-dereference a b"],
+    ["diff -ru a b", "diff -u a b"],
+    ["diff --recursive a b", "diff --brief a b"],
+    ["find . -exec cat {} +", "find . -type f -exec cat {} +"],
+    ["find . -exec cat {} + -type f", "find . -type f -name x -exec cat {} +"],
+    ["find . ! -type f -exec cat {} +", "find . ! -name x -type f -exec cat {} +"],
+    ["find . -type f -o -exec cat {} +", "find . '(' -name a -o -name b ')' -type f -exec cat {} +"],
+    ["find . '(' -type f -o -name x ')' -exec cat {} +", "find . -type f '(' -name a -o -name b ')' -exec cat {} +"],
+    ["find . -type f , -exec cat {} +", "find . -type f -exec cat {} ';' -exec head {} ';'"],
+    ["find . -type f -exec cat {} ';' -o -exec cat {} ';'", "find . -type f -exec grep x {} ';' -print"],
+    ["find . -type l -exec cat {} +", "find . -type f -exec env cat {} +"]
+  ])("is not followed by what runs unasked: %j is asked, %j is not", (asked = "", unasked = "") => {
+    assert.isFalse(reads(asked), asked)
+    assert.isTrue(reads(unasked), unasked)
+  })
+
+  it("matters to nothing that only names it", () => {
+    for (const text of ["echo ./*", "printf '%s\\n' ./*", "git diff src/*.ts", "git log -- ./*"])
+      assert.isTrue(reads(text), text)
   })
 })
 

@@ -16,7 +16,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as PermissionRule from "../../src/permission/PermissionRule.js"
 import * as Bubblewrap from "../kit/Bubblewrap.js"
-import { commandField } from "../kit/Commands.js"
+import { commandField, isByTable } from "../kit/Commands.js"
 import * as Runs from "../kit/Runs.js"
 import * as ShellLines from "../kit/ShellLines.js"
 
@@ -46,8 +46,14 @@ const quoted = (words: ReadonlyArray<string>): string =>
   words.map((word) => (/^[A-Za-z0-9_./=,+-]+$/.test(word) ? word : `'${word}'`)).join(" ")
 
 const reads = (words: ReadonlyArray<string>, confined = false): boolean =>
-  PermissionRule.reads(
-    PermissionRule.subject({ tool: "run_command", params: { command: quoted(words) }, commandField, confined })
+  isByTable(
+    PermissionRule.subject({
+      tool: "run_command",
+      params: { command: quoted(words) },
+      commandField,
+      confined,
+      repository: "harmless"
+    })
   )
 
 const letters = [..."ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.@"]
