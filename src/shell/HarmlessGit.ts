@@ -26,8 +26,11 @@ type Use = (rest: ReadonlyArray<string>) => boolean
 
 const plainOptions = new Set("--no-pager -P --no-optional-locks --literal-pathspecs --version -v".split(" "))
 
-/** Formats that show a signature's state run the program that verifies it. */
-const verifies = /%[-+ ]?G|%\(\*?signature/
+/**
+ * Formats and orders by a signature's state run the program that verifies it. A whole diff of a submodule runs git in what is
+ * there now, which may be no submodule any more.
+ */
+const verifies = /%[-+ ]?G|%\(\*?signature|^--sort=.*signature|^-?\*?signature|^--submodule=diff$/
 
 const use = (options: string, more: Omit<Options, "options"> = {}): Use => {
   const read = reader({ ...more, options })
