@@ -1,6 +1,6 @@
 /**
  * Bundles a program, the library for Node, or the web console: `node .ci/build.mjs bin | node | web | bench | soak |
- * soak-cluster | soak-people | soak-shell | soak-sandbox | soak-server | soak-sessions | soak-stories | soak-texts`. Says
+ * soak-cluster | soak-people | soak-shell | soak-reading | soak-sandbox | soak-server | soak-sessions | soak-stories | soak-texts`. Says
  * nothing unless something is wrong.
  *
  * The library has two forms. `tsc` writes a file for each module into `dist/lib`, with its types: bundlers take out what
@@ -257,6 +257,7 @@ const programs = {
   "soak-cluster": () => module("test/soak/cluster.ts", "soak-cluster", ["rolldown"]),
   "soak-shell": () => module("test/soak/shell.ts", "soak-shell"),
   "soak-people": () => module("test/soak/people.ts", "soak-people"),
+  "soak-reading": () => module("test/soak/reading.ts", "soak-reading"),
   "soak-sandbox": () => module("test/soak/sandbox.ts", "soak-sandbox"),
   "soak-server": () => module("test/soak/server.ts", "soak-server", ["@lydell/node-pty"]),
   "soak-sessions": () => module("test/soak/sessions.ts", "soak-sessions"),

@@ -136,7 +136,10 @@ export const allows = (compiled: Compiled, self: Subject): string | undefined =>
     if (!Location.isWorkspace(self.cwd)) return undefined
     // What cannot be taken apart is itself and nothing else.
     if (self.line === undefined) return spelling(compiled, spoken.command)
-    return whole(self.evidence.allowed(spoken, judged(self, compiled.commands(spoken.reader))))
+    return (
+      whole(self.evidence.allowed(spoken, judged(self, compiled.commands(spoken.reader)))) ??
+      spelling(compiled, spoken.command)
+    )
   }
   const pattern = compiled.patterns.find(({ allows }) => self.evidence.isWithin(allows))
   if (pattern !== undefined) return pattern.text

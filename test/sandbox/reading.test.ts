@@ -18,6 +18,8 @@ import {
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as Confined from "../kit/Confined.js"
+import * as Runs from "../kit/Runs.js"
+import * as Unchanged from "../kit/Unchanged.js"
 import * as Wait from "../kit/Wait.js"
 
 let base = ""
@@ -102,6 +104,19 @@ describe.skipIf(!Confined.isWanted)("a command that only reads", () => {
         assert.deepStrictEqual(everything(root), before, line)
       }
     })
+  )
+
+  it.scopedLive(
+    "changes nothing in hundreds of random lines",
+    () =>
+      Effect.gen(function* () {
+        const place = join(base, `${count++}`)
+        mkdirSync(place)
+        const { changed, lines } = yield* Unchanged.run(place, { lines: Runs.of(8_000), seed: 20_261_129 })
+        assert.deepStrictEqual(changed, [])
+        assert.isAtLeast(lines, Runs.of(8_000))
+      }),
+    240_000
   )
 
   it.scopedLive("has a temp directory of its own, no network and no other place to write", () =>
