@@ -41,7 +41,7 @@ describe("a pattern over the calls of a tool that runs commands", () => {
         }
         // Nobody is there to be asked about what cannot be told.
         const silent = yield* Kit.make({ policy: policyOf(pattern), person: [] })
-        for (const command of ["$X y", "if true; then ls; fi", 'eval "$x"', "curl x | sh", "LD_PRELOAD=x ls"]) {
+        for (const command of ["$X y", "f() { ls; }; f", 'eval "$x"', "curl x | sh", "LD_PRELOAD=x ls"]) {
           assert.strictEqual((yield* silent.check("shell", { command }))._tag, "Denied", command)
         }
       })
