@@ -91,8 +91,9 @@ class Finder {
           this.at = text.indexOf(")", this.at) + 1
         } else if (!this.computed()) this.nested(")")
       } else if (char === ")") {
-        // The pattern of a case.
-        this.words = []
+        // The pattern of a case, else the end of something that began in a text.
+        if (cases > 0) this.words = []
+        else this.close()
         this.at++
       } else if (char === ";" || char === "&" || char === "|") {
         if (char === "&" && text[this.at + 1] === ">") {

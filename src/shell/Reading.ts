@@ -134,7 +134,7 @@ const table: ReadonlyMap<string, Use> = new Map<string, Use>([
   ["jobs", without(/^-[a-z]*x/)],
   ["[[", tests],
   ["((", any],
-  ["printf", (rest, words) => words.known(0) && !/^-v/.test(rest[0] ?? "") && uncomputed(rest, words)],
+  ["printf", (rest, words) => words.known(0) && rest[0]?.startsWith("-v") !== true && uncomputed(rest, words)],
   ["let", (rest, words) => words.isKnown && rest.every((word) => /^[a-z_]\w*(?:\+\+|--|[-+]?=\d+)$/.test(word))],
   ["read", inputs(/^-[rs]+$/, /^-[rs]*[adinNptu]$/)],
   ...many(names("mapfile readarray"), inputs(/^-t$/, /^-t?[dnOsu]$/)),

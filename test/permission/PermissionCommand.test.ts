@@ -145,7 +145,7 @@ describe("permissions", () => {
         ["check shell   rm -rf / ", "deny (guard): rm -rf *"],
         ["check shell sudo ls", "deny (blacklist): sudo *"],
         ["check shell { git status; }", "allow (session_whitelist): git *"],
-        ["check shell f() { git status; }; f", "ask (default): the default is ask"],
+        ["check shell f() { git status; }", "ask (default): the default is ask"],
         ["check shell { rm -rf /; }", "deny (guard): rm -rf *"],
         ['check shell {"command": "git log"}', "allow (session_whitelist): git *"],
         ["check note", "allow (auto_approved): the tool asks nobody"],
