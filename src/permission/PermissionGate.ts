@@ -610,14 +610,15 @@ class Check implements OpenCheck {
 
   private hold(call: Examined, resolution: Resolution, by: AllowedBy): Verdict {
     const { record } = this
-    return allowed(call, call.subject.call.places, {
+    const pending = {
       settle: Effect.suspend(() => this.denyOnFailure(this.grant(call, resolution, by))),
       breakOff: Effect.suspend(() =>
         record.resolved === undefined ? Effect.asVoid(record.breakOff(PermissionRecord.cancelled)) : Effect.void
       ),
       leave: () => record.leave(),
       writeLeft: record.writeLeft
-    })
+    }
+    return allowed(call, call.subject.call.places, { pending })
   }
 
   /**
@@ -640,7 +641,8 @@ class Check implements OpenCheck {
     if (entry.definition !== undefined) options.state.noteDefinition(options.policy, entry.definition, false)
     const sandbox = entry.runs?.(params)
     const inForce = yield* Immediate.step(record.settle(call, sandbox === undefined ? given : { ...given, sandbox }))
-    return inForce.granted ? allowed(call, places) : denied(inForce)
+    const byPerson = inForce.method === "user_approved"
+    return inForce.granted ? allowed(call, places, { byPerson }) : denied(inForce)
   }
 
   private *deny(call: PermissionRecord.Subject, resolution: Resolution): Steps<Verdict, never> {
