@@ -17,7 +17,6 @@
 import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as FiberId from "effect/FiberId"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
@@ -26,6 +25,7 @@ import * as Defect from "../core/Defect.js"
 import type { RequestId, SessionId } from "../core/Id.js"
 import * as Redaction from "../core/Redaction.js"
 import * as GracePeriod from "../internal/GracePeriod.js"
+import { OneShot } from "../internal/OneShot.js"
 import type { Draft, JournalEntry } from "./JournalEntry.js"
 import { silentAfter } from "./SessionLease.js"
 import { isPrompt, type Lease } from "./SessionStore.js"
@@ -99,17 +99,14 @@ export const make = (
     }
     /** Until the store has said whether it is written, or the life is over: then the lease writes it, or the next one fences it. */
     const settled = (written: Effect.Effect<void, JournalFailure>): Effect.Effect<void, JournalFailure> =>
-      Effect.flatMap(Effect.forkDaemon(written), (fiber) =>
-        Effect.flatMap(Effect.forkDaemon(Effect.interruptible(slowness(lease))), (timer) =>
-          Effect.async((resume) => {
-            letGo = () => resume(unanswered)
-            fiber.addObserver((exit) => {
-              timer.unsafeInterruptAsFork(FiberId.none)
-              resume(exit)
-            })
-          })
-        )
-      )
+      Effect.flatMap(Effect.forkDaemon(written), (fiber) => {
+        const verdict = new OneShot<Effect.Effect<void, JournalFailure>>()
+        letGo = () => verdict.complete(unanswered)
+        fiber.addObserver((exit) => verdict.complete(exit))
+        const inTime = GracePeriod.wait((done) => fiber.addObserver(done), patience)
+        const told = Effect.flatMap(inTime, (isInTime) => (isInTime ? Effect.void : slowness(lease)))
+        return Effect.zipRight(Effect.forkDaemon(told), Effect.flatten(verdict))
+      })
 
     const append = (own: Own | undefined) =>
       Effect.suspend(() => {
@@ -243,12 +240,9 @@ const unanswered = new StoreUnwritable({
   reason: `it has not answered for ${waited}`
 })
 
-/** For whoever runs the program: nothing fails meanwhile. */
+/** For the people who run the program: nothing fails meanwhile. */
 const slowness = ({ rootSessionId }: Lease): Effect.Effect<void> =>
-  Effect.delay(
-    Effect.logWarning(`The session store has written nothing for ${waited}. Session ${rootSessionId} waits for it.`),
-    patience
-  )
+  Effect.logWarning(`The session store has written nothing for ${waited}. Session ${rootSessionId} waits for it.`)
 
 /** A store is foreign code: a defect or an interrupt of its own counts as nothing written. */
 const appended = (lease: Lease, { decisions, drafts: [first, ...rest] }: Batch): Effect.Effect<void, JournalFailure> =>
