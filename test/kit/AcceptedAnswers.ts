@@ -58,7 +58,8 @@ export const wrongIn = ({ effects = () => undefined, entries, given = [] }: Stor
         break
       case "ToolEnded": {
         const call = `${sessionId} ${entry.toolCallId}`
-        if (granted.has(call) && !started.has(call) && !isExcused(entry))
+        const isByPerson = granted.get(call)?.method === "user_approved"
+        if (isByPerson && !started.has(call) && !isExcused(entry))
           wrong.push(`${entry.toolCallId} was allowed and not run: ${entry.outcome}, ${JSON.stringify(entry.result)}`)
       }
     }
