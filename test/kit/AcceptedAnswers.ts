@@ -28,6 +28,8 @@ export const wrongIn = ({ effects = () => undefined, entries, given = [] }: Stor
   const settled = new Map<RequestId, EntryOf<"InteractionSettled">>()
   const granted = new Map<string, EntryOf<"CallDecided">>()
   const started = new Set<string>()
+  /** The end of a process cut them: the model is told that it does not know. */
+  const cut = new Set<string>()
   for (const { entry, sessionId } of entries) {
     switch (entry._tag) {
       case "InteractionRaised":
@@ -58,6 +60,7 @@ export const wrongIn = ({ effects = () => undefined, entries, given = [] }: Stor
         break
       case "ToolEnded": {
         const call = `${sessionId} ${entry.toolCallId}`
+        if (entry.outcome === "interrupted") cut.add(entry.toolCallId)
         const isByPerson = granted.get(call)?.method === "user_approved"
         if (isByPerson && !started.has(call) && !isExcused(entry))
           wrong.push(`${entry.toolCallId} was allowed and not run: ${entry.outcome}, ${JSON.stringify(entry.result)}`)
@@ -79,7 +82,8 @@ export const wrongIn = ({ effects = () => undefined, entries, given = [] }: Stor
     const call = callOf(requestId)
     const times = call === undefined ? undefined : effects(call)
     if (call === undefined || times === undefined || end.status !== "answered") continue
-    if (allows(end) && times !== 1) wrong.push(`${requestId} was allowed by ${end.by}, and ${call} ran ${times} times`)
+    if (allows(end) && times !== 1 && !(times === 0 && cut.has(call)))
+      wrong.push(`${requestId} was allowed by ${end.by}, and ${call} ran ${times} times`)
     if (!allows(end) && times !== 0) wrong.push(`${requestId} was not allowed, and ${call} ran ${times} times`)
   }
   return wrong

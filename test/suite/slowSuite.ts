@@ -99,6 +99,7 @@ const run = (worlds: Options["world"], trouble?: Trouble) =>
     const worked: Array<string> = []
     const given: Array<AcceptedAnswers.Given> = []
     let appends = 0
+    let ids = 0
     let id: SessionId | undefined
     /** Yields whether the session has come to rest. */
     const life = (now: Trouble | undefined) =>
@@ -106,15 +107,17 @@ const run = (worlds: Options["world"], trouble?: Trouble) =>
         const scope = yield* Scope.make()
         const hit = yield* Effect.makeLatch()
         const { appends: soFar, store } = troubled(yield* world.open(++world.processes), now, () => hit.unsafeOpen())
-        const begun = id === undefined ? Persistence.begin(store) : Persistence.resume(store, id)
+        // What was never written leaves nothing to go on with.
+        const isNew = id === undefined || Either.isLeft(yield* Effect.either(store.load(id)))
+        const begun = id === undefined || isNew ? Persistence.begin(store) : Persistence.resume(store, id)
         const persistence = yield* Effect.orDie(Scope.extend(begun, scope))
-        const isNew = id === undefined
         id = persistence.rootSessionId
         const family = yield* Family.start({
           script,
           person: answerTo,
           worker: (name) => Effect.sync(() => (worked.push(name), "worked")),
-          agent: { persistence }
+          agent: { persistence },
+          ids: { unsafeNext: (prefix) => `${prefix}_${world.processes}.${++ids}` }
         }).pipe(Scope.extend(scope))
         const talking = Effect.gen(function* () {
           let isRefused = isNew ? Either.isLeft(yield* Effect.either(family.agent.run("go"))) : false
@@ -188,10 +191,12 @@ export interface Options {
   readonly runs: number
 }
 
+/** One story over a fresh world. */
+export const story = (world: Options["world"], trouble?: Trouble) =>
+  Effect.flatMap(Effect.scoped(world), ({ isSlow }) => inTime(run(world, trouble), isSlow === true))
+
 export const slowSuite = (name: string, { every, runs, world }: Options): void => {
   describe(`answers in ${name} that is in trouble`, () => {
-    const story = (trouble?: Trouble) =>
-      Effect.flatMap(Effect.scoped(world), ({ isSlow }) => inTime(run(world, trouble), isSlow === true))
     const isWhole = ({ worked }: Effect.Effect.Success<ReturnType<typeof run>>) => [...worked].sort()
     const all = ["beside", "child", "edited", "yes"]
 
@@ -200,12 +205,12 @@ export const slowSuite = (name: string, { every, runs, world }: Options): void =
         `take effect once, whenever it is ${kind}`,
         () =>
           Effect.gen(function* () {
-            const reference = yield* story()
+            const reference = yield* story(world)
             assert.deepStrictEqual([wrongIn(reference), isWhole(reference)], [[], all])
             const wrong: Array<string> = []
             for (let at = 1; at <= reference.appends; at += every) {
               const seconds = [1, 14, 16, 20, 60][at % 5] ?? 20
-              const troubled = yield* story({ at, seconds, kind, process: "lives" })
+              const troubled = yield* story(world, { at, seconds, kind, process: "lives" })
               wrong.push(...wrongIn(troubled).map((problem) => `${at} for ${seconds} s: ${problem}`))
               // A store that refuses an answer may end a turn: its calls are not all made.
               if (kind !== "full" && isWhole(troubled).join() !== all.join())
@@ -221,7 +226,7 @@ export const slowSuite = (name: string, { every, runs, world }: Options): void =
       "take effect once, also when the process ends meanwhile",
       () =>
         Effect.gen(function* () {
-          const { appends } = yield* story()
+          const { appends } = yield* story(world)
           const troubles = FastCheck.record({
             at: FastCheck.integer({ min: 1, max: appends }),
             seconds: FastCheck.integer({ min: 1, max: 60 }),
@@ -229,7 +234,7 @@ export const slowSuite = (name: string, { every, runs, world }: Options): void =
             process: FastCheck.constantFrom(...fates)
           })
           for (const trouble of FastCheck.sample(troubles, { numRuns: runs, seed: 55 }))
-            assert.deepStrictEqual(wrongIn(yield* story(trouble)), [], JSON.stringify(trouble))
+            assert.deepStrictEqual(wrongIn(yield* story(world, trouble)), [], JSON.stringify(trouble))
         }),
       240_000
     )
