@@ -192,7 +192,8 @@ export const make = (
         Effect.suspend(() => {
           const isNew = entries.map((entry) => file({ sessionId, entry })).every((isFiled) => isFiled)
           if (isNew && decision !== undefined && decide !== undefined) decided.push(decision)
-          return flushing({ entries, decision })
+          const own = { entries, decision }
+          return Effect.onInterrupt(flushing(own), () => Effect.sync(() => takeBack(own)))
         }),
       decide,
       freeze: Effect.suspend(() => {

@@ -239,6 +239,25 @@ describe("a journal", () => {
     })
   )
 
+  it.scoped("takes back what nobody waits for any more, unless the store has it", () =>
+    Effect.gen(function* () {
+      const { appended, lease, state } = recorded()
+      const journal = yield* JournalWriter.make(lease)
+      const gate = yield* Deferred.make<void>()
+      state.gate = Deferred.await(gate)
+      const first = yield* Effect.fork(journal.commit([said("a")]))
+      yield* Effect.yieldNow()
+      const second = yield* Effect.fork(journal.commit([said("b")]))
+      yield* Effect.yieldNow()
+      yield* Fiber.interrupt(second)
+      yield* Fiber.interruptFork(first)
+      yield* Deferred.succeed(gate, undefined)
+      yield* Fiber.await(first)
+      yield* journal.flush
+      assert.deepStrictEqual(appended, [["root: a"]])
+    })
+  )
+
   it.scoped("takes nothing of a neighbour back, whose flush had the entry in its batch", () =>
     Effect.gen(function* () {
       const { appended, lease } = recorded()
