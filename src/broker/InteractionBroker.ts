@@ -564,17 +564,24 @@ class OpenRequest {
     const { request } = this
     const uncounted = (end: End, by: string, reason: string): End =>
       Exit.isFailure(end) ? end : Exit.fail(this.unavailable(by, reason))
-    // The next process goes on with an open question of a process that is ending.
-    const isLeftOpen = journal?.isParked() === true
+    let isLeftOpen = false
     let end: End = this.end ?? Exit.interrupt(FiberId.none)
     const rootSessionId = origin?.rootSessionId ?? request.sessionId
     const now = this.clock.unsafeCurrentTimeMillis()
     const entryOf = (end: End) =>
       Option.getOrUndefined(InteractionAudit.settled(request, end, { rootSessionId, now, isLeftOpen }))
-    if (isLeftOpen) end = Exit.fail(new InteractionCancelled({ requestId: request.requestId }))
-    else if (journal !== undefined) {
-      const kept = yield* Effect.either(journal.settled(request, end, audit && entryOf(end)))
-      if (Either.isLeft(kept)) end = uncounted(end, "journal", kept.left)
+    if (journal !== undefined) {
+      const settled = Effect.suspend(() =>
+        journal.isParked() ? Effect.fail(parked) : journal.settled(request, end, audit && entryOf(end))
+      )
+      const kept = yield* Effect.either(settled)
+      // The next process goes on with an open question of a process that is ending.
+      isLeftOpen = Either.isLeft(kept) && journal.isParked()
+      if (isLeftOpen) end = Exit.fail(new InteractionCancelled({ requestId: request.requestId }))
+      else if (Either.isLeft(kept) && Exit.isSuccess(end)) {
+        end = uncounted(end, "journal", kept.left)
+        yield* Effect.ignore(settled)
+      }
     }
     // A store that keeps the audit has it with the entry.
     if (audit === undefined || audit.note) return end

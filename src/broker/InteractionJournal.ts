@@ -38,8 +38,9 @@ export interface InteractionJournal {
   /** Returns when the request is durable. When it fails, with a sentence, nobody is asked. */
   readonly raised: (request: InteractionRequest) => Effect.Effect<void, string>
   /**
-   * Returns when the end is durable. When it fails, with a sentence, an answer does not count. `audited`: what the audit
-   * has of it, if the journal's store keeps the audit.
+   * Returns when the end is durable, however long that takes. When it fails, with a sentence, nothing of an answer is kept, and
+   * it does not count; another end is kept all the same. `audited`: what the audit has of it, if the journal's store keeps the
+   * audit.
    */
   readonly settled: (
     request: InteractionRequest,
@@ -50,7 +51,7 @@ export interface InteractionJournal {
   readonly kept: (requestId: string) => Kept | undefined
   /** Who ended the request in a former process, for an answer that comes too late. */
   readonly settledBy: (requestId: string) => string | undefined
-  /** Returns when a vote on the request is durable. When it fails, with a sentence, the vote does not count. */
+  /** Returns when a vote on the request is durable. When it fails, with a sentence, nothing of the vote is kept. */
   readonly voted: (
     request: InteractionRequest,
     vote: Vote<Interaction.Approve>,

@@ -113,7 +113,7 @@ export class EventFeed implements JournalWriter.Observer {
   private appended: number
   private readonly answers = new Map<SessionId, Answer>()
   private readonly statuses = new Map<SessionId, AgentEvent>()
-  private readonly readers = new Set<Pick<Reader, "append" | "take" | "wake">>()
+  private readonly readers = new Set<Pick<Reader, "append" | "drop" | "take" | "wake">>()
   private isClosed = false
 
   constructor(private readonly source: Source) {
@@ -152,6 +152,12 @@ export class EventFeed implements JournalWriter.Observer {
     if (this.readers.size === 0) return
     const entries = drafts.map((draft, index): Written => ({ ...draft, seq: before + index + 1 }))
     for (const reader of this.readers) reader.append(entries)
+  }
+
+  /** Readers have counted the entries already: they read on behind what they know. */
+  retract(count: number): void {
+    this.noted -= count
+    for (const reader of this.readers) reader.drop()
   }
 
   close(): void {
@@ -196,6 +202,7 @@ export class EventFeed implements JournalWriter.Observer {
           if (entries.some(({ entry }) => isIt(entry))) Deferred.unsafeDone(seen, Effect.void)
         },
         take: () => {},
+        drop: () => {},
         wake: () => {}
       }
       yield* Effect.acquireRelease(
@@ -490,6 +497,13 @@ class Reader {
     const items = this.queue
     this.queue = []
     return items
+  }
+
+  /** It takes nothing more, as if it were full. */
+  drop(): void {
+    this.isFull = true
+    this.waiting = []
+    this.wake()
   }
 
   wake(): void {

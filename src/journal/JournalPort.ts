@@ -23,13 +23,18 @@ export interface Service {
    */
   readonly note: (entry: JournalEntry) => void
   /**
-   * Returns when all entries of the tree until now are durable. Entries that cannot be written keep their place, and
-   * the next flush retries them. A store that does not answer for `JournalWriter.patience` counts as one that cannot be written
-   * to, and so it stays until it answers.
+   * Returns when all entries of the tree until now are durable. It waits as long as the store takes, and repeats what fails for
+   * a reason that passes. It fails only when the store says that nothing is written, or when the life ends first. Then
+   * entries keep their place, and the next flush retries them.
    */
   readonly flush: Effect.Effect<void, JournalFailure>
   /** Notes and flushes. `decision`: what the audit has of the entries, if they are noted, and if the store keeps the audit. */
   readonly write: (entries: ReadonlyArray<JournalEntry>, decision?: Decision) => Effect.Effect<void, JournalFailure>
+  /**
+   * The same for entries that count only once they are durable: answers, votes, starts of tools. When it fails, none of them
+   * stays, and neither does the decision, so that nothing that follows stands beside them.
+   */
+  readonly commit: (entries: ReadonlyArray<JournalEntry>, decision?: Decision) => Effect.Effect<void, JournalFailure>
   /**
    * Undefined if the store does not keep the audit. Adds a decision to it, which becomes durable with the entries that are
    * noted in this step, and not without them.
@@ -37,7 +42,7 @@ export interface Service {
   readonly decide: ((decision: Decision) => void) | undefined
   /**
    * Flushes, and ignores later entries: they must not be resumed from, such as the end of a turn that halted without an
-   * answer.
+   * answer. It waits for the store for `JournalWriter.patience` at most: after that no append of this life begins.
    */
   readonly freeze: Effect.Effect<void, JournalFailure>
   /** Whether it is frozen: a resuming process would know of nothing that begins now. */
@@ -57,6 +62,7 @@ export const noop: Service = {
   note: () => {},
   flush: Effect.void,
   write: () => Effect.void,
+  commit: () => Effect.void,
   decide: undefined,
   freeze: Effect.void,
   isFrozen: () => false,

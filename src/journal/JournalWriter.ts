@@ -10,20 +10,23 @@
  * Noting is synchronous, so that an action and its entry are one step. All sessions of a tree share one queue,
  * whichever of them flushes: a child's entries never overtake the parent's call that made it. Flush before anything
  * that cannot be undone, and before reporting that something is safe.
+ *
+ * A flush has no time limit: until the store says whether an append is written, nothing is decided on it. So a slow store
+ * makes things late, and never settles them. Only the end of the life stops waiting, and it decides nothing either.
  */
 import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
-import type * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
+import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import type { Decision } from "../audit/AuditRecord.js"
 import * as Defect from "../core/Defect.js"
 import type { RequestId, SessionId } from "../core/Id.js"
 import * as Redaction from "../core/Redaction.js"
 import * as GracePeriod from "../internal/GracePeriod.js"
-import type { Draft } from "./JournalEntry.js"
+import { OneShot } from "../internal/OneShot.js"
+import type { Draft, JournalEntry } from "./JournalEntry.js"
 import { silentAfter } from "./SessionLease.js"
 import { isPrompt, type Lease } from "./SessionStore.js"
 import { StoreUnwritable } from "./StoreError.js"
@@ -31,7 +34,9 @@ import type { JournalFailure, Service } from "./JournalPort.js"
 
 export { noop, type JournalFailure, type Service } from "./JournalPort.js"
 
-/** Milliseconds that a store may take for an append. A holder that is silent for as long has lost its lease. */
+/**
+ * Milliseconds that the end of a life waits for its last append. A holder that is silent for as long has lost its lease.
+ */
 export const patience = silentAfter
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -42,6 +47,8 @@ export const patience = silentAfter
 export interface Observer {
   readonly note: (draft: Draft) => void
   readonly append: (drafts: ReadonlyArray<Draft & { readonly at: number }>) => void
+  /** So many noted entries were taken back, none of which is appended. */
+  readonly retract: (count: number) => void
 }
 
 /**
@@ -63,9 +70,10 @@ export const make = (
     let writing = false
     let frozen = false
     let held = false
-    // An append that the store has not answered in time. Until it does nobody knows whether its entries are written, so
-    // nothing is written behind them.
-    let late: (Batch & { readonly fiber: Appending }) | undefined
+    /** The life has ended: no append begins any more. */
+    let isOver = false
+    /** Ends the wait for the append that the store has now. */
+    let letGo: (() => void) | undefined
     /** Every entry passes here. A request that is not open has its one settling entry. False: it is left out. */
     const file = (draft: Draft): boolean => {
       if (frozen) return false
@@ -80,62 +88,86 @@ export const make = (
       noted = [...drafts, ...noted]
       decided = [...decisions, ...decided]
     }
-    /** False while it is not answered. */
-    const lateIsOver = (): boolean => {
-      if (late === undefined) return true
-      const exit = late.fiber.unsafePoll()
-      if (exit === null) return false
-      const batch = late
-      late = undefined
-      if (Exit.isFailure(exit)) putBack(batch)
-      else observer?.append(batch.drafts)
-      return true
+    const takeBack = ({ decision, entries }: Own) => {
+      const isOwn = ({ entry }: Draft) => entries.includes(entry)
+      const own = noted.filter(isOwn)
+      if (own.length === 0) return
+      noted = noted.filter((draft) => !isOwn(draft))
+      decided = decided.filter((one) => one !== decision)
+      for (const { entry } of own) if (entry._tag === "InteractionSettled") open.add(entry.requestId)
+      observer?.retract(own.length)
     }
-    const bounded = (batch: Batch): Effect.Effect<void, JournalFailure> =>
-      Effect.flatMap(Effect.forkDaemon(appended(lease, batch)), (fiber) =>
-        Effect.flatMap(
-          GracePeriod.wait((done) => fiber.addObserver(done), patience),
-          () => {
-            late = { fiber, ...batch }
-            return lateIsOver() ? (fiber.unsafePoll() ?? Exit.void) : unanswered
-          }
-        )
-      )
+    /** Until the store has said whether it is written, or the life is over: then the lease writes it, or the next one fences it. */
+    const settled = (written: Effect.Effect<void, JournalFailure>): Effect.Effect<void, JournalFailure> =>
+      Effect.flatMap(Effect.forkDaemon(written), (fiber) => {
+        const verdict = new OneShot<Effect.Effect<void, JournalFailure>>()
+        letGo = () => verdict.complete(unanswered)
+        fiber.addObserver((exit) => verdict.complete(exit))
+        const inTime = GracePeriod.wait((done) => fiber.addObserver(done), patience)
+        const told = Effect.flatMap(inTime, (isInTime) => (isInTime ? Effect.void : slowness(lease)))
+        return Effect.zipRight(Effect.forkDaemon(told), Effect.flatten(verdict))
+      })
 
-    const append = Effect.suspend(() => {
-      if (!lateIsOver()) return unanswered
-      if (noted.length === 0 && decided.length === 0) return Effect.void
-      const now = clock.unsafeCurrentTimeMillis()
-      const drafts = noted.map((draft): Timed => ({ ...draft, at: draft.at ?? now }))
-      const batch = { drafts, decisions: decided }
-      noted = []
-      decided = []
-      writing = true
-      const written = isPrompt(lease)
-        ? Effect.matchCauseEffect(appended(lease, batch), {
+    const append = (own: Own | undefined) =>
+      Effect.suspend(() => {
+        if (isOver) {
+          if (own !== undefined) takeBack(own)
+          return unanswered
+        }
+        if (noted.length === 0 && decided.length === 0) return Effect.void
+        const now = clock.unsafeCurrentTimeMillis()
+        const drafts = noted.map((draft): Timed => ({ ...draft, at: draft.at ?? now }))
+        const batch = { drafts, decisions: decided }
+        noted = []
+        decided = []
+        writing = true
+        const attempt = appended(lease, batch)
+        const isPassing = (error: JournalFailure) =>
+          !isOver && error._tag === "StoreUnwritable" && error.passing === true
+        const written = Effect.matchCauseEffect(
+          isPrompt(lease) ? attempt : Effect.retry(attempt, { while: isPassing, schedule: again }),
+          {
             onFailure: (cause) => {
               putBack(batch)
+              if (own !== undefined) takeBack(own)
               return Effect.failCause(cause)
             },
             onSuccess: () => {
               observer?.append(drafts)
               return Effect.void
             }
+          }
+        )
+        return Effect.ensuring(
+          isPrompt(lease) ? written : settled(written),
+          Effect.sync(() => {
+            writing = false
           })
-        : bounded(batch)
-      return Effect.ensuring(
-        written,
-        Effect.sync(() => {
-          writing = false
-        })
-      )
-    })
+        )
+      })
     // Only the wait for the lock is interruptible: an append that has reached the store completes.
-    const flush = Effect.suspend(() =>
-      noted.length === 0 && decided.length === 0 && !writing && late === undefined
-        ? Effect.void
-        : line.withPermits(1)(Effect.uninterruptible(append))
-    )
+    const flushing = (own?: Own) =>
+      Effect.suspend(() =>
+        noted.length === 0 && decided.length === 0 && !writing
+          ? Effect.void
+          : line.withPermits(1)(Effect.uninterruptible(append(own)))
+      )
+    const flush = flushing()
+    /** The last flush. A store that does not answer does not hold the end of a life. */
+    const end = isPrompt(lease)
+      ? flush
+      : Effect.flatMap(Effect.forkDaemon(flush), (fiber) =>
+          Effect.flatMap(
+            GracePeriod.wait((done) => fiber.addObserver(done), patience),
+            () => {
+              const exit = fiber.unsafePoll()
+              if (exit !== null) return exit
+              isOver = true
+              letGo?.()
+              return unanswered
+            }
+          )
+        )
 
     const decide: Service["decide"] =
       lease.decide &&
@@ -156,10 +188,17 @@ export const make = (
           if (decision !== undefined && decide !== undefined && filed.every((isNew) => isNew)) decided.push(decision)
           return flush
         }),
+      commit: (entries, decision) =>
+        Effect.suspend(() => {
+          const isNew = entries.map((entry) => file({ sessionId, entry })).every((isFiled) => isFiled)
+          if (isNew && decision !== undefined && decide !== undefined) decided.push(decision)
+          const own = { entries, decision }
+          return Effect.onInterrupt(flushing(own), () => Effect.sync(() => takeBack(own)))
+        }),
       decide,
       freeze: Effect.suspend(() => {
         frozen = true
-        return flush
+        return end
       }),
       isFrozen: () => frozen,
       hold: Effect.sync(() => {
@@ -169,7 +208,7 @@ export const make = (
       keep,
       of
     })
-    yield* Effect.addFinalizer(() => Effect.ignore(flush))
+    yield* Effect.addFinalizer(() => Effect.ignore(end))
     return of(lease.rootSessionId)
   })
 
@@ -186,12 +225,25 @@ interface Batch {
   readonly decisions: ReadonlyArray<Decision>
 }
 
-type Appending = Fiber.RuntimeFiber<void, JournalFailure>
+/** What has to be written whole, or not at all. */
+interface Own {
+  readonly entries: ReadonlyArray<JournalEntry>
+  readonly decision: Decision | undefined
+}
+
+/** How often an append is repeated whose failure may pass. */
+const again = Schedule.spaced("250 millis")
+
+const waited = Duration.format(patience)
 
 const unanswered = new StoreUnwritable({
   store: "of this program",
-  reason: `it has not answered for ${Duration.format(patience)}`
+  reason: `it has not answered for ${waited}`
 })
+
+/** For the people who run the program: nothing fails meanwhile. */
+const slowness = ({ rootSessionId }: Lease): Effect.Effect<void> =>
+  Effect.logWarning(`The session store has written nothing for ${waited}. Session ${rootSessionId} waits for it.`)
 
 /** A store is foreign code: a defect or an interrupt of its own counts as nothing written. */
 const appended = (lease: Lease, { decisions, drafts: [first, ...rest] }: Batch): Effect.Effect<void, JournalFailure> =>

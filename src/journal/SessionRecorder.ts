@@ -10,6 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
+import * as Schedule from "effect/Schedule"
 import * as AuditRecord from "../audit/AuditRecord.js"
 import type { CorrelationId, MessageId, SessionId, ToolCallId } from "../core/Id.js"
 import type * as Redaction from "../core/Redaction.js"
@@ -137,15 +138,33 @@ export class SessionRecorder {
     })
   }
 
-  /** Returns when it is durable: only then may the tool begin. */
-  started(toolCallId: ToolCallId, tool: string, params: unknown): Effect.Effect<void, string> {
-    return Effect.suspend(() => {
+  /**
+   * Returns when it is durable: only then may the tool begin. `waiting`: somebody allowed the call, so it is not settled
+   * against that: it waits until the store can be written to, and this hears why.
+   */
+  started(
+    toolCallId: ToolCallId,
+    tool: string,
+    params: unknown,
+    waiting?: (why: string) => void
+  ): Effect.Effect<void, string> {
+    const start = Effect.suspend((): Effect.Effect<void, JournalWriter.JournalFailure | string> => {
       // It stays allowed, and begins in the next process.
       if (this.journal.isHeld()) return Effect.never
       if (this.isFrozen) return Effect.fail(`${stopped}.`)
-      this.journal.note({ _tag: "ToolStarted", toolCallId, tool, params: this.redactor.value(params) })
-      return this.flush
+      return this.journal.commit([{ _tag: "ToolStarted", toolCallId, tool, params: this.redactor.value(params) }])
     })
+    let isTold = false
+    const isToWait = (error: JournalWriter.JournalFailure | string) => {
+      if (waiting === undefined || this.isFrozen) return false
+      if (typeof error === "string" || error._tag !== "StoreUnwritable") return false
+      if (!isTold) waiting(error.message)
+      isTold = true
+      return true
+    }
+    return Effect.mapError(Effect.retry(start, { while: isToWait, schedule: Schedule.spaced("1 second") }), (error) =>
+      typeof error === "string" ? error : error.message
+    )
   }
 
   ended({ id, outcome, result }: ToolResult): void {
@@ -240,12 +259,18 @@ export const interactions = (
   votes: InteractionJournal["votes"] = () => [],
   settledBy: InteractionJournal["settledBy"] = () => undefined
 ): InteractionJournal => {
-  const write = (sessionId: SessionId, entry: JournalEntry.JournalEntry, audited?: AuditRecord.AuditEntry) =>
+  /** `commit`: it counts only if it is written. `write`: it is written sooner or later. */
+  const keeping = (
+    how: "commit" | "write",
+    sessionId: SessionId,
+    entry: JournalEntry.JournalEntry,
+    audited?: AuditRecord.AuditEntry
+  ) =>
     Effect.suspend(() => {
       if (journal.isFrozen()) return Effect.fail(stopped)
       const decision = journal.decide && audited && AuditRecord.decision(audited, redactor)
       if (decision !== undefined && Either.isLeft(decision)) return Effect.fail(decision.left)
-      return Effect.mapError(journal.of(sessionId).write([entry], decision?.right), ({ message }) => message)
+      return Effect.mapError(journal.of(sessionId)[how]([entry], decision?.right), ({ message }) => message)
     })
   return {
     isParked: () => journal.isFrozen(),
@@ -254,7 +279,8 @@ export const interactions = (
     votes,
     voted: ({ interaction, requestId, sessionId }, { answer, by, roles }, audited) =>
       Ballot.isReserved(interaction)
-        ? write(
+        ? keeping(
+            "commit",
             sessionId,
             {
               _tag: "VoteGiven",
@@ -275,7 +301,8 @@ export const interactions = (
         ...(toolCallId === undefined ? {} : { toolCallId }),
         ...(continuation === undefined ? {} : { continuation })
       }
-      return write(request.sessionId, { _tag: "InteractionRaised", request: maskedRequest(request, redactor), ...call })
+      const entry = { _tag: "InteractionRaised", request: maskedRequest(request, redactor), ...call } as const
+      return keeping("write", request.sessionId, entry)
     },
     settled: (request, end, audited) => {
       const { requestId, sessionId, interaction } = request
@@ -291,16 +318,13 @@ export const interactions = (
           by,
           ...(how === "timeout" || how === "yolo" ? { how } : {})
         }
-        return write(sessionId, entry, audited)
+        return keeping("commit", sessionId, entry, audited)
       }
       const error = Option.getOrUndefined(Cause.failureOption(end.cause))
       const by = error !== undefined && "by" in error ? error.by : undefined
       const status = error === undefined ? ("cancelled" as const) : statuses[error._tag]
-      return write(
-        sessionId,
-        { _tag: "InteractionSettled", requestId, status, ...(by === undefined ? {} : { by }) },
-        audited
-      )
+      const entry = { _tag: "InteractionSettled", requestId, status, ...(by === undefined ? {} : { by }) } as const
+      return keeping("write", sessionId, entry, audited)
     }
   }
 }

@@ -55,7 +55,12 @@ export class StoreUnwritable extends Schema.TaggedError<StoreUnwritable>("assent
     /** The reason, without a full stop. */
     reason: Schema.String,
     /** A sentence that says what to do, where the store knows better than this error. */
-    remedy: Schema.optional(Schema.String)
+    remedy: Schema.optional(Schema.String),
+    /**
+     * The same may succeed soon, and until then the store does not know whether it is written: a line was cut, a server is
+     * slow. A running session repeats it.
+     */
+    passing: Schema.optional(Schema.Boolean)
   }
 ) {
   override get message(): string {

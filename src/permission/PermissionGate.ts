@@ -625,14 +625,15 @@ class Check implements OpenCheck {
 
   private hold(call: Examined, resolution: Resolution, by: AllowedBy): Verdict {
     const { record } = this
-    return allowed(call, call.subject.call.places, undefined, {
+    const pending = {
       settle: Effect.suspend(() => this.denyOnFailure(this.grant(call, resolution, by))),
       breakOff: Effect.suspend(() =>
         record.resolved === undefined ? Effect.asVoid(record.breakOff(PermissionRecord.cancelled)) : Effect.void
       ),
       leave: () => record.leave(),
       writeLeft: record.writeLeft
-    })
+    }
+    return allowed(call, call.subject.call.places, { pending })
   }
 
   /**
@@ -657,7 +658,8 @@ class Check implements OpenCheck {
     const how = entry.runs?.(params)
     const sandbox = how === "confined" && privileges?.readOnly === true ? "reading" : how
     const inForce = yield* Immediate.step(record.settle(call, sandbox === undefined ? given : { ...given, sandbox }))
-    return inForce.granted ? allowed(call, places, privileges) : denied(inForce)
+    const byPerson = inForce.method === "user_approved"
+    return inForce.granted ? allowed(call, places, { byPerson, privileges }) : denied(inForce)
   }
 
   private *deny(call: PermissionRecord.Subject, resolution: Resolution): Steps<Verdict, never> {

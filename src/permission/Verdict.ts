@@ -28,6 +28,12 @@ export interface Allowed {
   /** The guards' question about exactly these arguments that was answered, if there was one. */
   readonly answered?: Guard.Ask
   /**
+   * A person allowed it, and the journal has that: nothing but a person or the end of the process stops it now.
+   *
+   * @internal
+   */
+  readonly byPerson?: boolean
+  /**
    * Where its paths led when it was decided.
    *
    * @internal
@@ -202,8 +208,15 @@ export const allowed = (
     readonly own: Guard.Ask | undefined
   },
   places: ResolvedPaths | undefined,
-  privileges?: Privileges,
-  pending?: Pending
+  {
+    byPerson = false,
+    pending,
+    privileges
+  }: {
+    readonly byPerson?: boolean
+    readonly pending?: Pending
+    readonly privileges?: Privileges | undefined
+  } = {}
 ): Allowed => {
   // Members are added one by one: behind a spread, each verdict has a shape of its own.
   const verdict: { -readonly [K in keyof Allowed]: Allowed[K] } = {
@@ -215,6 +228,7 @@ export const allowed = (
   if (call.own !== undefined) verdict.answered = call.own
   if (places !== undefined) verdict.paths = places
   if (privileges !== undefined) verdict.privileges = privileges
+  if (byPerson) verdict.byPerson = byPerson
   if (pending !== undefined) verdict.pending = pending
   return verdict
 }

@@ -26,7 +26,7 @@ export interface SqlFailure {
 
 export const make = (store: string): SqlFailure => ({
   reading: (effect) => catchSql(effect, (error) => unusable(store, error)),
-  writing: (effect) => catchSql(effect, (error) => new StoreUnwritable({ store, ...causeOf(error) })),
+  writing: (effect) => catchSql(effect, (error) => unwritable(store, error)),
   migrating: (effect) =>
     catchSql(effect, (error) => new StoreUnwritable({ store, ...causeOf(error) })).pipe(
       Effect.catchTag("MigrationError", (error) => new StoreUnwritable({ store, ...causeOf(error) }))
@@ -55,8 +55,8 @@ export const unusable = (store: string, error: unknown): StoreUnusable => {
   return new StoreUnusable({ store, problem: damaged ? "unreadable" : "unavailable", ...causeOf(error) })
 }
 
-/** Whether the same may succeed soon: the line was cut, the server starts, or another process was writing the same. */
-export const isPassing = ({ reason }: StoreUnwritable): boolean => passing.has(reason)
+/** Whether there is something else where it was to be written. Behind a commit that may have succeeded, that is its own. */
+export const isContradiction = ({ reason }: StoreUnwritable): boolean => reason === contradiction.reason
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
@@ -74,6 +74,10 @@ const retry = "Try again."
 const roomThere = "Free space on the server, or choose another store."
 const named = "Check the address of the database, or have it made."
 
+const contradiction: Explanation = {
+  reason: "what was to be written contradicts what is there",
+  remedy: "Open the session again."
+}
 const lost: Explanation = { reason: "the connection to the server was lost", remedy: reach }
 const late: Explanation = { reason: "the server did not answer in time", remedy: reach }
 
@@ -89,7 +93,7 @@ const explanations: { readonly [code: string]: Explanation } = {
   SQLITE_PERM: { reason: "access is not permitted" },
   "08": lost,
   "22021": { reason: "a text in it has a character that PostgreSQL cannot store", remedy: "Leave that character out." },
-  "23": { reason: "what was to be written contradicts what is there", remedy: "Open the session again." },
+  "23": contradiction,
   "25006": { reason: "it is read-only", remedy: "Connect to the primary server, or make the database writable." },
   "28": { reason: "the server does not accept this user and password", remedy: "Check user and password." },
   "3D000": { reason: "the server has no such database", remedy: named },
@@ -120,13 +124,23 @@ const explanations: { readonly [code: string]: Explanation } = {
   EPIPE: lost
 }
 
-const passing: ReadonlySet<string> = new Set(
-  [
-    lost,
-    late,
-    ...["40", "53300", "57P", "ECONNREFUSED", "ENOENT", "EAI_AGAIN"].map((code) => explanations[code])
-  ].flatMap((one) => (one === undefined ? [] : [one.reason]))
-)
+/**
+ * The same may succeed soon: the line was cut, the server starts or is slow, a standby is about to be the primary, or another
+ * process was writing.
+ */
+const passing: ReadonlySet<Explanation | undefined> = new Set([
+  lost,
+  late,
+  ...["SQLITE_BUSY", "25006", "40", "53200", "53300", "55P03", "57014", "57P"].map((code) => explanations[code]),
+  ...["ECONNREFUSED", "ENOENT", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"].map(
+    (code) => explanations[code]
+  )
+])
+
+const unwritable = (store: string, error: unknown): StoreUnwritable => {
+  const why = causeOf(error)
+  return new StoreUnwritable({ store, ...why, ...(passing.has(why) ? { passing: true } : {}) })
+}
 
 /** The PostgreSQL client gives these no code. */
 const uncoded: ReadonlyArray<readonly [RegExp, Explanation]> = [

@@ -297,11 +297,16 @@ export const make = (
     const commitAll = (jobs: ReadonlyArray<Job>) =>
       Effect.gen(function* () {
         const leases = [...new Set(jobs.map(({ held }) => held))]
-        const attempt = Effect.tapError(failure.writing(Effect.suspend(() => written(leases, jobs))), () =>
-          Effect.sync(() => {
+        const attempt = Effect.suspend(() => {
+          const isAgain = leases.some(({ isDoubtful }) => isDoubtful)
+          return Effect.mapError(failure.writing(written(leases, jobs)), (error) => {
             for (const held of leases) held.isDoubtful = true
+            // The commit before succeeded just now, after we looked.
+            return isAgain && SqlFailure.isContradiction(error)
+              ? new StoreError.StoreUnwritable({ ...error, passing: true })
+              : error
           })
-        )
+        })
         const outcome = yield* (isFence ? Effect.retry(attempt, again) : attempt).pipe(
           Effect.map((written) => new Map(written)),
           Effect.either
@@ -659,11 +664,11 @@ interface AnswerRow {
 }
 
 /**
- * A node whose connection is cut writes the same again on another one. What comes too late is refused by the fence, so this
- * may take a while, but less than its turn waits for.
+ * A node whose connection is cut writes the same again on another one. What comes too late is refused by the fence. A running
+ * session repeats it for as long as it lives; others hear of the failure.
  */
 const again = {
-  while: (error: StoreError.StoreUnwritable) => SqlFailure.isPassing(error),
+  while: ({ passing }: StoreError.StoreUnwritable) => passing === true,
   schedule: Schedule.upTo(Schedule.spaced("250 millis"), "10 seconds")
 }
 

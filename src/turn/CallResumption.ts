@@ -50,6 +50,7 @@ export const of = (
     params: params.right,
     encoded,
     edited: decided?.params !== undefined,
+    ...(decided?.method === "user_approved" ? { byPerson: true } : {}),
     decided: goesOn ? undefined : decided,
     ...(continuation === undefined ? {} : { continuation })
   }

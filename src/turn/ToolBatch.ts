@@ -455,7 +455,14 @@ export class ToolBatch {
     const { journal } = this.session
     if (journal === undefined) return this.handle(subject, allowed)
     const { call, index } = subject
-    return Effect.matchEffect(journal.started(call.id, call.name, allowed.encoded), {
+    const { redactor } = this.session
+    const waiting = (why: string) =>
+      void emit(this.session, {
+        _tag: "AgentError",
+        message: redactor.text(`${call.name} is allowed, and begins once the session can be written. ${why}`)
+      })
+    const started = journal.started(call.id, call.name, allowed.encoded, allowed.byPerson ? waiting : undefined)
+    return Effect.matchEffect(started, {
       onFailure: (reason) =>
         Effect.sync(() => {
           this.end(index, call, "failed", `${call.name} was not run: ${reason}`)

@@ -1,12 +1,16 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Chunk from "effect/Chunk"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/TestClock"
 import type { AgentEvent } from "../../src/event/AgentEvent.js"
+import { EventFeed } from "../../src/journal/EventFeed.js"
+import type { JournalEntry, Written } from "../../src/journal/JournalEntry.js"
 import * as SessionStore from "../../src/journal/SessionStore.js"
 import * as Agent from "../../src/runtime/Agent.js"
 import * as Persistence from "../../src/runtime/Persistence.js"
+import * as JournalSample from "../kit/JournalSample.js"
 import * as Kit from "../kit/session.js"
 import { settle } from "../kit/Recorder.js"
 
@@ -158,6 +162,44 @@ describe("the events of a stored agent", () => {
       // It goes on from there.
       const rest = yield* read(kit.agent, { after: lagged.position })
       assert.include(told(rest), "TurnEnded")
+    })
+  )
+})
+
+describe("entries that are taken back", () => {
+  it.scoped("drop the readers that have counted them: from their positions they read what came instead", () =>
+    Effect.gen(function* () {
+      const { opened, root, said } = JournalSample
+      const written: Array<Written> = []
+      let append: (() => void) | undefined
+      const feed: EventFeed = new EventFeed({
+        root,
+        from: 0,
+        load: Effect.sync(() => [...written]),
+        flush: Effect.sync(() => append?.())
+      })
+      const note = (entry: JournalEntry) => {
+        const draft = { sessionId: root, entry }
+        feed.note(draft)
+        return () => {
+          written.push({ ...draft, seq: written.length + 1, at: 0 })
+          feed.append([{ ...draft, at: 0 }])
+        }
+      }
+      note(opened())()
+      note(said("lost"))
+      const early = yield* Effect.fork(Effect.flip(Stream.runDrain(feed.read({}))))
+      yield* settle
+      feed.retract(1)
+      append = note(said("kept"))
+      const late = yield* Effect.fork(
+        Stream.runCollect(Stream.takeUntil(feed.read({ after: 1 }), ({ position }) => position === 2))
+      )
+      yield* settle
+      const error = yield* Fiber.join(early)
+      assert.deepStrictEqual([error._tag, "position" in error && error.position], ["ReaderLagged", 1])
+      assert.strictEqual(feed.position, 2)
+      assert.include(told([...(yield* Fiber.join(late))]), "kept")
     })
   )
 })

@@ -4,7 +4,6 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
-import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
 import type { Decision } from "../../src/audit/AuditRecord.js"
@@ -141,35 +140,179 @@ describe("a journal", () => {
     })
   )
 
-  it.scoped("of a store that does not answer fails in words, and goes on in order when the answer comes", () =>
+  for (const seconds of [1, 14, 16, 20, 60, 3_600]) {
+    it.scoped(`of a store that takes ${seconds} s waits for it, and decides nothing meanwhile`, () =>
+      Effect.gen(function* () {
+        const { appended, lease, state } = recorded()
+        const journal = yield* JournalWriter.make(lease)
+        for (const { fails, kept } of [
+          { fails: false, kept: [["root: a"], ["root: b", "root: c"]] },
+          { fails: true, kept: [["root: a", "root: b", "root: c"]] }
+        ]) {
+          const gate = yield* Deferred.make<void>()
+          state.gate = Deferred.await(gate)
+          state.failing = fails
+          const first = yield* Effect.fork(Effect.either(journal.write([said("a")])))
+          yield* Effect.yieldNow()
+          const others = yield* Effect.forEach([journal.write([said("b")]), journal.flush], (one) => Effect.fork(one))
+          yield* TestClock.adjust(seconds * 1_000)
+          for (const fiber of [first, ...others]) assert.isNull(fiber.unsafePoll())
+          state.gate = Effect.void
+          yield* Deferred.succeed(gate, undefined)
+          assert.strictEqual(Either.isLeft(yield* Fiber.join(first)), fails)
+          state.failing = false
+          yield* Effect.forEach(others, Fiber.await)
+          yield* journal.write([said("c")])
+          assert.deepStrictEqual(appended.splice(0).flat(), kept.flat())
+        }
+      })
+    )
+  }
+
+  it.scoped("repeats in its place what fails for a reason that passes, for as long as that takes", () =>
+    Effect.gen(function* () {
+      const { appended, lease } = recorded()
+      const passing = new StoreUnwritable({ store: "it", reason: "the line was cut", passing: true })
+      let failure: StoreUnwritable | undefined = passing
+      const journal = yield* JournalWriter.make({
+        ...lease,
+        append: (drafts) => Effect.suspend(() => failure ?? lease.append(drafts))
+      })
+      const first = yield* Effect.fork(journal.commit([said("a")]))
+      yield* Effect.yieldNow()
+      const second = yield* Effect.fork(journal.write([said("b")]))
+      yield* TestClock.adjust("20 seconds")
+      assert.isNull(first.unsafePoll())
+      failure = undefined
+      yield* TestClock.adjust("1 second")
+      yield* Fiber.joinAll([first, second])
+      assert.deepStrictEqual(appended.flat(), ["root: a", "root: b"])
+      // One that stays is the store's word.
+      failure = passing
+      const third = yield* Effect.fork(Effect.flip(journal.commit([said("c")])))
+      yield* TestClock.adjust("20 seconds")
+      failure = new StoreUnwritable({ store: "it", reason: "the disk is full" })
+      yield* TestClock.adjust("1 second")
+      assert.include((yield* Fiber.join(third)).message, "the disk is full")
+      failure = undefined
+      yield* journal.write([said("d")])
+      assert.deepStrictEqual(appended.flat(), ["root: a", "root: b", "root: d"])
+    })
+  )
+
+  it.scoped("takes back what counts only once it is written, and nothing else, when the store refuses it", () =>
+    Effect.gen(function* () {
+      const { lease, state } = recorded()
+      const wrote: Array<string> = []
+      const journal = yield* JournalWriter.make({
+        ...lease,
+        append: (drafts) =>
+          Effect.zipRight(
+            lease.append(drafts),
+            Effect.sync(() => {
+              for (const { decisions = [], entry } of drafts)
+                wrote.push([entry._tag === "InteractionSettled" ? entry.status : entry._tag, ...decisions].join(" "))
+            })
+          ),
+        decide: () => Effect.void
+      })
+      const decision = (name: string) => name as unknown as Decision
+      const request = JournalSample.request("req_1")
+      const { requestId } = request
+      yield* journal.write([{ _tag: "InteractionRaised", request }])
+      state.failing = true
+      journal.note(said("before"))
+      const allowed = { _tag: "InteractionSettled", requestId, status: "answered", answer: "allow", by: "ann" } as const
+      yield* Effect.flip(journal.commit([allowed], decision("granted")))
+      // It is open, so it can end otherwise.
+      yield* Effect.flip(
+        journal.write([{ _tag: "InteractionSettled", requestId, status: "unavailable" }], decision("not"))
+      )
+      state.failing = false
+      yield* journal.commit([said("after")], decision("last"))
+      assert.deepStrictEqual(wrote, [
+        "InteractionRaised",
+        "AssistantAppended not last",
+        "unavailable",
+        "AssistantAppended"
+      ])
+    })
+  )
+
+  it.scoped("takes back what nobody waits for any more, unless the store has it", () =>
     Effect.gen(function* () {
       const { appended, lease, state } = recorded()
       const journal = yield* JournalWriter.make(lease)
-      for (const { fails, kept } of [
-        { fails: false, kept: [["root: a"], ["root: b", "root: c"]] },
-        { fails: true, kept: [["root: a", "root: b", "root: c"]] }
-      ]) {
-        const gate = yield* Deferred.make<void>()
-        state.gate = Deferred.await(gate)
-        state.failing = fails
-        const first = yield* Effect.fork(Effect.either(journal.write([said("a")])))
-        yield* TestClock.adjust(JournalWriter.patience - 1)
-        assert.isNull(first.unsafePoll())
-        yield* TestClock.adjust(1)
-        const error = Option.getOrThrow(Either.getLeft(yield* Fiber.join(first)))
-        assert.include(error.message, "it has not answered for 15s")
-        // From now on nobody waits, and nothing overtakes what may still be written.
-        for (const entries of [[said("b")], []]) {
-          assert.strictEqual((yield* Effect.flip(journal.write(entries))).message, error.message)
-        }
-        yield* Deferred.succeed(gate, undefined)
-        state.failing = false
-        yield* Effect.repeatN(Effect.yieldNow(), 20)
-        yield* journal.write([said("c")])
-        assert.deepStrictEqual(appended.splice(0), kept)
-      }
+      const gate = yield* Deferred.make<void>()
+      state.gate = Deferred.await(gate)
+      const first = yield* Effect.fork(journal.commit([said("a")]))
+      yield* Effect.yieldNow()
+      const second = yield* Effect.fork(journal.commit([said("b")]))
+      yield* Effect.yieldNow()
+      yield* Fiber.interrupt(second)
+      yield* Fiber.interruptFork(first)
+      yield* Deferred.succeed(gate, undefined)
+      yield* Fiber.await(first)
+      yield* journal.flush
+      assert.deepStrictEqual(appended, [["root: a"]])
     })
   )
+
+  it.scoped("takes nothing of a neighbour back, whose flush had the entry in its batch", () =>
+    Effect.gen(function* () {
+      const { appended, lease } = recorded()
+      const gate = yield* Deferred.make<void>()
+      let attempts = 0
+      const journal = yield* JournalWriter.make({
+        ...lease,
+        append: (drafts) =>
+          Effect.flatMap(Deferred.await(gate), () =>
+            ++attempts === 2 ? new StoreUnwritable({ store: "it", reason: "the disk is full" }) : lease.append(drafts)
+          )
+      })
+      const first = yield* Effect.fork(journal.write([said("a")]))
+      yield* Effect.yieldNow()
+      const both = yield* Effect.forEach([journal.commit([said("b")]), journal.of(child).commit([said("c")])], (one) =>
+        Effect.fork(Effect.either(one))
+      )
+      yield* Effect.yieldNow()
+      yield* Deferred.succeed(gate, undefined)
+      yield* Fiber.join(first)
+      // Of the batch with both, the one whose flush failed hears that. The other has its own flush.
+      assert.deepStrictEqual((yield* Fiber.joinAll(both)).map(Either.isLeft), [true, false])
+      assert.deepStrictEqual(appended, [["root: a"], ["child: c"]])
+    })
+  )
+
+  for (const [name, answer] of Object.entries({
+    "does not answer": Effect.never,
+    "fails for a reason that passes": new StoreUnwritable({ store: "it", reason: "the line was cut", passing: true })
+  })) {
+    it.scoped(`of a store that ${name} ends all the same, says so, and begins nothing more`, () =>
+      Effect.gen(function* () {
+        let attempts = 0
+        const { lease } = recorded()
+        const journal = yield* JournalWriter.make({
+          ...lease,
+          append: () => Effect.suspend(() => (attempts++, answer))
+        })
+        const running = yield* Effect.fork(Effect.flip(journal.commit([said("a")])))
+        yield* TestClock.adjust("20 seconds")
+        assert.isNull(running.unsafePoll())
+        const end = yield* Effect.fork(Effect.flip(journal.freeze))
+        yield* TestClock.adjust(JournalWriter.patience - 1)
+        assert.isNull(end.unsafePoll())
+        yield* TestClock.adjust(1)
+        for (const fiber of [running, end])
+          assert.include((yield* Fiber.join(fiber)).message, name === "does not answer" ? "not answered for 15s" : "it")
+        yield* TestClock.adjust("1 second")
+        const before = attempts
+        for (const late of [journal.flush, journal.commit([said("b")])]) yield* Effect.either(late)
+        yield* TestClock.adjust("20 seconds")
+        assert.strictEqual(attempts, before)
+      })
+    )
+  }
 
   it.scoped("tells its observer what is noted, and what is durable, once and in order", () =>
     Effect.gen(function* () {
@@ -179,7 +322,8 @@ describe("a journal", () => {
       const observer: JournalWriter.Observer = {
         note: (draft) => void seen.push(`note ${/text":"(.)/.exec(textOf(draft))?.[1]}`),
         append: (drafts) =>
-          void seen.push(`append ${drafts.map((one) => /text":"(.)/.exec(textOf(one))?.[1]).join("")}`)
+          void seen.push(`append ${drafts.map((one) => /text":"(.)/.exec(textOf(one))?.[1]).join("")}`),
+        retract: (count) => void seen.push(`retract ${count}`)
       }
       const journal = yield* JournalWriter.make(lease, { observer })
       journal.note(said("a"))
@@ -191,17 +335,11 @@ describe("a journal", () => {
       state.failing = false
       yield* journal.flush
       assert.deepStrictEqual(seen.splice(0), ["note c", "append c"])
-      // An append that is answered too late counts when the answer comes.
-      const gate = yield* Deferred.make<void>()
-      state.gate = Deferred.await(gate)
-      const late = yield* Effect.fork(Effect.flip(journal.write([said("d")])))
-      yield* TestClock.adjust(JournalWriter.patience)
-      yield* Fiber.join(late)
-      assert.deepStrictEqual(seen.splice(0), ["note d"])
-      yield* Deferred.succeed(gate, undefined)
-      yield* Effect.repeatN(Effect.yieldNow(), 20)
-      yield* journal.write([said("e")])
-      assert.deepStrictEqual(seen, ["note e", "append d", "append e"])
+      state.failing = true
+      yield* Effect.flip(journal.commit([said("d")]))
+      state.failing = false
+      yield* journal.commit([said("e")])
+      assert.deepStrictEqual(seen, ["note d", "retract 1", "note e", "append e"])
     })
   )
 

@@ -4,6 +4,8 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as TestClock from "effect/TestClock"
 import type { CorrelationId, MessageId, RequestId, SessionId, ToolCallId } from "../../src/core/Id.js"
 import * as Redaction from "../../src/core/Redaction.js"
 import type { TurnEnd } from "../../src/event/TurnEnd.js"
@@ -36,15 +38,17 @@ const journal = () => {
   const flush = Effect.suspend(() =>
     state.full ? Effect.fail(new StoreUnwritable({ store: "it", reason: "the disk is full" })) : Effect.void
   )
+  const write: JournalPort.Service["write"] = (entries) =>
+    Effect.zipRight(
+      Effect.sync(() => void noted.push(...entries)),
+      flush
+    )
   const service: JournalPort.Service = {
     ...JournalPort.noop,
     enabled: true,
     note: (entry) => void noted.push(entry),
-    write: (entries) =>
-      Effect.zipRight(
-        Effect.sync(() => void noted.push(...entries)),
-        flush
-      ),
+    write,
+    commit: write,
     flush,
     isFrozen: () => state.frozen,
     isHeld: () => state.held,
@@ -212,6 +216,32 @@ describe("a session's entries", () => {
       yield* Effect.yieldNow()
       assert.isNull(waiting.unsafePoll())
       assert.deepStrictEqual(noted, [])
+    })
+  )
+})
+
+describe("the start of a tool that somebody allowed", () => {
+  it.effect("waits until it can be written, says why once, and never settles the call", () =>
+    Effect.gen(function* () {
+      const { record, state } = recorder()
+      const why: Array<string> = []
+      state.full = true
+      const starting = yield* Effect.fork(record.started(call, "work", {}, (one) => void why.push(one)))
+      yield* TestClock.adjust("30 seconds")
+      assert.isNull(starting.unsafePoll())
+      assert.include(why.join(), "the disk is full")
+      assert.lengthOf(why, 1)
+      state.full = false
+      yield* TestClock.adjust("1 second")
+      yield* Fiber.join(starting)
+      assert.lengthOf(why, 1)
+      // The end of the process ends the wait, too.
+      state.full = true
+      const ending = yield* Effect.fork(Effect.flip(record.started(call, "work", {}, () => {})))
+      yield* TestClock.adjust("10 seconds")
+      state.frozen = true
+      yield* TestClock.adjust("1 second")
+      assert.include(yield* Fiber.join(ending), "continues when it is resumed")
     })
   )
 })

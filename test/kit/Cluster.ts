@@ -7,9 +7,11 @@ import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { createServer } from "node:net"
 import { createInterface } from "node:readline"
+import type { SessionId } from "../../src/core/Id.js"
 import * as AuditTable from "../../src/store/AuditTable.js"
 import * as PostgresConnection from "../../src/store/PostgresConnection.js"
 import * as SqlFailure from "../../src/store/SqlFailure.js"
+import * as AcceptedAnswers from "./AcceptedAnswers.js"
 import * as AuditedJournal from "./AuditedJournal.js"
 import * as Bundle from "./Bundle.js"
 import { until } from "./Wait.js"
@@ -62,7 +64,7 @@ export interface Cluster {
   readonly runs: (session: string) => Effect.Effect<ReadonlyArray<Run>, unknown>
   /** Fails if a journal has a gap. */
   readonly gapless: Effect.Effect<void, unknown>
-  /** Fails unless each audit verifies, and has exactly the decisions of the journal. */
+  /** Fails unless each audit verifies, and has exactly the decisions of the journal, and each answer has its effect. */
   readonly audited: Effect.Effect<void, unknown>
   /** Waits until so many nodes share all sessions out: no session moves then. */
   readonly settled: (nodes: number) => Effect.Effect<unknown, unknown>
@@ -102,6 +104,13 @@ export const make = (url: Redacted.Redacted): Effect.Effect<Cluster, unknown, Sc
         (gaps) => (gaps.length === 0 ? Effect.void : new Failed({ message: `gaps in ${JSON.stringify(gaps)}` }))
       ),
       audited: Effect.gen(function* () {
+        for (const { root } of yield* sql<{ readonly root: string }>`SELECT DISTINCT root FROM assent_entry`) {
+          const rows = yield* sql<{ readonly session: SessionId; readonly body: string }>`
+            SELECT session, body FROM assent_entry WHERE root = ${root} ORDER BY seq`
+          const entries = rows.map(({ body, session }) => ({ sessionId: session, entry: JSON.parse(body) }))
+          const wrong = AcceptedAnswers.wrongIn({ entries })
+          if (wrong.length > 0) return yield* new Failed({ message: `${root}: ${wrong.join("; ")}` })
+        }
         const source = AuditTable.make(sql, SqlFailure.make("the database"))
         const { audited, journaled } = yield* AuditedJournal.both(sql, source)
         if (audited.join() !== journaled.join())

@@ -1,6 +1,7 @@
 /** A root agent that can have subagents, with one tool that needs approval and a person who answers. */
 import * as Tool from "@effect/ai/Tool"
 import * as Toolkit from "@effect/ai/Toolkit"
+import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -8,6 +9,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Delegate from "../../src/builtin/Delegate.js"
 import * as SubagentControl from "../../src/builtin/SubagentControl.js"
+import * as Id from "../../src/core/Id.js"
 import * as Origin from "../../src/core/Origin.js"
 import type { AgentEvent, EventOf } from "../../src/event/AgentEvent.js"
 import type { InteractionRequest } from "../../src/interaction/InteractionRequest.js"
@@ -39,6 +41,8 @@ export interface Options {
   readonly subagents?: AgentRuntime.SubagentOptions | undefined
   readonly runtime?: Partial<Omit<AgentRuntime.Options<typeof toolkit.tools>, "toolkit">> | undefined
   readonly agent?: Agent.Options | undefined
+  /** Default: ids that count from 1, which a resumed agent must not give again where that counts. */
+  readonly ids?: Id.Generator | undefined
 }
 
 /** Delegating asks nobody, working does. */
@@ -78,7 +82,10 @@ export const startKept = (options: Options) => {
     ...options.runtime
   }).pipe(Layer.provide(handlers))
   return Effect.map(
-    Effect.flatMap(Layer.build(runtime), (context) => Effect.provide(TestAgent.start(options.agent), context)),
+    Effect.flatMap(Layer.build(runtime), (context) => {
+      const { ids = Context.get(context, Id.IdGenerator) } = options
+      return Effect.provide(TestAgent.start(options.agent), Context.add(context, Id.IdGenerator, ids))
+    }),
     (family): Family => ({ ...family, worked })
   )
 }

@@ -104,7 +104,8 @@ describe("the order of evaluation", () => {
         _tag: "Allowed",
         params: { n: 1 },
         encoded: { n: 1 },
-        edited: false
+        edited: false,
+        byPerson: true
       })
       const [event] = kit.resolved()
       const [request] = yield* kit.person.shown
@@ -259,7 +260,8 @@ describe("edited arguments", () => {
         _tag: "Allowed",
         params: { path: "p", content: "b", size: 7 },
         encoded: { path: "p", content: "b", size: "7" },
-        edited: true
+        edited: true,
+        byPerson: true
       })
       const second = approveOf((yield* kit.person.shown)[1])
       assert.deepStrictEqual(second.editable?.current, { content: "b", size: "7" })

@@ -25,6 +25,7 @@ import * as AgentRuntime from "../../src/runtime/AgentRuntime.js"
 import * as History from "../../src/conversation/History.js"
 import * as SessionSnapshot from "../../src/journal/SessionSnapshot.js"
 import * as TestInteractor from "../../src/testing/TestInteractor.js"
+import * as AcceptedAnswers from "../kit/AcceptedAnswers.js"
 import * as Family from "../kit/Family.js"
 import { violations } from "../kit/historyRules.js"
 import * as Mortal from "../kit/Mortal.js"
@@ -184,7 +185,9 @@ const run = (worlds: Options["world"], deaths: ReadonlyArray<Mortal.Death>) =>
       open.push((yield* journal).sessions.flatMap((session) => session.open.map(({ requestId }) => requestId)))
       if (!ended.died) break
     }
-    return { started, acknowledged, lives, open, journal: yield* journal, agent: lives.at(-1)?.agent }
+    const { entries } =
+      world.id === undefined ? { entries: [] } : yield* Effect.orDie((yield* world.open(0)).load(world.id))
+    return { started, acknowledged, lives, open, entries, journal: yield* journal, agent: lives.at(-1)?.agent }
   }).pipe(Effect.scoped)
 
 type Run = Effect.Effect.Success<ReturnType<typeof run>>
@@ -206,7 +209,7 @@ const plain = (result: unknown): unknown =>
     : result
 
 const wrongIn = (run: Run, reference: Run): ReadonlyArray<string> => {
-  const wrong: Array<string> = []
+  const wrong: Array<string> = [...AcceptedAnswers.wrongIn(run)]
   const { sessions } = run.journal
   for (const session of sessions) {
     const { agent } = session.opened

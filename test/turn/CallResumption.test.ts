@@ -58,6 +58,7 @@ const runs = (encoded: unknown, more: object = {}) => ({
   encoded,
   edited: false,
   decided: undefined,
+  byPerson: true,
   ...more
 })
 const ends = (result: string) => ({ _tag: "Ends", outcome: "interrupted", result })
@@ -65,6 +66,7 @@ const unknown = ends(ToolOutcome.lost)
 const unasked = ends("Its agent has ended, so the call was not made.")
 const lost = ends("Its arguments held a secret, and secrets are not stored. Propose the call again.")
 const granted = decided(true)
+const byRule = decided(true, { method: "whitelist" })
 const edited = decided(true, { params: { to: "eve" } })
 
 describe("a call of a process that ended", () => {
@@ -111,6 +113,12 @@ describe("a call of a process that ended", () => {
       { ...proposed(), decided: edited },
       tool(),
       runs({ to: "eve" }, { decided: edited, edited: true })
+    ],
+    [
+      "that a rule granted runs, and nobody was asked",
+      { ...proposed(), decided: byRule },
+      tool(),
+      { _tag: "Allowed", params: { decoded: sent }, encoded: sent, edited: false, decided: byRule }
     ],
     ["that was granted, with a secret, is lost", { ...proposed(masked), decided: granted }, tool(), lost],
     ["that was granted, and whose tool is gone, ends", { ...proposed(), decided: granted }, undefined, unknown],
