@@ -283,7 +283,7 @@ export class Evidence {
 
   matches(pattern: DenyPattern.DenyPattern): boolean {
     if (this.finds(pattern)) return true
-    const { call, self } = this
+    const { call } = this
     return (
       this.forms.some((params) => CallPattern.means(pattern, call, params)) ||
       CallPattern.commands(pattern, call).some((one) => this.finds(one))
