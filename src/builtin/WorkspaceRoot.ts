@@ -240,7 +240,7 @@ export const make = (options: Options): Effect.Effect<Service, never, FileSystem
       const places = yield* Effect.forEach(written, ([place, text]) =>
         Effect.map(real(path.resolve(root, place)), (found) => [FoldedName.of(found), text] as const)
       )
-      return (absolute) => {
+      return (absolute: string) => {
         for (const base of new Set([root, given])) {
           if (!within(path, base, absolute)) continue
           const glob = DeniedPaths.find(now, relativeTo(base, absolute))
