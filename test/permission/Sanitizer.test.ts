@@ -583,6 +583,9 @@ describe("metacharacters and dangerous programs", () => {
 })
 
 describe("denied paths", () => {
+  const live = (title: string, test: () => Effect.Effect<void, never, Needs>) =>
+    it.live(title, () => Effect.provide(test(), NodeContext.layer))
+
   /** Holds `.env`, `secrets/key`, `src/a.ts`, `src/k.pem`, `open/x`, and links to the first two. */
   const check = (params: object, how: { readonly confined?: boolean; readonly paths?: ReadonlyArray<string> } = {}) =>
     Effect.gen(function* () {
@@ -611,14 +614,14 @@ describe("denied paths", () => {
         options: { ...Sanitizer.defaults, pathScope: "off" }
       })
       return [...new Set(found.map(({ rule }) => rule as string))].sort()
-    }).pipe(Effect.scoped, Effect.provide(NodeContext.layer))
+    }).pipe(Effect.scoped, Effect.orDie)
 
   const ofCommand =
     (how: Parameters<typeof check>[1] = {}) =>
     (command: string) =>
       check({ command }, how)
 
-  it.live("are not named by a command", () =>
+  live("are not named by a command", () =>
     expectAll(
       ofCommand(),
       ["denied_path"],
@@ -651,7 +654,7 @@ describe("denied paths", () => {
     )
   )
 
-  it.live("may be meant by a command that no sandbox confines", () =>
+  live("may be meant by a command that no sandbox confines", () =>
     expectAll(
       ofCommand(),
       ["denied_path_perhaps"],
@@ -674,7 +677,7 @@ describe("denied paths", () => {
     )
   )
 
-  it.live("are not meant by other commands", () =>
+  live("are not meant by other commands", () =>
     Effect.gen(function* () {
       const others = [
         "cat src/a.ts",
@@ -692,7 +695,7 @@ describe("denied paths", () => {
     })
   )
 
-  it.live("are neither paths of tools nor mentioned as a whole", () =>
+  live("are neither paths of tools nor mentioned as a whole", () =>
     Effect.gen(function* () {
       const path = (path: unknown) => check({ path }, { paths: ["path"] })
       const denied = [
