@@ -257,7 +257,7 @@ export const make = (options: Options): Effect.Effect<Service, never, FileSystem
         })
       )
     const ownDenied = DeniedPaths.make(options.deniedPaths)
-    const denied = Effect.map(DeniedPaths.current, (now) => DeniedPaths.union(ownDenied, now))
+    const denied = Effect.map(Origin.current, (now) => DeniedPaths.union(ownDenied, now.denied ?? DeniedPaths.none))
     const relativeTo = (base: string, absolute: string): string =>
       path.sep === "/" ? path.relative(base, absolute) : path.relative(base, absolute).replaceAll(path.sep, "/")
     /** The glob that denies an absolute path, or the place that a denied path leads to. */

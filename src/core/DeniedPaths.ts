@@ -4,10 +4,7 @@
  * A glob that matches a path denies the path and everything below it. A glob without a slash names a place at the root.
  * Names are compared as written and as the most lenient file systems compare them.
  */
-import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import * as FiberRef from "effect/FiberRef"
-import { globalValue } from "effect/GlobalValue"
 import * as FoldedName from "./FoldedName.js"
 import * as PathPattern from "./PathPattern.js"
 
@@ -99,25 +96,8 @@ export const sentence = (text: string, glob: string): string =>
   `${text} is denied by blacklist.paths (${glob}): no tool reads, lists, changes or mentions it.`
 
 // -----------------------------------------------------------------------------------------------------------------
-// the current paths
-// -----------------------------------------------------------------------------------------------------------------
-
-/** What the policy of the call that runs denies. */
-export const current: Effect.Effect<DeniedPaths> = Effect.suspend(() => FiberRef.get(currentRef))
-
-/** Runs a check or a handler of a call under the policy that decides about the call. */
-export const within =
-  (denied: DeniedPaths) =>
-  <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-    denied.entries.length === 0 ? self : Effect.locally(self, currentRef, denied)
-
-// -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
-
-const currentRef: FiberRef.FiberRef<DeniedPaths> = globalValue("assent/core/DeniedPaths", () =>
-  FiberRef.unsafeMake<DeniedPaths>(none)
-)
 
 const entryOf = (text: string): Entry => {
   const path = normal(text)

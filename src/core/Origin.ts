@@ -13,6 +13,7 @@ import * as FiberRef from "effect/FiberRef"
 import * as FiberRefs from "effect/FiberRefs"
 import { globalValue } from "effect/GlobalValue"
 import * as CallerContext from "./CallerContext.js"
+import type { DeniedPaths } from "./DeniedPaths.js"
 import { SessionId, type CorrelationId, type ToolCallId } from "./Id.js"
 import type { ResolvedPaths } from "./ResolvedPath.js"
 
@@ -58,6 +59,12 @@ export interface Origin {
    * @internal
    */
   readonly paths?: ResolvedPaths
+  /**
+   * What the policy of the call denies to everybody. Present inside a call, if it denies any path.
+   *
+   * @internal
+   */
+  readonly denied?: DeniedPaths
   /**
    * Present inside a call that runs a command.
    *
@@ -200,7 +207,7 @@ export const inCall = (toolCallId: ToolCallId, id: FiberId.Single, refs: FiberRe
  * @internal
  */
 export const withDecision =
-  (decided: Pick<Origin, "paths" | "privileges">) =>
+  (decided: Pick<Origin, "denied" | "paths" | "privileges">) =>
   <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     Effect.locallyWith(self, currentRef, (origin) => ({ ...origin, ...decided }))
 

@@ -9,8 +9,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import type { Origin } from "../core/Origin.js"
-import * as DeniedPaths from "../core/DeniedPaths.js"
+import * as Origin from "../core/Origin.js"
 import * as Redaction from "../core/Redaction.js"
 import * as Immediate from "../internal/Immediate.js"
 import type * as Interaction from "../interaction/Interaction.js"
@@ -37,7 +36,7 @@ export interface Rules {
 export interface Called extends Pick<Proposal, "context" | "entry" | "params"> {
   /** Encoded, as a model writes them. */
   readonly call: { readonly params: unknown }
-  readonly origin: Pick<Origin, "depth" | "sessionId">
+  readonly origin: Pick<Origin.Origin, "depth" | "sessionId">
   /** What was wrong with the last edit. Shown with the next question. */
   readonly warnings: ReadonlyArray<string>
 }
@@ -126,7 +125,7 @@ export const decide = (
 function* steps(rules: Rules, called: Called): Effect.fn.Return<Examined> {
   const { policy, state } = rules
   const { call, entry } = called
-  const checked = DeniedPaths.within(policy.paths)(validate(called))
+  const checked = within(policy, validate(called))
   const reason = PermissionRule.tooLong(entry.shellCommand, call.params) ?? (yield* Immediate.step(checked))
   if (reason !== undefined && policy.paths.entries.length === 0) return { _tag: "Invalid", reason }
   const subject = yield* Immediate.step(resolveLinks(rules, entry, call.params))
@@ -144,6 +143,10 @@ function* steps(rules: Rules, called: Called): Effect.fn.Return<Examined> {
   const reserved = policy.approvals && Approvals.needsOf(policy.approvals, subject)
   return { _tag: "Passed", subject, own: PlanMode.questionOf(entry, found), reserved }
 }
+
+/** The tool's own check knows what the policy denies to everybody. */
+const within = <A, E, R>({ paths }: CompiledPolicy.Policy, check: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  paths.entries.length === 0 ? check : Origin.withDecision({ denied: paths })(check)
 
 /** Why the tool's own check refuses the arguments. */
 const validate = ({ context, entry, params }: Called): Effect.Effect<string | undefined> =>

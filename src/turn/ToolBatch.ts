@@ -29,7 +29,6 @@ import * as FiberRef from "effect/FiberRef"
 import * as FiberRefs from "effect/FiberRefs"
 import * as Option from "effect/Option"
 import * as Runtime from "effect/Runtime"
-import * as DeniedPaths from "../core/DeniedPaths.js"
 import * as Defect from "../core/Defect.js"
 import type { RequestId } from "../core/Id.js"
 import * as LazyModule from "../core/LazyModule.js"
@@ -503,15 +502,16 @@ export class ToolBatch {
     const { handler, timeout } = entry
     const { session } = this
     if (handler === undefined) return Effect.dieMessage(`${entry.name} has no handler`)
-    const denied = DeniedPaths.within(session.gate.denied)
+    const { denied } = session.gate
+    const isDenying = denied.entries.length > 0
     const handle = () =>
-      denied(
-        paths === undefined && privileges === undefined
-          ? handler(params)
-          : Origin.withDecision({ ...(paths && { paths }), ...(privileges && { privileges }) })(
-              Effect.suspend(() => handler(params))
-            )
-      )
+      paths === undefined && privileges === undefined && !isDenying
+        ? handler(params)
+        : Origin.withDecision({
+            ...(isDenying && { denied }),
+            ...(paths && { paths }),
+            ...(privileges && { privileges })
+          })(Effect.suspend(() => handler(params)))
     const asksAgain = session.journal === undefined || entry.resumable || entry.idempotent || entry.continues === true
     const goOn = () => (continuation === undefined ? handle() : Origin.continuing(continuation)(Effect.suspend(handle)))
     const begin = () => (asksAgain ? goOn() : Origin.once(Effect.suspend(handle)))

@@ -534,7 +534,11 @@ describe.concurrent("a provider", () => {
     Effect.gen(function* () {
       const at = yield* Program.place
       const model = yield* at.script(
-        { tools: [{ name: "run_command", params: { command: "tr '\\0' '\\n' < /proc/$PPID/environ > dump; env > own" } }] },
+        {
+          tools: [
+            { name: "run_command", params: { command: "tr '\\0' '\\n' < /proc/$PPID/environ > dump; env > own" } }
+          ]
+        },
         { text: "done" }
       )
       const hidden = {

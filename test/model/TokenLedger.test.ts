@@ -67,14 +67,17 @@ describe("TokenLedger", () => {
   })
 
   describe("cost", () => {
-    it.each([-3, Number.NaN, -Infinity, Infinity])("is never given back: a model that says %d costs its price", (cost) => {
-      const prices = { "openai/m": { input: 1, output: 1 } }
-      const ledger = TokenLedger.make({ currency: "USD", prices, limits: { treeCost: 2 } })
-      ledger.record(entry({ inputTokens: 1_000_000, outputTokens: 0 }))
-      ledger.record(entry({ inputTokens: 1_000_000, outputTokens: 0, cost }))
-      assert.strictEqual(ledger.totals().cost, 2)
-      assert.strictEqual(ledger.exceeded(root)?.limit, "treeCost")
-    })
+    it.each([-3, Number.NaN, -Infinity, Infinity])(
+      "is never given back: a model that says %d costs its price",
+      (cost) => {
+        const prices = { "openai/m": { input: 1, output: 1 } }
+        const ledger = TokenLedger.make({ currency: "USD", prices, limits: { treeCost: 2 } })
+        ledger.record(entry({ inputTokens: 1_000_000, outputTokens: 0 }))
+        ledger.record(entry({ inputTokens: 1_000_000, outputTokens: 0, cost }))
+        assert.strictEqual(ledger.totals().cost, 2)
+        assert.strictEqual(ledger.exceeded(root)?.limit, "treeCost")
+      }
+    )
 
     it("takes the cached part of the input at its own price, where there is one", () => {
       const ledger = TokenLedger.make({
