@@ -15,6 +15,7 @@ import * as Input from "../inbox/Input.js"
 import * as InteractionRequest from "../interaction/InteractionRequest.js"
 import type * as Api from "./Api.js"
 import * as EventStream from "./EventStream.js"
+import type { Parting } from "./Parting.js"
 import * as ResumePayload from "./ResumePayload.js"
 import * as RunProjection from "./RunProjection.js"
 import type * as Runs from "./Runs.js"
@@ -125,11 +126,8 @@ export const lines = (pieces: Stream.Stream<RunProjection.Piece>, input: Api.Run
 export const farewell = (message: string): string => encode({ type: "RUN_ERROR", message, code: "stream_ended" })
 
 /** The lines of a run as a response. */
-export const response = (
-  lines: Stream.Stream<string>,
-  ended: Effect.Effect<void>,
-  counted: EventStream.Counted
-): HttpServerResponse => EventStream.finite(lines, farewell(EventStream.goodbye), ended, counted)
+export const response = (lines: Stream.Stream<string>, parting: Effect.Effect<Parting>): HttpServerResponse =>
+  EventStream.finite(lines, farewell, parting)
 
 /** The events of a run. */
 export const events = (pieces: Stream.Stream<RunProjection.Piece>, input: Api.RunAgentInput): Stream.Stream<Event> =>
