@@ -64,7 +64,7 @@ describe("a server with tenants", () => {
         assert.deepStrictEqual(idsOf(snapshot?.data), [`${tenant}.s`])
         // From the beginning, as a client that comes back with a place of the operator's.
         assert.strictEqual((yield* as(served, tenant, `/v1/sessions/${tenant}.s`)).status, 200)
-        assert.strictEqual((yield* as(served, tenant, "/metrics")).status, 403)
+        assert.strictEqual((yield* as(served, tenant, "/v1/workspaces")).status, 403)
       }
       assert.deepStrictEqual(idsOf((yield* as(served, "operator", "/v1/sessions")).body), ["a-b.s", "a.s", "ab.s"])
       assert.strictEqual((yield* as(served, "operator", "/metrics")).status, 200)
