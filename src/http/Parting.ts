@@ -44,7 +44,7 @@ export const ofCaller = (
 ): Effect.Effect<Parting, never, HttpRouter.HttpRouter.Provided> =>
   Effect.gen(function* () {
     const given = yield* HttpApiBuilder.securityDecode(HttpApiSecurity.bearer)
-    const look = Effect.timeout(token(given), longestLook)
+    const look = Effect.timeout(Effect.suspend(() => token(given)), longestLook)
     for (let unknown = 0; unknown < mostUnknown;) {
       yield* Effect.sleep(pause)
       const exit = yield* Effect.exit(look)
