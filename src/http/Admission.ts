@@ -134,7 +134,7 @@ const late = new Api.BodyLate({
   message: `The body did not arrive within ${Duration.toSeconds(patience)} seconds. Send it again.`
 })
 
-const noRoom = (full: Share.Full) =>
+const noRoom = (full: Share.Full): Effect.Effect<never, Api.TooManyRequests | Api.Unavailable> =>
   full === "caller"
     ? Tenancy.tooMany("You send very much at once. Wait for the answers to your other requests.", 1)
     : new Api.Unavailable({ message: "This server gets very much at once. Try again in a moment." })

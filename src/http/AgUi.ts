@@ -15,7 +15,6 @@ import * as Input from "../inbox/Input.js"
 import * as InteractionRequest from "../interaction/InteractionRequest.js"
 import type * as Api from "./Api.js"
 import * as EventStream from "./EventStream.js"
-import type { Parting } from "./Parting.js"
 import * as ResumePayload from "./ResumePayload.js"
 import * as RunProjection from "./RunProjection.js"
 import type * as Runs from "./Runs.js"
@@ -126,8 +125,10 @@ export const lines = (pieces: Stream.Stream<RunProjection.Piece>, input: Api.Run
 export const farewell = (message: string): string => encode({ type: "RUN_ERROR", message, code: "stream_ended" })
 
 /** The lines of a run as a response. */
-export const response = (lines: Stream.Stream<string>, parting: Effect.Effect<Parting>): HttpServerResponse =>
-  EventStream.finite(lines, farewell, parting)
+export const response = (
+  lines: Stream.Stream<string>,
+  parting: Effect.Effect<EventStream.Parting>
+): HttpServerResponse => EventStream.finite(lines, farewell, parting)
 
 /** The events of a run. */
 export const events = (pieces: Stream.Stream<RunProjection.Piece>, input: Api.RunAgentInput): Stream.Stream<Event> =>

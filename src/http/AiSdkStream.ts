@@ -15,7 +15,6 @@ import * as Input from "../inbox/Input.js"
 import type * as Interaction from "../interaction/Interaction.js"
 import type * as Api from "./Api.js"
 import * as EventStream from "./EventStream.js"
-import type { Parting } from "./Parting.js"
 import * as ResumePayload from "./ResumePayload.js"
 import type * as RunProjection from "./RunProjection.js"
 import type * as Runs from "./Runs.js"
@@ -113,8 +112,10 @@ export const lines = (pieces: Stream.Stream<RunProjection.Piece>, input: Api.Cha
 export const farewell = (message: string): string => `${encode({ type: "error", errorText: message })}${done}`
 
 /** The lines of a run as a response. */
-export const response = (lines: Stream.Stream<string>, parting: Effect.Effect<Parting>): HttpServerResponse =>
-  EventStream.finite(lines, farewell, parting, { "x-vercel-ai-ui-message-stream": "v1" })
+export const response = (
+  lines: Stream.Stream<string>,
+  parting: Effect.Effect<EventStream.Parting>
+): HttpServerResponse => EventStream.finite(lines, farewell, parting, { "x-vercel-ai-ui-message-stream": "v1" })
 
 /** The chunks of a run. */
 export const chunks = (pieces: Stream.Stream<RunProjection.Piece>, input: Api.ChatInput): Stream.Stream<Chunk> =>

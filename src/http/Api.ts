@@ -106,7 +106,8 @@ export class Caller extends Context.Tag("assent/http/Caller")<Caller, Person>() 
 // -----------------------------------------------------------------------------------------------------------------
 
 /** Its name in the OpenAPI document, where a name has no slash. */
-const named = (identifier: string, status: number) => HttpApiSchema.annotations({ status, identifier })
+const named = <A>(identifier: string, status: number): Schema.Annotations.Schema<A> =>
+  HttpApiSchema.annotations<A>({ status, identifier })
 
 /** `reason`: a sentence that says what to do. */
 const sentence = { message: Schema.String }

@@ -99,7 +99,7 @@ export const layer = (
 class Desk extends Context.Tag("assent/http/Desk")<Desk, Effect.Effect.Success<ReturnType<typeof makeDesk>>>() {}
 
 /** Makes a response that ends before its source does if it has to. */
-type Respond = (parting: Effect.Effect<Parting.Parting>) => HttpServerResponse.HttpServerResponse
+type Respond = (parting: Effect.Effect<EventStream.Parting>) => HttpServerResponse.HttpServerResponse
 
 /** Streams of all callers together. */
 const mostStreams = 512
@@ -118,7 +118,7 @@ const makeDesk = ({
     const sessions = elsewhere ?? Sessions.ofHost(host, stores)
     const authentication = yield* Api.Authentication
     const room = Share.make({ all: Math.max(mostStreams, 2 * streams), each: streams })
-    const goodbye = Effect.as(ending, Parting.goodbye)
+    const goodbye = Effect.as(ending, EventStream.goodbye)
 
     const list = (query: Host.Query) => Refusal.of(host.list(query))
     const behind = { sessions, stores, list }
@@ -166,11 +166,7 @@ const makeDesk = ({
           const { route } = yield* HttpRouter.RouteContext
           const context = yield* Effect.context<HttpRouter.HttpRouter.Provided>()
           // Held until the response is over.
-          yield* Effect.catchAll(room.hold(caller, 1), (full) =>
-            full === "caller"
-              ? Tenancy.tooMany("You have as many streams open as one caller may. Close one, or wait.", 5)
-              : new Api.Unavailable({ message: "This server has no room for more streams. Close one, or wait." })
-          )
+          yield* Effect.catchAll(room.hold(caller, 1), noRoom)
           const respond = yield* begin
           const rule = RouteTable.ruleOf(route)
           const left = rule === undefined ? Effect.never : Parting.ofCaller(authentication, caller, rule)
@@ -179,6 +175,11 @@ const makeDesk = ({
       streamsOpen: room.held
     }
   })
+
+const noRoom = (full: Share.Full): Effect.Effect<never, Api.TooManyRequests | Api.Unavailable> =>
+  full === "caller"
+    ? Tenancy.tooMany("You have as many streams open as one caller may. Close one, or wait.", 5)
+    : new Api.Unavailable({ message: "This server has no room for more streams. Close one, or wait." })
 
 /** A process holds a session between its turns, too. */
 const statusOf = ({ inTurn, state }: Host.Stored): Api.SessionSummary["status"] =>
@@ -351,7 +352,7 @@ const runs = HttpApiBuilder.group(Api.Api, "runs", (handlers) =>
         const isPrivate = Option.exists(request.remoteAddress, isLoopback)
         const { sessions } = yield* mine
         const lines = yield* sessions.run(id, page, { person: yield* Api.Caller, isPrivate })
-        return (parting: Effect.Effect<Parting.Parting>) =>
+        return (parting: Effect.Effect<EventStream.Parting>) =>
           lines === undefined ? HttpServerResponse.empty() : PageRun.response(page, lines, parting)
       })
     return handlers
@@ -449,7 +450,7 @@ const health = HttpApiBuilder.group(Api.Api, "health", (handlers) =>
 )
 
 const metrics = HttpApiBuilder.group(Api.Api, "metrics", (handlers) =>
-  Effect.map(Desk, ({ host, metrics, mine, stores, streamsOpen }) =>
+  Effect.map(Desk, ({ host, metrics, stores, streamsOpen }) =>
     handlers.handle("metrics", () =>
       Effect.gen(function* () {
         const { heapUsed, rss } = process.memoryUsage()

@@ -10,7 +10,6 @@ import * as Effect from "effect/Effect"
 import * as Mailbox from "effect/Mailbox"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
-import type { Parting } from "./Parting.js"
 
 /** A piece of the stream. */
 export interface Piece {
@@ -29,6 +28,14 @@ export interface Source {
   readonly ahead: number
   /** Writes until there is no more. */
   readonly run: (lines: Lines) => Effect.Effect<void>
+}
+
+/** Why a response that stays open ends before its source does. */
+export interface Parting {
+  /** The name of the last event of an event stream. */
+  readonly event: "goodbye" | "unauthorized"
+  /** For the person at the other end. */
+  readonly message: string
 }
 
 /** The way to a connection. */
@@ -116,6 +123,16 @@ export const finite = (
     ),
     headers
   )
+
+// -----------------------------------------------------------------------------------------------------------------
+// constants
+// -----------------------------------------------------------------------------------------------------------------
+
+/** That the server ends. */
+export const goodbye: Parting = {
+  event: "goodbye",
+  message: "This server ends. Connect again to the one that follows it."
+}
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal

@@ -14,27 +14,15 @@ import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Cause from "effect/Cause"
-import * as Api from "./Api.js"
+import type * as Api from "./Api.js"
+import type { Parting } from "./EventStream.js"
 import type * as RouteTable from "./RouteTable.js"
 import * as Share from "./Share.js"
 import * as Tenancy from "./Tenancy.js"
 
-export interface Parting {
-  /** The name of the last event of an event stream. */
-  readonly event: "goodbye" | "unauthorized"
-  /** For the person at the other end. */
-  readonly message: string
-}
-
 // -----------------------------------------------------------------------------------------------------------------
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
-
-/** That the server ends. */
-export const goodbye: Parting = {
-  event: "goodbye",
-  message: "This server ends. Connect again to the one that follows it."
-}
 
 /** Completes when the caller of this request may no longer use its path. */
 export const ofCaller = (
@@ -44,7 +32,10 @@ export const ofCaller = (
 ): Effect.Effect<Parting, never, HttpRouter.HttpRouter.Provided> =>
   Effect.gen(function* () {
     const given = yield* HttpApiBuilder.securityDecode(HttpApiSecurity.bearer)
-    const look = Effect.timeout(Effect.suspend(() => token(given)), longestLook)
+    const look = Effect.timeout(
+      Effect.suspend(() => token(given)),
+      longestLook
+    )
     for (let unknown = 0; unknown < mostUnknown;) {
       yield* Effect.sleep(pause)
       const exit = yield* Effect.exit(look)

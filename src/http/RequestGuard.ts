@@ -35,6 +35,7 @@ export const before =
       const request = yield* HttpServerRequest.HttpServerRequest
       const refusal = strangeness(options, request) ?? options.refusal?.(request)
       const response = refusal ?? (yield* app)
+      if (response.status === 401 && guesses(request) > free) yield* Effect.sleep(penalty)
       return HttpServerResponse.setHeaders(response, {
         ...always,
         ...(response.status === 503 ? soon : {}),
@@ -59,6 +60,21 @@ const always = {
 
 /** What cannot be done now can be done soon. */
 const soon = { "retry-after": "5" }
+
+/** Wrong keys of one connection that are answered at once. Those behind them wait, so that guessing takes no time of others. */
+const free = 4
+
+const penalty = "1 second"
+
+const wrongKeys = new WeakMap<object, number>()
+
+/** How many requests of this connection had no key that counts. */
+const guesses = ({ source }: HttpServerRequest.HttpServerRequest): number => {
+  if (!(source instanceof IncomingMessage)) return 0
+  const count = (wrongKeys.get(source.socket) ?? 0) + 1
+  wrongKeys.set(source.socket, count)
+  return count
+}
 
 /** Nothing is read behind an answer that did not wait for its body. */
 const last = { connection: "close" }

@@ -54,7 +54,7 @@ const open = { verbs: "open", tenant: "none", body: 0, stream: false, mask: "non
 
 type Groups = typeof Api.Api extends HttpApi.HttpApi<infer _Id, infer Groups, infer _E, infer _R> ? Groups : never
 
-export const rules: {
+const rules: {
   readonly [Group in HttpApiGroup.HttpApiGroup.Name<Groups>]: {
     readonly [
       Endpoint in HttpApiEndpoint.HttpApiEndpoint.Name<HttpApiGroup.HttpApiGroup.EndpointsWithName<Groups, Group>>

@@ -247,10 +247,10 @@ export class MessageRouter {
       if (refusal !== undefined) return refusal
       const messageId = id === undefined ? undefined : MessageId.make(id, { disableValidation: true })
       if (messageId !== undefined && this.isKnown(messageId)) {
-        const before = this.isOther(messageId, { parts, text })
+        const before: MessageDiffers | MessageAlreadyTaken = this.isOther(messageId, { parts, text })
           ? new MessageDiffers({ messageId })
           : new MessageAlreadyTaken({ messageId })
-        return Effect.zipRight(this.tree.journal.flush, before)
+        return Effect.zipRight(this.tree.journal.flush, Effect.fail(before))
       }
       // Not a spread with the id behind it: V8 makes a shape for each of those.
       const filed = file({ id: messageId, text, parts })
