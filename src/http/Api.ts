@@ -870,6 +870,10 @@ export const Metrics = HttpApiGroup.make("metrics", { topLevel: true })
   .middleware(Admission)
   .middleware(Authentication)
 
+/** The document without the names of schemas that stand in it more than once, such as that of any JSON. */
+const unnamed = <A>(document: A): A =>
+  JSON.parse(JSON.stringify(document, (name, value: unknown) => (name === "$id" ? undefined : value)))
+
 /**
  * The whole API.
  *
@@ -883,5 +887,6 @@ export class Api extends HttpApi.make("assent")
   .add(Control)
   .add(Health)
   .add(Metrics)
+  .annotate(OpenApi.Transform, unnamed)
   .annotate(OpenApi.Title, "Assent")
   .annotate(OpenApi.Version, "1") {}

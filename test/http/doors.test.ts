@@ -1,5 +1,6 @@
 /** Each path under each rule of its row, and the README that shows the rows. */
 import { assert, describe, it } from "@effect/vitest"
+import * as OpenApi from "@effect/platform/OpenApi"
 import * as Effect from "effect/Effect"
 import * as fs from "node:fs"
 import * as http from "node:http"
@@ -288,6 +289,25 @@ describe("a path", () => {
       assert.strictEqual((yield* served.call("/v1/nothing", {}, {}, "PUT")).status, 404)
     })
   )
+})
+
+it("the document has names that every generator takes, and each reference leads to one", () => {
+  const document = OpenApi.fromApi(Api.Api)
+  const names = Object.keys(document.components.schemas)
+  assert.include(names, "Unauthorized")
+  assert.deepStrictEqual(
+    names.filter((name) => !/^[a-zA-Z0-9._-]+$/.test(name)),
+    []
+  )
+  const text = JSON.stringify(document)
+  const references = [...text.matchAll(/"\$ref":"([^"]*)"/g)].map(([, to = ""]) => to)
+  assert.isNotEmpty(references)
+  assert.deepStrictEqual(
+    references.filter((to) => !names.some((name) => to === `#/components/schemas/${name}`)),
+    []
+  )
+  // A name of a schema that stands in two places is no name.
+  assert.notInclude(text, '"$id"')
 })
 
 const size = (bytes: number) =>

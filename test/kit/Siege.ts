@@ -99,7 +99,7 @@ export const sieges: Readonly<Record<string, (target: Target) => Effect.Effect<S
         socket.on("data", guess)
         guess()
       },
-      (socket) => socket.write(`GET /openapi.json HTTP/1.1\r\nHost: ${hostOf(url)}\r\n\r\n`.repeat(200))
+      (socket) => socket.write(`GET /nothing HTTP/1.1\r\nHost: ${hostOf(url)}\r\n\r\n`.repeat(200))
     ]
     let begun = 0
     return sockets(url, 1_000, (socket) => kinds[begun++ % kinds.length]?.(socket))
