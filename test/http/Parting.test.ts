@@ -1,8 +1,13 @@
 /** Streams of callers that no longer count: each ends, and says why. */
 import { assert, describe, it } from "@effect/vitest"
+import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
-import type * as Api from "../../src/http/Api.js"
+import * as Api from "../../src/http/Api.js"
+import * as Parting from "../../src/http/Parting.js"
 import * as RouteTable from "../../src/http/RouteTable.js"
 import * as Token from "../../src/http/Token.js"
 import * as Served from "../kit/Served.js"
@@ -150,6 +155,41 @@ describe("a stream", () => {
       assert.isTrue(yield* Effect.flatMap(next.value, next.isIt))
     })
   )
+
+  const looks: Readonly<
+    Record<string, readonly [look: Effect.Effect<Api.Person, Api.Unavailable>, ends: number | undefined]>
+  > = {
+    "nobody answers for": [Effect.never, 39],
+    "the database cannot say": [new Api.Unavailable({ message: "not now" }), 30],
+    "a defect ends": [Effect.die("broken"), 30],
+    "somebody still has": [Effect.succeed({ name: "ann" }), undefined]
+  }
+  for (const [name, [look, ends]] of Object.entries(looks))
+    it.effect(`whose key ${name} ends after three looks, if at all`, () =>
+      Effect.gen(function* () {
+        const { advance, clock, now } = VirtualClock.make()
+        const rule = RouteTable.doors[0]?.rule ?? assert.fail("no door")
+        const request = HttpServerRequest.fromWeb(
+          new Request("http://x.example", { headers: { authorization: "Bearer k" } })
+        )
+        const ended = Parting.ofCaller({ token: () => look }, { name: "ann" }, rule).pipe(
+          Effect.map((parting) => [parting.event, now() / 1_000]),
+          Effect.provideService(HttpServerRequest.HttpServerRequest, request),
+          Effect.provideService(HttpServerRequest.ParsedSearchParams, {}),
+          // The others are not asked for.
+          (effect) => effect as Effect.Effect<ReadonlyArray<string | number>>,
+          Effect.withClock(clock)
+        )
+        const fiber = yield* Effect.fork(ended)
+        yield* advance(300_000)
+        const exit = yield* fiber.poll
+        assert.deepStrictEqual(
+          Option.getOrUndefined(exit),
+          ends === undefined ? undefined : Exit.succeed(["unauthorized", ends])
+        )
+        yield* Fiber.interrupt(fiber)
+      })
+    )
 
   it("knows each path that stays open", () =>
     assert.deepStrictEqual(streams.map(({ path }) => path).sort(), [
