@@ -1,6 +1,8 @@
 /** Streams of callers that no longer count: each ends, and says why. */
 import { assert, describe, it } from "@effect/vitest"
+import type * as HttpRouter from "@effect/platform/HttpRouter"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -176,8 +178,11 @@ describe("a stream", () => {
           Effect.map((parting) => [parting.event, now() / 1_000]),
           Effect.provideService(HttpServerRequest.HttpServerRequest, request),
           Effect.provideService(HttpServerRequest.ParsedSearchParams, {}),
-          // The others are not asked for.
-          (effect) => effect as Effect.Effect<ReadonlyArray<string | number>>,
+          Effect.scoped,
+          // Nobody asks for the rest of a route.
+          Effect.mapInputContext(
+            (context: Context.Context<never>) => context as Context.Context<HttpRouter.RouteContext>
+          ),
           Effect.withClock(clock)
         )
         const fiber = yield* Effect.fork(ended)
