@@ -298,6 +298,8 @@ describe("the house", () => {
       "tui/process/Outside.ts",
       "cluster/Readiness.ts",
       "host/WebRequest.ts",
+      "http/Admission.ts",
+      "http/LongJson.ts",
       "mcp/SignIn.ts",
       // What the client of a tool server calls back.
       "mcp/McpServer.ts"

@@ -3,7 +3,7 @@
  * kept, and nothing else.
  *
  * ```
- *   request ─► key ─► SHA-256 ─► a node's memory, at most 15 seconds old ─► assent_key, assent_tenant ─► Person
+ *   request ─► key ─► SHA-256 ─► a node's memory, at most 10 seconds old ─► assent_key, assent_tenant ─► Person
  * ```
  */
 import * as SqlClient from "@effect/sql/SqlClient"
@@ -129,7 +129,7 @@ export const make = (sql: SqlClient.SqlClient, failure: SqlFailure.SqlFailure): 
 
 /**
  * Knows callers by their keys. As long as there is no key in the database, `otherwise` knows them. A key that is revoked
- * counts nowhere after 15 seconds.
+ * counts nowhere after 10 seconds, and its streams end within 30.
  */
 export const authentication = (
   sql: SqlClient.SqlClient,
@@ -172,7 +172,7 @@ export const authentication = (
 /** Keys that a node remembers. */
 const remembered = 10_000
 
-const afterKey = Duration.seconds(15)
+const afterKey = Duration.seconds(10)
 
 /** A key that was just made counts soon. */
 const afterNone = Duration.seconds(1)

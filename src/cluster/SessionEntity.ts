@@ -25,7 +25,12 @@ const refusal = Schema.Union(
 
 const late = Schema.Union(...refusal.members, Api.InteractionAlreadyAnswered)
 
-const Person = Schema.Struct({ name: Schema.String, roles: Schema.optional(Schema.Array(Schema.String)) })
+/** `may`: some answers need more than the node that was called can see. */
+const Person = Schema.Struct({
+  name: Schema.String,
+  roles: Schema.optional(Schema.Array(Schema.String)),
+  may: Schema.optional(Schema.Array(Api.Permit))
+})
 
 const { agents, cost, jobs, mode, todos } = Api.SessionSnapshot.fields
 

@@ -5,7 +5,10 @@
 import { diffLines } from "diff"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as Predicate from "effect/Predicate"
 import * as Digest from "../core/Digest.js"
+import * as Redaction from "../core/Redaction.js"
+import * as UntrustedJson from "../core/UntrustedJson.js"
 import * as Visible from "../core/Visible.js"
 import * as PolicyFile from "../permission/PolicyFile.js"
 import * as PolicySource from "../permission/PolicySource.js"
@@ -30,7 +33,10 @@ export interface Wanted {
   readonly programs: ReadonlyArray<StartedFiles.Changed>
 }
 
-/** A workspace, and its files as a person decides about them. What cannot be seen in a line is spelled out. */
+/**
+ * A workspace, and its files as a person elsewhere decides about them. What cannot be seen in a line is spelled out, and what
+ * servers get as secrets is masked.
+ */
 export interface WorkspaceTrust extends Wanted {
   readonly workspace: string
   readonly isTrusted: boolean
@@ -46,7 +52,10 @@ export interface WorkspaceTrust extends Wanted {
 // getters
 // -----------------------------------------------------------------------------------------------------------------
 
-export const wanted = (settings: Settings.Settings): Effect.Effect<Wanted, ConfigurationInvalid, Launch.Platform> =>
+export const wanted = (
+  settings: Settings.Settings,
+  describe: (server: ServerSettings.ServerSettings) => string = ServerSettings.describe
+): Effect.Effect<Wanted, ConfigurationInvalid, Launch.Platform> =>
   Effect.gen(function* () {
     const before = yield* Trust.remembered(settings)
     const { profiles } = yield* ProfileLocation.load(settings, Tools.registry(settings))
@@ -54,7 +63,7 @@ export const wanted = (settings: Settings.Settings): Effect.Effect<Wanted, Confi
     const programs = yield* StartedFiles.changed(settings, Launch.programsOf(settings, { all: profiles, chosen }))
     const ofFiles = settings.trusted
       ? []
-      : [...ofPolicy(settings), ...ofConfig(settings), ...(yield* ofProfiles(settings))]
+      : [...ofPolicy(settings), ...ofConfig(settings, describe), ...(yield* ofProfiles(settings))]
     const isKnown = before !== undefined && !settings.trusted
     const textsNow = new Map(
       [...settings.brought.files.keys()].map((name) => [name, WorkspaceSettings.textOf(settings.brought, name)])
@@ -79,7 +88,11 @@ export const digestOf = ({ brought }: Settings.Settings, programs: ReadonlyArray
 export const of = (settings: Settings.Settings): Effect.Effect<WorkspaceTrust, ConfigurationInvalid, Launch.Platform> =>
   Effect.gen(function* () {
     const { brought, trusted, workspace } = settings
-    const { allowances, changes, programs } = yield* wanted(settings)
+    const { allowances, changes, programs } = yield* wanted(settings, describeMasked)
+    const before = yield* Trust.remembered(settings)
+    const now = WorkspaceSettings.textOf(brought, WorkspaceSettings.config)
+    const masking = Redaction.make([now, before?.files[WorkspaceSettings.config]].flatMap(secretsIn))
+    const shown = (line: string) => Visible.visible(masking.text(line))
     const { warnings } = yield* ProfileLocation.load(settings, Tools.registry(settings))
     const isChanged = programs.length > 0
     return {
@@ -92,8 +105,8 @@ export const of = (settings: Settings.Settings): Effect.Effect<WorkspaceTrust, C
         path,
         sha256: content._tag === "Text" ? Digest.sha256(content.text) : undefined
       })),
-      allowances: allowances.map(Visible.visible),
-      changes: changes?.map(Visible.visible),
+      allowances: allowances.map(shown),
+      changes: changes?.map(shown),
       programs
     }
   })
@@ -108,15 +121,55 @@ const ofPolicy = ({ brought }: Settings.Settings): ReadonlyArray<string> => {
   return policy === undefined ? [] : PolicySource.allowances(policy.source)
 }
 
-const ofConfig = ({ brought }: Settings.Settings): ReadonlyArray<string> => {
+const ofConfig = (
+  { brought }: Settings.Settings,
+  describe: (server: ServerSettings.ServerSettings) => string
+): ReadonlyArray<string> => {
   const text = WorkspaceSettings.textOf(brought, WorkspaceSettings.config)
   const config = text === undefined ? undefined : Either.getOrUndefined(ConfigFile.decode(text, ""))
   const { mcp_servers: servers = {}, ...others } = config ?? {}
   return [
     ...Object.entries(others).map(([name, value]) => `the setting ${name} = ${JSON.stringify(value)}`),
-    ...Object.entries(servers).map(([name, server]) => `the tool server ${name}: ${ServerSettings.describe(server)}`)
+    ...Object.entries(servers).map(([name, server]) => `the tool server ${name}: ${describe(server)}`)
   ]
 }
+
+/** What a configuration gives to tool servers: each value of their environment, headers and addresses, and keys on command lines. */
+const secretsIn = (config: string | undefined): ReadonlyArray<string> => {
+  const parsed = Either.getOrUndefined(UntrustedJson.parse(config ?? ""))
+  const servers = Predicate.hasProperty(parsed, "mcp_servers") ? parsed.mcp_servers : undefined
+  return Object.values(recordOf(servers)).flatMap((server) => {
+    const { args, command, env, headers, url } = recordOf(server)
+    const line = [command, ...(Array.isArray(args) ? args : [])].filter(Predicate.isString)
+    return [
+      ...[env, headers].flatMap((values) => Object.values(recordOf(values)).filter(Predicate.isString)),
+      ...(Predicate.isString(url) ? secretsOf(url) : []),
+      ...line.flatMap((word, at) => (isSecretFlag.test(word) ? line.slice(at + 1, at + 2) : [])),
+      ...line.flatMap((word) => [...word.matchAll(secretFlag)].map(([, value = ""]) => value))
+    ]
+  })
+}
+
+/** Also values that are too short to be masked wherever they are. */
+const describeMasked = ({ env = {}, headers = {}, ...server }: ServerSettings.ServerSettings): string => {
+  const masked = (values: object) => Object.fromEntries(Object.keys(values).map((name) => [name, Redaction.mask]))
+  return ServerSettings.describe({ ...server, env: masked(env), headers: masked(headers) })
+}
+
+const recordOf = (value: unknown): { readonly [name: string]: unknown } =>
+  Predicate.isReadonlyRecord(value) ? value : {}
+
+const secretsOf = (url: string): ReadonlyArray<string> => {
+  if (!URL.canParse(url)) return [url]
+  const { hash, password, searchParams, username } = new URL(url)
+  return [username, password, hash.slice(1), ...searchParams.values()]
+}
+
+const flag = String.raw`-[\w-]*(?:token|secret|key|passw?d?|password|auth|credentials?|bearer)[\w-]*`
+
+const isSecretFlag = new RegExp(`^${flag}$`, "i")
+
+const secretFlag = new RegExp(String.raw`${flag}[= ]\s*["']?([^\s"']+)`, "gi")
 
 /** The profiles as they would be with trust. */
 const ofProfiles = (settings: Settings.Settings) =>

@@ -127,9 +127,8 @@ export const farewell = (message: string): string => encode({ type: "RUN_ERROR",
 /** The lines of a run as a response. */
 export const response = (
   lines: Stream.Stream<string>,
-  ended: Effect.Effect<void>,
-  counted: EventStream.Counted
-): HttpServerResponse => EventStream.finite(lines, farewell(EventStream.goodbye), ended, counted)
+  parting: Effect.Effect<EventStream.Parting>
+): HttpServerResponse => EventStream.finite(lines, farewell, parting)
 
 /** The events of a run. */
 export const events = (pieces: Stream.Stream<RunProjection.Piece>, input: Api.RunAgentInput): Stream.Stream<Event> =>

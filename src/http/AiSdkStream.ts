@@ -114,10 +114,8 @@ export const farewell = (message: string): string => `${encode({ type: "error", 
 /** The lines of a run as a response. */
 export const response = (
   lines: Stream.Stream<string>,
-  ended: Effect.Effect<void>,
-  counted: EventStream.Counted
-): HttpServerResponse =>
-  EventStream.finite(lines, farewell(EventStream.goodbye), ended, counted, { "x-vercel-ai-ui-message-stream": "v1" })
+  parting: Effect.Effect<EventStream.Parting>
+): HttpServerResponse => EventStream.finite(lines, farewell, parting, { "x-vercel-ai-ui-message-stream": "v1" })
 
 /** The chunks of a run. */
 export const chunks = (pieces: Stream.Stream<RunProjection.Piece>, input: Api.ChatInput): Stream.Stream<Chunk> =>

@@ -10,9 +10,11 @@
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as RemoteInteractor from "../channel/RemoteInteractor.js"
 import { canonicalJson } from "../core/CanonicalJson.js"
+import * as Digest from "../core/Digest.js"
 import type * as Host from "../host/Host.js"
 import * as Ballot from "../interaction/Ballot.js"
 import * as Form from "../interaction/Form.js"
@@ -59,11 +61,12 @@ export interface Answers {
 
 /** `owned`: no other process runs these sessions, so a session that asks goes on before it gets its answer. */
 export const make = (host: Host.Service, stores: Stores, owned = false): Answers => {
-  /** Answers that counted, by request: whose, and under which id. The oldest are forgotten. */
-  const counted = new Map<string, string>()
+  /** Answers that counted, by request: whose, under which id, and a digest. The oldest are forgotten. */
+  const counted = new Map<string, { readonly key: string; readonly digest: string }>()
   const keyOf = (by: string, id: string | undefined) => JSON.stringify([by, id ?? null])
-  const count = (requestId: string, by: string, { id }: Given) => {
-    counted.set(requestId, keyOf(by, id))
+  const digestOf = ({ answer, form }: Given) => Digest.digest({ answer, form })
+  const count = (requestId: string, by: string, given: Given) => {
+    counted.set(requestId, { key: keyOf(by, given.id), digest: digestOf(given) })
     const [oldest] = counted.keys()
     if (counted.size > remembered && oldest !== undefined) counted.delete(oldest)
   }
@@ -97,13 +100,12 @@ export const make = (host: Host.Service, stores: Stores, owned = false): Answers
       const { settled } = found
       if (settled === undefined) return found
       const winner = settled.by ?? settled.status
-      // A former process kept no ids: there the answer itself tells.
+      // A former process kept no ids: there the answer itself tells. Other words under the id are another answer.
       const known = counted.get(requestId)
       const isSame =
         given?.id !== undefined &&
-        (known === undefined
-          ? settled.by === by && isAnswer(found.request, given, settled)
-          : known === keyOf(by, given.id))
+        (known === undefined ? settled.by === by : known.key === keyOf(by, given.id)) &&
+        (known?.digest === digestOf(given) || isAnswer(found.request, given, settled))
       if (isSame) return "again" as const
       return yield* new Api.InteractionAlreadyAnswered({
         requestId,
@@ -115,7 +117,16 @@ export const make = (host: Host.Service, stores: Stores, owned = false): Answers
       })
     })
 
-  const understand = (request: InteractionRequest, given: Given) => {
+  const understand = (request: InteractionRequest, given: Given, by: Api.Person) =>
+    Effect.tap(
+      Effect.suspend(() => encodedOf(request, given)),
+      (encoded) => permit(request.interaction, encoded, by)
+    )
+
+  const encodedOf = (
+    request: InteractionRequest,
+    given: Given
+  ): Effect.Effect<unknown, Api.BadRequest | Api.Unprocessable> => {
     if (Interaction.isSecret(request.interaction._tag) && !given.isPrivate) {
       return new Api.Unprocessable({
         message:
@@ -190,8 +201,9 @@ export const make = (host: Host.Service, stores: Stores, owned = false): Answers
       )
     })
 
-  const answer: Answers["answer"] = (requestId, given, { name, roles }) =>
+  const answer: Answers["answer"] = (requestId, given, person) =>
     Effect.gen(function* () {
+      const { name, roles } = person
       let live = yield* liveOf(requestId)
       if (live === undefined && owned) {
         const found = yield* late(requestId, given, name)
@@ -200,7 +212,7 @@ export const make = (host: Host.Service, stores: Stores, owned = false): Answers
       }
       if (live !== undefined) {
         const { request, session } = live
-        const encoded = yield* understand(request, given)
+        const encoded = yield* understand(request, given, person)
         const isVote = Ballot.isReserved(request.interaction)
         const settle =
           encoded === undefined
@@ -222,17 +234,17 @@ export const make = (host: Host.Service, stores: Stores, owned = false): Answers
       if (found === "again") return { status: "answered", again: true } as const
       if (owned) return yield* notNow
       const { request, rootSessionId, store } = found
-      const encoded = yield* understand(request, given)
+      const encoded = yield* understand(request, given, person)
       const resuming = (yield* host.live).find(({ id }) => id === rootSessionId)
       if (resuming !== undefined) {
         // It goes on here and has not asked this again yet: its store takes no answers.
         yield* askedAgain(resuming, requestId)
-        return yield* answer(requestId, given, { name, roles })
+        return yield* answer(requestId, given, person)
       }
       const { interaction } = request
       // Its lock may be ours: it is about to go on here, and its broker takes the answer. Another process has it else.
       const goingOn = Effect.suspend(() =>
-        Effect.zipRight(Refusal.of(host.open(rootSessionId)), answer(requestId, given, { name, roles }))
+        Effect.zipRight(Refusal.of(host.open(rootSessionId)), answer(requestId, given, person))
       )
       let isStored = false
       if (encoded !== undefined && Ballot.isReserved(interaction)) {
@@ -346,8 +358,40 @@ export const votes =
     })
 
 // -----------------------------------------------------------------------------------------------------------------
+// predicates
+// -----------------------------------------------------------------------------------------------------------------
+
+/**
+ * Fails if the answer decides about more than it was asked, and the caller may not change what is permitted: a scope that
+ * outlives the work of the session, or other arguments.
+ */
+export const permit = (
+  { _tag }: Interaction.Interaction,
+  encoded: unknown,
+  { may }: Api.Person
+): Effect.Effect<void, Api.Forbidden> => {
+  if (may === undefined || may.includes("permissions") || _tag !== "Approve" || !isApproval(encoded)) return Effect.void
+  if (encoded.decision !== "edit" && isNarrow[encoded.scope]) return Effect.void
+  const what = encoded.decision === "edit" ? "other arguments" : `the scope "${encoded.scope}"`
+  return new Api.Forbidden({
+    message: `An answer with ${what} needs a key that permits "permissions". Answer this call alone, or ask for such a key.`
+  })
+}
+
+// -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+const isApproval = Schema.is(Interaction.ApproveAnswer)
+
+/** Whether an answer with this scope ends with the work that asked. */
+const isNarrow: { readonly [Scope in Interaction.AllowScope]: boolean } = {
+  once: true,
+  turn: true,
+  idle: true,
+  session: false,
+  all: false
+}
 
 const remembered = 10_000
 

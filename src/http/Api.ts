@@ -54,13 +54,13 @@ export interface Person {
 }
 
 /**
- * What a caller may do: send words and begin sessions, answer requests, cancel requests and turns, read, and change what is
- * permitted, which model answers and whether the session is kept.
+ * What a caller may do: send words and begin sessions, answer requests, cancel requests and turns, read, change what is
+ * permitted, which model answers and whether the session is kept, and read the metrics of the server.
  *
  * @since 0.1.0
  * @category schemas
  */
-export const Verb = Schema.Literal("send", "answer", "cancel", "read", "permissions")
+export const Verb = Schema.Literal("send", "answer", "cancel", "read", "permissions", "operate")
 export type Verb = typeof Verb.Type
 
 /**
@@ -105,6 +105,10 @@ export class Caller extends Context.Tag("assent/http/Caller")<Caller, Person>() 
 // errors
 // -----------------------------------------------------------------------------------------------------------------
 
+/** Its name in the OpenAPI document, where a name has no slash. */
+const named = <A>(identifier: string, status: number): Schema.Annotations.Schema<A> =>
+  HttpApiSchema.annotations<A>({ status, identifier })
+
 /** `reason`: a sentence that says what to do. */
 const sentence = { message: Schema.String }
 
@@ -117,7 +121,7 @@ const sentence = { message: Schema.String }
 export class Unauthorized extends Schema.TaggedError<Unauthorized>("assent/http/Unauthorized")(
   "Unauthorized",
   sentence,
-  HttpApiSchema.annotations({ status: 401 })
+  named("Unauthorized", 401)
 ) {}
 
 /**
@@ -129,7 +133,7 @@ export class Unauthorized extends Schema.TaggedError<Unauthorized>("assent/http/
 export class BadRequest extends Schema.TaggedError<BadRequest>("assent/http/BadRequest")(
   "BadRequest",
   sentence,
-  HttpApiSchema.annotations({ status: 400 })
+  named("BadRequest", 400)
 ) {}
 
 /**
@@ -141,7 +145,7 @@ export class BadRequest extends Schema.TaggedError<BadRequest>("assent/http/BadR
 export class Forbidden extends Schema.TaggedError<Forbidden>("assent/http/Forbidden")(
   "Forbidden",
   sentence,
-  HttpApiSchema.annotations({ status: 403 })
+  named("Forbidden", 403)
 ) {}
 
 /**
@@ -153,7 +157,7 @@ export class Forbidden extends Schema.TaggedError<Forbidden>("assent/http/Forbid
 export class NotFound extends Schema.TaggedError<NotFound>("assent/http/NotFound")(
   "NotFound",
   sentence,
-  HttpApiSchema.annotations({ status: 404 })
+  named("NotFound", 404)
 ) {}
 
 /**
@@ -169,7 +173,7 @@ export class Conflict extends Schema.TaggedError<Conflict>("assent/http/Conflict
     /** The process that runs the session. */
     holder: Schema.optional(Schema.Struct({ pid: Schema.Number, host: Schema.String }))
   },
-  HttpApiSchema.annotations({ status: 409 })
+  named("Conflict", 409)
 ) {}
 
 /**
@@ -188,7 +192,7 @@ export class InteractionAlreadyAnswered extends Schema.TaggedError<InteractionAl
     /** Who settled it. */
     winner: Schema.String
   },
-  HttpApiSchema.annotations({ status: 409 })
+  named("InteractionAlreadyAnswered", 409)
 ) {}
 
 /**
@@ -231,7 +235,7 @@ export class WorkspaceChanged extends Schema.TaggedError<WorkspaceChanged>("asse
     /** As they are now. */
     trust: WorkspaceTrust
   },
-  HttpApiSchema.annotations({ status: 409 })
+  named("WorkspaceChanged", 409)
 ) {}
 
 /**
@@ -249,11 +253,47 @@ export class Unprocessable extends Schema.TaggedError<Unprocessable>("assent/htt
       Schema.Array(Schema.Struct({ field: Schema.optional(Schema.String), message: Schema.String }))
     )
   },
-  HttpApiSchema.annotations({ status: 422 })
+  named("Unprocessable", 422)
 ) {}
 
 /**
- * A tenant has or does as much as it may. The sentence names the limit.
+ * The body is longer than this path takes.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class BodyTooLarge extends Schema.TaggedError<BodyTooLarge>("assent/http/BodyTooLarge")(
+  "BodyTooLarge",
+  sentence,
+  named("BodyTooLarge", 413)
+) {}
+
+/**
+ * The body did not arrive in time.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class BodyLate extends Schema.TaggedError<BodyLate>("assent/http/BodyLate")(
+  "BodyLate",
+  sentence,
+  named("BodyLate", 408)
+) {}
+
+/**
+ * The body is not JSON.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class TypeRefused extends Schema.TaggedError<TypeRefused>("assent/http/TypeRefused")(
+  "TypeRefused",
+  sentence,
+  named("TypeRefused", 415)
+) {}
+
+/**
+ * A caller has or does as much as it may. The sentence names the limit.
  *
  * @since 0.1.0
  * @category errors
@@ -261,7 +301,7 @@ export class Unprocessable extends Schema.TaggedError<Unprocessable>("assent/htt
 export class TooManyRequests extends Schema.TaggedError<TooManyRequests>("assent/http/TooManyRequests")(
   "TooManyRequests",
   sentence,
-  HttpApiSchema.annotations({ status: 429 })
+  named("TooManyRequests", 429)
 ) {}
 
 /**
@@ -273,7 +313,7 @@ export class TooManyRequests extends Schema.TaggedError<TooManyRequests>("assent
 export class Unavailable extends Schema.TaggedError<Unavailable>("assent/http/Unavailable")(
   "Unavailable",
   sentence,
-  HttpApiSchema.annotations({ status: 503 })
+  named("Unavailable", 503)
 ) {}
 
 /**
@@ -285,7 +325,7 @@ export class Unavailable extends Schema.TaggedError<Unavailable>("assent/http/Un
 export class ServerFailed extends Schema.TaggedError<ServerFailed>("assent/http/ServerFailed")(
   "ServerFailed",
   sentence,
-  HttpApiSchema.annotations({ status: 500 })
+  named("ServerFailed", 500)
 ) {}
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -305,6 +345,17 @@ export class Authentication extends HttpApiMiddleware.Tag<Authentication>()("ass
   security: { token: HttpApiSecurity.bearer }
 }) {}
 
+/**
+ * Lets a request of a known caller through to its handler, or refuses it: by the rule of its path, before its body is read.
+ * The layers of this package have it.
+ *
+ * @since 0.1.0
+ * @category services
+ */
+export class Admission extends HttpApiMiddleware.Tag<Admission>()("assent/http/Admission", {
+  failure: Schema.Union(BadRequest, Forbidden, BodyTooLarge, BodyLate, TypeRefused, TooManyRequests, Unavailable)
+}) {}
+
 // -----------------------------------------------------------------------------------------------------------------
 // models
 // -----------------------------------------------------------------------------------------------------------------
@@ -316,7 +367,17 @@ const body = <Fields extends Schema.Struct.Fields>(fields: Fields) =>
 /** `{}`. A struct without fields would take any value. */
 const Nothing = Schema.Record({ key: Schema.String, value: Schema.Never })
 
-const Name = Schema.NonEmptyString.pipe(Schema.maxLength(200))
+/**
+ * What no id has: a database cannot keep it, and a line cannot show it.
+ *
+ * @internal
+ */
+// oxlint-disable-next-line no-control-regex
+export const control = /[\u0000-\u001f\u007f]/
+
+const Plain = Schema.String.pipe(Schema.pattern(/^[^\u0000-\u001f\u007f]*$/))
+
+const Name = Plain.pipe(Schema.minLength(1), Schema.maxLength(200))
 
 /** JSON that others define, such as an encoded request. */
 const Json = Schema.Record({ key: Schema.String, value: Schema.Unknown })
@@ -482,6 +543,8 @@ const versioned = <Id extends string, Endpoints extends HttpApiEndpoint.HttpApiE
     .addError(Unavailable)
     .addError(ServerFailed)
     .addError(TooManyRequests)
+    // The one that is named last is asked first.
+    .middleware(Admission)
     .middleware(Authentication)
     .prefix("/v1")
 
@@ -505,7 +568,7 @@ export const Sessions = HttpApiGroup.make("sessions")
           model: Schema.optional(Name),
           profile: Schema.optional(Name),
           /** Chosen by the client: the same one again is the same session. */
-          id: Schema.optional(Schema.String)
+          id: Schema.optional(Plain)
         })
       )
       .addSuccess(Schema.Struct({ sessionId: Schema.String }))
@@ -514,7 +577,7 @@ export const Sessions = HttpApiGroup.make("sessions")
     HttpApiEndpoint.get("list", "/sessions")
       .setUrlParams(
         Schema.Struct({
-          workspace: Schema.optional(Schema.String),
+          workspace: Schema.optional(Plain),
           limit: Schema.optional(
             Schema.NumberFromString.pipe(Schema.int(), Schema.between(1, 1_000)).annotations({
               // Clients that are made from the document pass a number.
@@ -619,7 +682,7 @@ export const Requests = HttpApiGroup.make("requests")
       .setUrlParams(
         Schema.Struct({
           /** Only those of this session. */
-          session: Schema.optional(Schema.String)
+          session: Schema.optional(Plain)
         })
       )
       .addSuccess(Schema.Struct({ requests: Schema.Array(OpenRequest), remarks: Schema.Array(Schema.String) }))
@@ -804,8 +867,12 @@ export const Metrics = HttpApiGroup.make("metrics", { topLevel: true })
       HttpApiSchema.Text({ contentType: "text/plain; version=0.0.4" })
     )
   )
-  .addError(Forbidden)
+  .middleware(Admission)
   .middleware(Authentication)
+
+/** The document without the names of schemas that stand in it more than once, such as that of any JSON. */
+const unnamed = <A>(document: A): A =>
+  JSON.parse(JSON.stringify(document, (name, value: unknown) => (name === "$id" ? undefined : value)))
 
 /**
  * The whole API.
@@ -820,5 +887,6 @@ export class Api extends HttpApi.make("assent")
   .add(Control)
   .add(Health)
   .add(Metrics)
+  .annotate(OpenApi.Transform, unnamed)
   .annotate(OpenApi.Title, "Assent")
   .annotate(OpenApi.Version, "1") {}

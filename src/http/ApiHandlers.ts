@@ -5,6 +5,7 @@
  */
 import * as HttpApi from "@effect/platform/HttpApi"
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as HttpRouter from "@effect/platform/HttpRouter"
 import type { HttpServerRequest } from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Context from "effect/Context"
@@ -22,15 +23,19 @@ import * as SessionFork from "../journal/SessionFork.js"
 import type { Place } from "../journal/SessionStore.js"
 import type { Listed } from "../journal/SessionSummary.js"
 import type { StoreUnusable } from "../journal/StoreError.js"
+import * as Admission from "./Admission.js"
 import * as AllEvents from "./AllEvents.js"
 import * as Answers from "./Answers.js"
 import * as Api from "./Api.js"
 import * as EventStream from "./EventStream.js"
 import * as PageRun from "./PageRun.js"
+import * as Parting from "./Parting.js"
 import * as Present from "./Present.js"
 import * as Refusal from "./Refusal.js"
+import * as RouteTable from "./RouteTable.js"
 import * as SessionEvents from "./SessionEvents.js"
 import * as Sessions from "./Sessions.js"
+import * as Share from "./Share.js"
 import * as Stores from "./Stores.js"
 import * as Tenancy from "./Tenancy.js"
 
@@ -43,7 +48,7 @@ import * as Tenancy from "./Tenancy.js"
 export interface Options {
   /** Absolute directories in which clients may begin sessions; the first one is the default. */
   readonly workspaces: ReadonlyArray<string>
-  /** Event streams at once. Default: 64. */
+  /** Event streams and runs of one caller at once. Default: 64. */
   readonly streams?: number | undefined
   /** Completes when the server ends: it takes no more words, and streams say goodbye. Default: never. */
   readonly ending?: Effect.Effect<void> | undefined
@@ -82,7 +87,7 @@ export const layer = (
 ): Layer.Layer<HttpApi.Api, LookFailure | StoreUnusable, Host.Host | Api.Authentication> =>
   HttpApiBuilder.api(Api.Api).pipe(
     Layer.provide([sessions, requests, runs, control, health, metrics]),
-    Layer.provide(Tenancy.limited),
+    Layer.provide(Admission.layer),
     Layer.provide(Layer.scoped(Desk, makeDesk(options)))
   )
 
@@ -93,8 +98,11 @@ export const layer = (
 /** What the handlers share. */
 class Desk extends Context.Tag("assent/http/Desk")<Desk, Effect.Effect.Success<ReturnType<typeof makeDesk>>>() {}
 
-/** Makes a response that ends when the server does, and counts while it lasts. */
-type Respond = (ended: Effect.Effect<void>, counted: EventStream.Counted) => HttpServerResponse.HttpServerResponse
+/** Makes a response that ends before its source does if it has to. */
+type Respond = (parting: Effect.Effect<EventStream.Parting>) => HttpServerResponse.HttpServerResponse
+
+/** Streams of all callers together. */
+const mostStreams = 512
 
 const makeDesk = ({
   ending = Effect.never,
@@ -108,7 +116,9 @@ const makeDesk = ({
     const host = yield* Host.Host
     const stores = yield* Stores.make(host)
     const sessions = elsewhere ?? Sessions.ofHost(host, stores)
-    let open = 0
+    const authentication = yield* Api.Authentication
+    const room = Share.make({ all: Math.max(mostStreams, 2 * streams), each: streams })
+    const goodbye = Effect.as(ending, EventStream.goodbye)
 
     const list = (query: Host.Query) => Refusal.of(host.list(query))
     const behind = { sessions, stores, list }
@@ -152,20 +162,24 @@ const makeDesk = ({
       /** A response of events, if there is room for one more; else nothing is begun. */
       streaming: <E, R>(begin: Effect.Effect<Respond, E, R>) =>
         Effect.gen(function* () {
-          if (open >= streams) {
-            return yield* new Api.Unavailable({
-              message: `This server has ${streams} streams open already. Close one, or wait.`
-            })
-          }
-          const counted = Effect.acquireRelease(
-            Effect.sync(() => open++),
-            () => Effect.sync(() => open--)
-          )
-          return (yield* begin)(ending, counted)
+          const caller = yield* Api.Caller
+          const { route } = yield* HttpRouter.RouteContext
+          const context = yield* Effect.context<HttpRouter.HttpRouter.Provided>()
+          // Held until the response is over.
+          yield* Effect.catchAll(room.hold(caller, 1), noRoom)
+          const respond = yield* begin
+          const rule = RouteTable.ruleOf(route)
+          const left = rule === undefined ? Effect.never : Parting.ofCaller(authentication, caller, rule)
+          return respond(Effect.raceFirst(goodbye, Effect.provide(left, context)))
         }),
-      streamsOpen: () => open
+      streamsOpen: room.held
     }
   })
+
+const noRoom = (full: Share.Full): Effect.Effect<never, Api.TooManyRequests | Api.Unavailable> =>
+  full === "caller"
+    ? Tenancy.tooMany("You have as many streams open as one caller may. Close one, or wait.", 5)
+    : new Api.Unavailable({ message: "This server has no room for more streams. Close one, or wait." })
 
 /** A process holds a session between its turns, too. */
 const statusOf = ({ inTurn, state }: Host.Stored): Api.SessionSummary["status"] =>
@@ -270,15 +284,14 @@ const sessions = HttpApiBuilder.group(Api.Api, "sessions", (handlers) =>
           const id = listed.rootSessionId
           const source = { sessions: view.sessions, store, id, snapshot: snapshotOf(view, id) }
           const pieces = EventStream.ofPieces(SessionEvents.make(source, request.headers["last-event-id"]))
-          return yield* streaming(Effect.succeed((ended, counted) => EventStream.response(pieces, ended, counted)))
+          return yield* streaming(Effect.succeed((parting) => EventStream.response(pieces, parting)))
         })
       )
       .handleRaw("allEvents", ({ request }) =>
         Effect.gen(function* () {
           const view = yield* mine
-          yield* view.need("read")
           const events = eventsOf(view, request.headers["last-event-id"])
-          return yield* streaming(Effect.succeed((ended, counted) => EventStream.response(events, ended, counted)))
+          return yield* streaming(Effect.succeed((parting) => EventStream.response(events, parting)))
         })
       )
   })
@@ -339,8 +352,8 @@ const runs = HttpApiBuilder.group(Api.Api, "runs", (handlers) =>
         const isPrivate = Option.exists(request.remoteAddress, isLoopback)
         const { sessions } = yield* mine
         const lines = yield* sessions.run(id, page, { person: yield* Api.Caller, isPrivate })
-        return (ended: Effect.Effect<void>, counted: EventStream.Counted) =>
-          lines === undefined ? HttpServerResponse.empty() : PageRun.response(page, lines, ended, counted)
+        return (parting: Effect.Effect<EventStream.Parting>) =>
+          lines === undefined ? HttpServerResponse.empty() : PageRun.response(page, lines, parting)
       })
     return handlers
       .handle("agui", ({ path, payload, request }) =>
@@ -368,9 +381,6 @@ const control = HttpApiBuilder.group(Api.Api, "control", (handlers) =>
       .handle("trust", ({ payload: { digest, workspace } }) =>
         Effect.gen(function* () {
           if (isShared) return yield* new Api.BadRequest({ message: startWithTrust })
-          const { need, needWhole } = yield* mine
-          yield* needWhole
-          yield* need("permissions")
           const real = yield* permitted(workspace)
           const { name } = yield* Api.Caller
           const given = yield* Effect.either(host.giveTrust(real, { digest, by: name }))
@@ -399,8 +409,7 @@ const control = HttpApiBuilder.group(Api.Api, "control", (handlers) =>
       )
       .handle("fork", ({ path, payload: { turn } }) =>
         Effect.gen(function* () {
-          const { found, need, room } = yield* mine
-          yield* need("send")
+          const { found, room } = yield* mine
           const { listed } = yield* found(path.sessionId)
           yield* room
           const { name } = yield* Api.Caller
@@ -441,10 +450,9 @@ const health = HttpApiBuilder.group(Api.Api, "health", (handlers) =>
 )
 
 const metrics = HttpApiBuilder.group(Api.Api, "metrics", (handlers) =>
-  Effect.map(Desk, ({ host, metrics, mine, stores, streamsOpen }) =>
+  Effect.map(Desk, ({ host, metrics, stores, streamsOpen }) =>
     handlers.handle("metrics", () =>
       Effect.gen(function* () {
-        yield* (yield* mine).needWhole
         const { heapUsed, rss } = process.memoryUsage()
         const { system, user } = process.cpuUsage()
         return [

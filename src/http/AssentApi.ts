@@ -24,7 +24,7 @@ export interface Options {
   readonly model?: string | undefined
   /** Where sessions are kept: a file, `postgres://…`, `:memory:`. Default: with the state of this account. */
   readonly store?: string | undefined
-  /** Event streams at once. Default: 64. */
+  /** Event streams and runs of one caller at once. Default: 64. */
   readonly streams?: number | undefined
 }
 

@@ -8,7 +8,6 @@ import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Chunk from "effect/Chunk"
 import * as Effect from "effect/Effect"
 import * as Mailbox from "effect/Mailbox"
-import type * as Scope from "effect/Scope"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 
@@ -31,6 +30,14 @@ export interface Source {
   readonly run: (lines: Lines) => Effect.Effect<void>
 }
 
+/** Why a response that stays open ends before its source does. */
+export interface Parting {
+  /** The name of the last event of an event stream. */
+  readonly event: "goodbye" | "unauthorized"
+  /** For the person at the other end. */
+  readonly message: string
+}
+
 /** The way to a connection. */
 export interface Lines {
   /** Waits while too much waits for the connection. */
@@ -38,9 +45,6 @@ export interface Lines {
   /** False if too much waits for the connection: more writes than the source said, or bytes. It is not written then. */
   readonly push: (bytes: Uint8Array) => boolean
 }
-
-/** Holds while a stream is open. */
-export type Counted = Effect.Effect<unknown, never, Scope.Scope>
 
 // -----------------------------------------------------------------------------------------------------------------
 // conversions
@@ -59,13 +63,12 @@ export const ofPieces = (pieces: Stream.Stream<Piece>): Source => ({
 
 /**
  * The response. A comment comes whenever nothing else did for 15 seconds, so that neither end takes silence for a
- * connection that is gone. `ended` completes when the server ends; `counted` holds while the stream lasts. When the source
- * ends, the response does, and the client connects again.
+ * connection that is gone. `parting` completes when the stream has to end. When the source ends, the response does, and the
+ * client connects again.
  */
 export const response = (
   { ahead, run }: Source,
-  ended: Effect.Effect<void>,
-  counted: Counted
+  parting: Effect.Effect<Parting>
 ): HttpServerResponse.HttpServerResponse =>
   streamed(
     Stream.unwrapScoped(
@@ -86,7 +89,7 @@ export const response = (
         }
         yield* send(bytesOf("retry: 1000\n\n"))
         const beating = Effect.forever(Effect.zipRight(Effect.sleep(silence), send(bytesOf(beat))))
-        const saying = Effect.as(ended, encode({ event: "goodbye", data: { message: goodbye } }))
+        const saying = Effect.map(parting, ({ event, message }) => encode({ event, data: { message } }))
         yield* Effect.raceFirst(Effect.as(Effect.raceFirst(run({ push, send }), beating), undefined), saying).pipe(
           Effect.flatMap((last) => (last === undefined ? Effect.void : send(bytesOf(last)))),
           Effect.zipRight(lines.end),
@@ -97,32 +100,39 @@ export const response = (
           return taken
         })
       })
-    ),
-    counted
+    )
   )
 
-/** The response of a stream that ends by itself. `farewell` is what it ends with when the server ends before. */
+/** The response of a stream that ends by itself. `farewell` is what it ends with if it has to end before. */
 export const finite = (
   lines: Stream.Stream<string>,
-  farewell: string,
-  ended: Effect.Effect<void>,
-  counted: Counted,
+  farewell: (message: string) => string,
+  parting: Effect.Effect<Parting>,
   headers: Readonly<Record<string, string>> = {}
 ): HttpServerResponse.HttpServerResponse =>
   streamed(
     Stream.encodeText(
       Stream.suspend(() => {
-        let isWhole = false
-        const whole = Stream.concat(lines, Stream.drain(Stream.sync(() => (isWhole = true))))
-        return Stream.merge(whole, beats, { haltStrategy: "left" }).pipe(
-          Stream.interruptWhen(ended),
-          Stream.concat(Stream.suspend(() => (isWhole ? Stream.empty : Stream.make(farewell))))
+        let cut: Parting | undefined
+        const parted = Effect.map(parting, (why) => (cut = why))
+        return Stream.merge(lines, beats, { haltStrategy: "left" }).pipe(
+          Stream.interruptWhen(parted),
+          Stream.concat(Stream.suspend(() => (cut === undefined ? Stream.empty : Stream.make(farewell(cut.message)))))
         )
       })
     ),
-    counted,
     headers
   )
+
+// -----------------------------------------------------------------------------------------------------------------
+// constants
+// -----------------------------------------------------------------------------------------------------------------
+
+/** That the server ends. */
+export const goodbye: Parting = {
+  event: "goodbye",
+  message: "This server ends. Connect again to the one that follows it."
+}
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
@@ -143,12 +153,9 @@ const encoder = new TextEncoder()
 
 const streamed = (
   bytes: Stream.Stream<Uint8Array>,
-  counted: Counted,
   headers: Readonly<Record<string, string>> = {}
 ): HttpServerResponse.HttpServerResponse =>
-  HttpServerResponse.stream(Stream.unwrapScoped(Effect.as(counted, bytes)), {
+  HttpServerResponse.stream(bytes, {
     contentType: "text/event-stream",
     headers: { "x-accel-buffering": "no", ...headers }
   })
-
-export const goodbye = "This server ends. Connect again to the one that follows it."

@@ -15,7 +15,7 @@ import * as Stream from "effect/Stream"
 import * as AgUi from "./AgUi.js"
 import * as AiSdkStream from "./AiSdkStream.js"
 import * as Api from "./Api.js"
-import type * as EventStream from "./EventStream.js"
+import type { Parting } from "./EventStream.js"
 import type * as Refusal from "./Refusal.js"
 import type { End, Piece } from "./RunProjection.js"
 import type * as Runs from "./Runs.js"
@@ -84,7 +84,5 @@ export const farewell = ({ _tag }: Page, message: string): string =>
 export const response = (
   page: Page,
   lines: Stream.Stream<string>,
-  ended: Effect.Effect<void>,
-  counted: EventStream.Counted
-): HttpServerResponse =>
-  page._tag === "AgUi" ? AgUi.response(lines, ended, counted) : AiSdkStream.response(lines, ended, counted)
+  parting: Effect.Effect<Parting>
+): HttpServerResponse => (page._tag === "AgUi" ? AgUi.response(lines, parting) : AiSdkStream.response(lines, parting))

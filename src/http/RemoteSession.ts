@@ -248,6 +248,10 @@ export const attach = ({
           case "goodbye":
             isToldOfEnd = true
             return yield* say("The server ends. Assent connects again when it is back.")
+          // The next connection says why.
+          case "unauthorized":
+            isToldOfEnd = true
+            return
           case "failed":
             return yield* say(messageIn(data))
           default: {

@@ -1,17 +1,15 @@
 /**
- * What a request has to be before anybody looks where it goes: for one of our names, from one of our pages, JSON, and not
- * too large. It stands before the routes, so that unknown paths are refused in the same way.
+ * What a request has to be before anybody looks where it goes: for one of our names, and from one of our pages. It stands
+ * before the routes, so that unknown paths are refused in the same way.
  *
  * A page of another site can have a browser send requests to a server on this machine, also under a name of its own that
  * it has pointed here (DNS rebinding). Names and origins keep it out; a token that no browser sends by itself does too.
  */
 import type * as HttpApp from "@effect/platform/HttpApp"
-import * as HttpIncomingMessage from "@effect/platform/HttpIncomingMessage"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
-import * as Either from "effect/Either"
-import * as Option from "effect/Option"
+import { IncomingMessage } from "node:http"
 import * as UntrustedJson from "../core/UntrustedJson.js"
 
 /** Who may ask. */
@@ -35,30 +33,21 @@ export const before =
   <E, R>(app: HttpApp.Default<E, R>): HttpApp.Default<E, R> =>
     Effect.gen(function* () {
       const request = yield* HttpServerRequest.HttpServerRequest
-      const refusal = strangeness(options, request) ?? options.refusal?.(request) ?? (yield* ofBody(request))
-      return refusal ?? (yield* app)
-    }).pipe(
-      // A page says itself what it may load.
-      Effect.map((response) =>
-        HttpServerResponse.setHeaders(response, {
-          ...always,
-          ...(response.status === 503 ? soon : {}),
-          ...response.headers
-        })
-      )
-    )
+      const refusal = strangeness(options, request) ?? options.refusal?.(request)
+      const response = refusal ?? (yield* app)
+      if (response.status === 401 && guesses(request) > free) yield* Effect.sleep(penalty)
+      return HttpServerResponse.setHeaders(response, {
+        ...always,
+        ...(response.status === 503 ? soon : {}),
+        ...(response.status >= 400 && isUnread(request) ? last : {}),
+        // A page says itself what it may load.
+        ...response.headers
+      })
+    })
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
-
-/** The longest body, in bytes. */
-const maxBody = 1_048_576
-
-/** That of a page which sends its whole history with each message. */
-const maxHistory = 4 * maxBody
-
-const maxOf = (url: string): number => (/^\/v1\/(?:agui|ai)\//.test(url) ? maxHistory : maxBody)
 
 /** On every answer that says nothing else: nothing of it is kept, framed, guessed or run. */
 const always = {
@@ -72,14 +61,45 @@ const always = {
 /** What cannot be done now can be done soon. */
 const soon = { "retry-after": "5" }
 
-const refuse = (status: number, tag: string, message: string) =>
-  HttpServerResponse.unsafeJson(
-    { _tag: tag, message },
-    { status, headers: status === 413 ? { connection: "close" } : {} }
-  )
+/** Wrong keys of one connection that are answered at once. Those behind them wait, so that guessing takes no time of others. */
+const free = 4
 
-const strangeness = ({ hosts, origins }: Options, { headers }: HttpServerRequest.HttpServerRequest) => {
-  const { host = "", origin, "sec-fetch-site": site } = headers
+const penalty = "1 second"
+
+const wrongKeys = new WeakMap<object, number>()
+
+/** How many requests of this connection had no key that counts. */
+const guesses = ({ source }: HttpServerRequest.HttpServerRequest): number => {
+  if (!(source instanceof IncomingMessage)) return 0
+  const count = (wrongKeys.get(source.socket) ?? 0) + 1
+  wrongKeys.set(source.socket, count)
+  return count
+}
+
+/** Nothing is read behind an answer that did not wait for its body. */
+const last = { connection: "close" }
+
+/** Bytes of a body that Node reads and forgets, so that the connection may be used again. */
+const forgotten = 65_536
+
+const isUnread = ({ headers, source }: HttpServerRequest.HttpServerRequest): boolean => {
+  const isLong = headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > forgotten
+  return isLong && source instanceof IncomingMessage && !source.complete
+}
+
+const refuse = (status: number, tag: string, message: string) =>
+  HttpServerResponse.unsafeJson({ _tag: tag, message }, { status })
+
+/** A person follows a link to the page, which holds no secret. */
+const isVisit = ({ headers, method, url }: HttpServerRequest.HttpServerRequest): boolean =>
+  method === "GET" &&
+  url === "/" &&
+  headers["origin"] === undefined &&
+  headers["sec-fetch-mode"] === "navigate" &&
+  headers["sec-fetch-dest"] === "document"
+
+const strangeness = ({ hosts, origins }: Options, request: HttpServerRequest.HttpServerRequest) => {
+  const { host = "", origin, "sec-fetch-site": site } = request.headers
   if (!hosts.has(host.toLowerCase())) {
     const name = UntrustedJson.echo(host, 100)
     return refuse(
@@ -91,44 +111,8 @@ const strangeness = ({ hosts, origins }: Options, { headers }: HttpServerRequest
   if (origin !== undefined && !origins.has(origin.toLowerCase())) {
     return refuse(403, "OriginRefused", `Pages of "${UntrustedJson.echo(origin, 100)}" may not use this server.`)
   }
-  if (site !== undefined && site !== "same-origin" && site !== "none") {
+  if (site !== undefined && site !== "same-origin" && site !== "none" && !isVisit(request)) {
     return refuse(403, "SiteRefused", "Pages of another site or port may not use this server.")
   }
   return undefined
 }
-
-const hasBody = (method: string) => method !== "GET" && method !== "HEAD" && method !== "OPTIONS"
-
-/** Reads the body up to its limit. Later readers find the same text. */
-const ofBody = (request: HttpServerRequest.HttpServerRequest) => {
-  const { "content-length": length, "content-type": type, "transfer-encoding": encoding } = request.headers
-  if (!hasBody(request.method) || (length === undefined && encoding === undefined) || length === "0") {
-    const isEmptyPost = request.method === "POST" && type !== undefined && !isJson(type)
-    return Effect.succeed(isEmptyPost ? notJson : undefined)
-  }
-  if (!isJson(type)) return Effect.succeed(notJson)
-  const most = maxOf(request.url)
-  if (Number(length ?? 0) > most) return Effect.succeed(tooLarge(most))
-  return request.text.pipe(
-    HttpIncomingMessage.withMaxBodySize(Option.some(most)),
-    Effect.match({
-      onFailure: () => tooLarge(most),
-      onSuccess: (text) =>
-        Either.match(UntrustedJson.parse(text, { size: most }), {
-          onLeft: ({ message }) => refuse(400, "BadRequest", `The body ${message}.`),
-          onRight: () => undefined
-        })
-    })
-  )
-}
-
-const isJson = (type: string | undefined) => /^application\/json(?:\s*;|$)/i.test(type?.trim() ?? "")
-
-const notJson = refuse(
-  415,
-  "TypeRefused",
-  "The body has to be JSON. Send it with the header content-type: application/json."
-)
-
-const tooLarge = (most: number) =>
-  refuse(413, "BodyTooLarge", `The body has more than ${most} bytes, or did not arrive whole.`)

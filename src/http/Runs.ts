@@ -26,7 +26,8 @@ import * as InteractionRequest from "../interaction/InteractionRequest.js"
 import type { EventFeed } from "../journal/EventFeed.js"
 import type { Written } from "../journal/JournalEntry.js"
 import * as Replay from "../journal/Replay.js"
-import type * as Answers from "./Answers.js"
+import * as Agent from "../runtime/Agent.js"
+import * as Answers from "./Answers.js"
 import type * as Api from "./Api.js"
 import * as Present from "./Present.js"
 import * as Refusal from "./Refusal.js"
@@ -115,7 +116,11 @@ export const make = (stores: Stores, answers: Answers.Answers): Runs => {
   }
 
   /** The answers, ready to be given; or why none of them is. */
-  const check = (session: Session, start: Start): Effect.Effect<Ready, RunProjection.End | Refusal.Refusal> =>
+  const check = (
+    session: Session,
+    start: Start,
+    { person }: By
+  ): Effect.Effect<Ready, RunProjection.End | Refusal.Refusal> =>
     Effect.gen(function* () {
       const open = new Map((yield* session.agent.broker.open).map((request) => [String(request.requestId), request]))
       const ready: Array<Ready[number]> = []
@@ -143,6 +148,7 @@ export const make = (stores: Stores, answers: Answers.Answers): Runs => {
         if (Either.isLeft(answer)) {
           return yield* failure("invalid_payload", `The answer to ${requestId} does not fit. ${answer.left}`)
         }
+        yield* Answers.permit(request.interaction, answer.right, person)
         ready.push({ requestId, answer: { encoded: answer.right } })
       }
       const given = new Set(ready.map(({ requestId }) => requestId))
@@ -176,37 +182,46 @@ export const make = (stores: Stores, answers: Answers.Answers): Runs => {
       (late) => late.flatMap((piece) => (piece === undefined ? [] : [piece]))
     )
 
-  const say = ({ agent, redactor }: Session, { words }: Start) =>
+  const say = ({ agent }: Session, { words }: Start) =>
     Effect.forEach(
       words,
-      ({ id, input }) =>
-        Effect.catchTag(agent.send(input, { id }), "MessageAlreadyTaken", () =>
-          Effect.flatMap(agent.feed?.entries ?? Effect.succeed([]), (entries) => {
-            const isOther = entries.some(
-              ({ entry }) =>
-                entry._tag === "MessageReceived" &&
-                entry.message.id === id &&
-                typeof input === "string" &&
-                redactor.text(entry.message.text) !== redactor.text(input)
-            )
-            return isOther
-              ? Effect.fail({ message: `Other words have the id ${id}. Send these under a new one.` })
-              : Effect.void
-          })
-        ),
-      { discard: true }
+      ({ id, input }) => Effect.catchTag(agent.send(input, { id }), "MessageAlreadyTaken", () => Effect.void),
+      {
+        discard: true
+      }
     )
+
+  /** Before anything is answered: words with the id of other words are refused, and all that came with them. */
+  const refuseOthers = ({ agent, redactor }: Session, { words }: Start) =>
+    Effect.gen(function* () {
+      if (words.length === 0) return
+      const entries = yield* Refusal.of(agent.feed?.entries ?? Effect.succeed([]))
+      const texts = new Map(
+        words.map(({ id, input }) => [id, typeof input === "string" ? redactor.text(input) : undefined])
+      )
+      for (const { entry } of entries) {
+        if (entry._tag !== "MessageReceived") continue
+        const { id, text } = entry.message
+        const said = texts.get(id)
+        if (said !== undefined && said !== redactor.text(text))
+          return yield* Refusal.make(new Agent.MessageDiffers({ messageId: id }))
+      }
+    })
 
   return {
     begin: (session, start, by) =>
       Effect.gen(function* () {
-        const ready = yield* Effect.either(check(session, start))
+        yield* refuseOthers(session, start)
+        const ready = yield* Effect.either(check(session, start, by))
         if (Either.isLeft(ready)) return yield* refusedOr(ready.left)
         // A page that leaves now has answered all or nothing.
         const late = yield* Effect.either(Effect.uninterruptible(give(ready.right, start, by)))
         if (Either.isLeft(late)) return failed("not_taken", late.left.message)
         const said = yield* Effect.either(say(session, start))
-        if (Either.isLeft(said)) return failed("not_taken", said.left.message)
+        if (Either.isLeft(said)) {
+          const { left } = said
+          return left._tag === "MessageDiffers" ? yield* Refusal.make(left) : failed("not_taken", left.message)
+        }
         const { feed } = session.agent
         if (feed === undefined)
           return failed("stream_ended", "This session is not stored, so its events cannot be read.")

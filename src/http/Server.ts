@@ -24,6 +24,7 @@ import type { StoreUnusable } from "../journal/StoreError.js"
 import * as Api from "./Api.js"
 import * as ApiHandlers from "./ApiHandlers.js"
 import * as RequestGuard from "./RequestGuard.js"
+import * as RouteTable from "./RouteTable.js"
 import * as WebConsole from "./WebConsole.js"
 
 export interface Options extends Omit<ApiHandlers.Options, "ending"> {
@@ -97,15 +98,14 @@ export const make = (
     const document = HttpServerResponse.unsafeJson(OpenApi.fromApi(Api.Api))
     const web = options.web === undefined ? undefined : WebConsole.make(options.web)
     const app = Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ method, url }) => {
-      const page = method !== "GET" ? undefined : url === "/openapi.json" ? document : web?.(url)
-      return page !== undefined
-        ? Effect.succeed(page)
-        : // Its type does not say so, but an unknown path fails.
-          Effect.catchAllCause(api, (cause) =>
-            Predicate.isTagged(Cause.squash(cause), "RouteNotFound")
-              ? Effect.succeed(notFound)
-              : Effect.failCause(cause)
-          )
+      const page = url === "/openapi.json" ? document : web?.(url)
+      if (page !== undefined) return Effect.succeed(readOnly.includes(method) ? page : notAllowed(readOnly))
+      // Its type does not say so, but an unknown path fails.
+      return Effect.catchAllCause(api, (cause) => {
+        if (!Predicate.isTagged(Cause.squash(cause), "RouteNotFound")) return Effect.failCause(cause)
+        const methods = RouteTable.methodsOf(url)
+        return Effect.succeed(methods.length === 0 ? notFound : notAllowed(methods))
+      })
     })
     const guarded = RequestGuard.before({
       hosts: new Set(names),
@@ -222,6 +222,14 @@ const notFound = HttpServerResponse.unsafeJson(
   { _tag: "NotFound", message: "There is nothing under this path. /openapi.json says what there is." },
   { status: 404 }
 )
+
+const readOnly = ["GET", "HEAD"]
+
+const notAllowed = (methods: ReadonlyArray<string>) =>
+  HttpServerResponse.unsafeJson(
+    { _tag: "MethodNotAllowed", message: `This path takes ${methods.join(" and ")}.` },
+    { status: 405, headers: { allow: methods.join(", ") } }
+  )
 
 const ending = HttpServerResponse.unsafeJson(
   { _tag: "Unavailable", message: "This server ends and takes nothing more. Try the one that follows it." },

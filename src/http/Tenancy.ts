@@ -1,8 +1,8 @@
 /**
- * What one caller sees and may do: the sessions of their tenant, and the verbs of their key.
+ * What one caller sees and may do: the verbs of their key, and the sessions of their tenant.
  *
  * ```
- *   caller ─► view ─► verb permitted? ─► id of their tenant ─► there? ─► Sessions
+ *   caller ─► verbs of the path permitted? ─► view ─► id of their tenant ─► there? ─► Sessions
  * ```
  *
  * Ids of a tenant's sessions begin with its name: `acme.ses_1`. The name comes from the caller and never from a path, so no
@@ -13,7 +13,6 @@ import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
@@ -27,6 +26,7 @@ import * as Api from "./Api.js"
 import type { Given } from "./Answers.js"
 import * as PageRun from "./PageRun.js"
 import * as Refusal from "./Refusal.js"
+import type * as RouteTable from "./RouteTable.js"
 import type * as Runs from "./Runs.js"
 import type * as Sessions from "./Sessions.js"
 import type { Found, Stores } from "./Stores.js"
@@ -40,7 +40,7 @@ export interface Behind {
   readonly list: (query: Host.Query) => Effect.Effect<Host.Page, Refusal.Refusal>
 }
 
-/** What a caller has of it. Each part fails if the caller has not the verb, and as if a foreign session were none. */
+/** What a caller has of it. A foreign session is none. */
 export interface View extends Pick<Behind, "list"> {
   readonly sessions: {
     readonly [Act in keyof Sessions.Sessions]: Sessions.Sessions[Act] extends (
@@ -49,10 +49,6 @@ export interface View extends Pick<Behind, "list"> {
       ? (...args: Args) => Effect.Effect<A, E | Refused, R>
       : Sessions.Sessions[Act]
   }
-  /** Fails unless the caller may do it. */
-  readonly need: (verb: Api.Verb) => Effect.Effect<void, Api.Forbidden>
-  /** Fails for a caller of a tenant, who does not see the whole server. */
-  readonly needWhole: Effect.Effect<void, Api.Forbidden>
   /** To read it. */
   readonly found: (id: string) => Effect.Effect<Found, Refusal.Refusal>
   readonly openRequests: (session: string | undefined) => Effect.Effect<
@@ -79,22 +75,14 @@ export const view = ({ list, sessions, stores }: Behind, person: Api.Person): Vi
   const fullOf = (id: string) => (id.startsWith(prefix) ? id : `${prefix}${id}`)
   const sees = (rootSessionId: string) => rootSessionId.startsWith(prefix)
 
-  const need = (verb: Api.Verb) =>
-    may === undefined || may.includes(verb) || (verb === "answer" && kindsOf(may).length > 0)
-      ? Effect.void
-      : new Api.Forbidden({ message: `Your key does not permit "${verb}". Ask for one that does.` })
-
   const look = (id: string): Effect.Effect<Found, Refusal.Refusal> =>
     Effect.flatMap(Refusal.of(stores.session(fullOf(id))), (found) =>
       found === undefined ? notThere("session", id) : Effect.succeed(found)
     )
 
   /** With the session of this id, if it is there. */
-  const on = <A, E, R>(
-    verb: Api.Verb,
-    id: string,
-    act: (id: string, listed: SessionSummary.Listed) => Effect.Effect<A, E, R>
-  ) => Effect.flatMap(Effect.zipRight(need(verb), look(id)), ({ listed }) => act(listed.rootSessionId, listed))
+  const on = <A, E, R>(id: string, act: (id: string, listed: SessionSummary.Listed) => Effect.Effect<A, E, R>) =>
+    Effect.flatMap(look(id), ({ listed }) => act(listed.rootSessionId, listed))
 
   /** Fails as if it were none for the request of another tenant, and of a session that no store has. */
   const requireTheirs = (requestId: string) =>
@@ -144,18 +132,12 @@ export const view = ({ list, sessions, stores }: Behind, person: Api.Person): Vi
   const room = within("sessions")
 
   return {
-    need,
-    needWhole:
-      tenant === undefined
-        ? Effect.void
-        : new Api.Forbidden({ message: "The key of a tenant does not permit this. Use the token of the server." }),
     sees,
     room,
-    found: (id) => Effect.zipRight(need("read"), look(id)),
-    list: (query) => Effect.zipRight(need("read"), list(prefix === "" ? query : { ...query, prefix })),
+    found: look,
+    list: (query) => list(prefix === "" ? query : { ...query, prefix }),
     openRequests: (session) =>
       Effect.gen(function* () {
-        yield* need("read")
         if (prefix === "") return yield* stores.openRequests(session)
         const waiting =
           session === undefined
@@ -172,7 +154,6 @@ export const view = ({ list, sessions, stores }: Behind, person: Api.Person): Vi
     sessions: {
       create: ({ id, ...wishes }) =>
         Effect.gen(function* () {
-          yield* need("send")
           const own = id ?? (prefix === "" ? undefined : Id.session(yield* Id.IdGenerator))
           const full = own === undefined ? undefined : fullOf(own)
           // The same one again is the same session.
@@ -180,85 +161,86 @@ export const view = ({ list, sessions, stores }: Behind, person: Api.Person): Vi
           if (known === undefined) yield* room
           return yield* sessions.create({ ...wishes, id: full })
         }),
-      present: (id) => on("read", id, sessions.present),
+      present: (id) => on(id, sessions.present),
       open: (id) =>
         Effect.gen(function* () {
-          yield* need("read")
           const open = yield* sessions.open(id === undefined ? undefined : fullOf(id))
           return open.filter(({ sessionId }) => sees(sessionId))
         }),
-      models: (id) => on("read", id, sessions.models),
+      models: (id) => on(id, sessions.models),
       // Words into a turn that runs begin no other one.
       send: (id, words) =>
-        on("send", id, (id, { inTurn }) =>
+        on(id, (id, { inTurn }) =>
           Effect.zipRight(inTurn ? within("tokens") : within("turns", "tokens"), sessions.send(id, words))
         ),
-      interrupt: (id, what) => on("cancel", id, (id) => sessions.interrupt(id, what)),
-      permissions: (id, command, by) => on("permissions", id, (id) => sessions.permissions(id, command, by)),
-      setMode: (id, mode, by) => on("permissions", id, (id) => sessions.setMode(id, mode, by)),
-      setModel: (id, model, thinking) => on("permissions", id, (id) => sessions.setModel(id, model, thinking)),
-      takeBack: (id, target) => on("cancel", id, (id) => sessions.takeBack(id, target)),
-      compact: (id) => on("send", id, (id) => Effect.zipRight(within("tokens"), sessions.compact(id))),
-      remove: (id) => on("permissions", id, sessions.remove),
+      interrupt: (id, what) => on(id, (id) => sessions.interrupt(id, what)),
+      permissions: (id, command, by) => on(id, (id) => sessions.permissions(id, command, by)),
+      setMode: (id, mode, by) => on(id, (id) => sessions.setMode(id, mode, by)),
+      setModel: (id, model, thinking) => on(id, (id) => sessions.setModel(id, model, thinking)),
+      takeBack: (id, target) => on(id, (id) => sessions.takeBack(id, target)),
+      compact: (id) => on(id, (id) => Effect.zipRight(within("tokens"), sessions.compact(id))),
+      remove: (id) => on(id, sessions.remove),
       answer: (requestId: string, given: Given, by) =>
         Effect.zipRight(
-          Effect.all([need("answer"), requireTheirs(requestId), needKind(requestId)], { discard: true }),
+          Effect.all([requireTheirs(requestId), needKind(requestId)], { discard: true }),
           sessions.answer(requestId, given, by)
         ),
-      cancel: (requestId, by) =>
-        Effect.zipRight(Effect.zipRight(need("cancel"), requireTheirs(requestId)), sessions.cancel(requestId, by)),
+      cancel: (requestId, by) => Effect.zipRight(requireTheirs(requestId), sessions.cancel(requestId, by)),
       // A page gives words and answers in one.
       run: (id: string, page: PageRun.Page, by: Runs.By) => {
-        if (page._tag === "AiSdkAgain") return on("read", id, (id) => sessions.run(id, page, by))
+        if (page._tag === "AiSdkAgain") return on(id, (id) => sessions.run(id, page, by))
         const { answers, hasWords } = PageRun.contentOf(page)
-        return Effect.zipRight(
-          need("answer"),
-          on("send", id, (id) =>
-            Effect.gen(function* () {
-              yield* Effect.forEach(answers, needKind, { discard: true })
-              yield* hasWords ? within("turns", "tokens") : within("turns")
-              return yield* sessions.run(id, page, by)
-            })
-          )
+        return on(id, (id) =>
+          Effect.gen(function* () {
+            yield* Effect.forEach(answers, needKind, { discard: true })
+            yield* hasWords ? within("turns", "tokens") : within("turns")
+            return yield* sessions.run(id, page, by)
+          })
         )
       },
       events: (id, after) =>
-        Stream.unwrap(
-          Effect.map(Effect.zipRight(need("read"), look(id)), ({ listed }) =>
-            sessions.events(listed.rootSessionId, after)
-          )
-        )
+        Stream.unwrap(Effect.map(look(id), ({ listed }) => sessions.events(listed.rootSessionId, after)))
     }
   }
 }
 
+/** Fails for a caller who sends more requests a second than the tenant may. */
+export const rate = (): ((caller: Api.Person) => Effect.Effect<void, Api.TooManyRequests>) => {
+  const buckets = new Map<string, Bucket>()
+  return ({ limits, tenant = "" }) => {
+    const requests = limits?.requests
+    return requests === undefined
+      ? Effect.void
+      : Effect.flatMap(Clock.currentTimeMillis, (now) => {
+          const known = buckets.get(tenant) ?? { left: requests, at: now }
+          const left = Math.min(requests, known.left + ((now - known.at) * requests) / 1_000)
+          buckets.set(tenant, { left: left < 1 ? left : left - 1, at: now })
+          return left < 1
+            ? tooMany(`${who(tenant)} may send ${requests} requests a second. Send fewer.`, 1)
+            : Effect.void
+        })
+  }
+}
+
 // -----------------------------------------------------------------------------------------------------------------
-// layers
+// predicates
 // -----------------------------------------------------------------------------------------------------------------
 
-/** The same authentication, which lets each tenant make no more requests a second than it may. */
-export const limited: Layer.Layer<Api.Authentication, never, Api.Authentication> = Layer.effect(
-  Api.Authentication,
-  Effect.map(Api.Authentication, ({ token }) => {
-    const buckets = new Map<string, Bucket>()
-    return {
-      token: (given) =>
-        Effect.tap(token(given), ({ limits, tenant = "" }) => {
-          const requests = limits?.requests
-          return requests === undefined
-            ? Effect.void
-            : Effect.flatMap(Clock.currentTimeMillis, (now) => {
-                const known = buckets.get(tenant) ?? { left: requests, at: now }
-                const left = Math.min(requests, known.left + ((now - known.at) * requests) / 1_000)
-                buckets.set(tenant, { left: left < 1 ? left : left - 1, at: now })
-                return left < 1
-                  ? tooMany(`${who(tenant)} may send ${requests} requests a second. Send fewer.`, 1)
-                  : Effect.void
-              })
-        })
-    }
-  })
-)
+/** Fails unless the caller may use a path with this rule. */
+export const permit = (
+  { may, tenant }: Api.Person,
+  rule: Pick<RouteTable.Rule, "tenant" | "verbs">
+): Effect.Effect<void, Api.Forbidden> => {
+  const verbs = rule.verbs === "open" ? [] : rule.verbs
+  const missing = verbs.find(
+    (verb) => may !== undefined && !may.includes(verb) && (verb !== "answer" || kindsOf(may).length === 0)
+  )
+  if (missing !== undefined)
+    return new Api.Forbidden({ message: `Your key does not permit "${missing}". Ask for one that does.` })
+  return rule.tenant === "whole" && tenant !== undefined
+    ? new Api.Forbidden({ message: "The key of a tenant does not permit this. Use the token of the server." })
+    : Effect.void
+}
 
 // -----------------------------------------------------------------------------------------------------------------
 // getters
@@ -334,7 +316,7 @@ const who = (tenant: string | undefined): string =>
   tenant === undefined || tenant === "" ? "The callers of this server" : `The tenant ${tenant}`
 
 /** `after`: seconds. */
-const tooMany = (message: string, after: number) =>
+export const tooMany = (message: string, after: number) =>
   Effect.zipRight(
     HttpApp.appendPreResponseHandler((_, response) =>
       Effect.succeed(HttpServerResponse.setHeader(response, "retry-after", String(after)))

@@ -4,7 +4,7 @@
  *
  * ```
  *  words ─► still open? ─► id unknown? ─► an agent ─► filed ─► on the disk ─► acknowledged
- *                              └─ known ─► those before are on the disk ─► MessageAlreadyTaken
+ *                              └─ known ─► those before are on the disk ─► MessageAlreadyTaken, or MessageDiffers
  *
  *  the agent that the words name, else the one that the user selected,
  *  else the deepest child that works under a call which may be interrupted,
@@ -19,7 +19,9 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import * as Digest from "../core/Digest.js"
 import { MessageId, type SessionId } from "../core/Id.js"
+import type { Masking } from "../core/Redaction.js"
 import { untraced } from "../core/Untraced.js"
 import type { CancelReason } from "../core/Interruption.js"
 import type { Input, InputRefused } from "../inbox/Input.js"
@@ -52,7 +54,7 @@ export class AgentStopped extends Schema.TaggedError<AgentStopped>("assent/runti
 }
 
 /**
- * Earlier words with this id were taken; these were not.
+ * The same words with this id were taken before; these were not.
  *
  * @since 0.1.0
  * @category errors
@@ -62,7 +64,7 @@ export class MessageAlreadyTaken extends Schema.TaggedError<MessageAlreadyTaken>
   { messageId: MessageId }
 ) {
   override get message(): string {
-    return `Message ${this.messageId} was taken before and is not taken again; give other words another id.`
+    return `Message ${this.messageId} was taken before and is not taken again.`
   }
 }
 
@@ -73,7 +75,8 @@ export class MessageAlreadyTaken extends Schema.TaggedError<MessageAlreadyTaken>
  * @since 0.1.0
  * @category errors
  */
-export type NotTaken = AgentStopped | MessageAlreadyTaken | MessageBlank | InputRefused | JournalWriter.JournalFailure
+export type NotTaken =
+  AgentStopped | MessageAlreadyTaken | MessageDiffers | MessageBlank | InputRefused | JournalWriter.JournalFailure
 
 /**
  * Whose turn or which call is cancelled, and why. Default: the root's turn.
@@ -100,8 +103,8 @@ export interface SendOptions {
   /** One agent: its path, its session's id or its subagent id. */
   readonly target?: string | undefined
   /**
-   * Becomes the message's id. Only the first words under an id are taken, also across a resume; others fail as
-   * `MessageAlreadyTaken`. Events and the journal hold the id as it is: put no secret into it.
+   * Becomes the message's id. Only the first words under an id are taken, also across a resume. The same words again fail as
+   * `MessageAlreadyTaken`, other ones as `MessageDiffers`. Events and the journal hold the id as it is: put no secret into it.
    */
   readonly id?: string | undefined
 }
@@ -117,7 +120,7 @@ export interface RunOptions<A, I> {
 }
 
 /**
- * Other words were taken under this id; these were not run.
+ * Other words were taken under this id; these were not.
  *
  * @since 0.1.0
  * @category errors
@@ -127,7 +130,7 @@ export class MessageDiffers extends Schema.TaggedError<MessageDiffers>("assent/r
   { messageId: MessageId }
 ) {
   override get message(): string {
-    return `Other words were accepted under the id ${this.messageId}, and these do not run. Give them another id.`
+    return `Other words were accepted under the id ${this.messageId}, and these were not. Give them another id.`
   }
 }
 
@@ -151,16 +154,17 @@ export interface RunId {
  * @since 0.1.0
  * @category errors
  */
-export type NotRun = NotTaken | MessageDiffers | StoreError.JournalUnreadable | StoreError.StoreUnusable
+export type NotRun = NotTaken | StoreError.JournalUnreadable | StoreError.StoreUnusable
 
 /** A run with an id. */
 export interface Run {
-  /** Its words, masked, and its files. */
-  readonly words: string
   readonly turn: RequestedTurn
   /** Callers that wait for it. */
   waiting: number
 }
+
+/** The words of a message, with its files. */
+export type Content = Pick<Draft, "parts" | "text">
 
 /** Words, or words with files that were taken. */
 export type Words = Taken["draft"]
@@ -175,18 +179,18 @@ export type Tree = Pick<AgentTree, "journal" | "node" | "nodes"> & {
 // -----------------------------------------------------------------------------------------------------------------
 
 export class MessageRouter {
-  /** Ids that senders gave; unbounded. */
-  private given: Set<string> | undefined
+  /** Ids that senders gave, each with its words as {@link wordsIn} digests them; unbounded. */
+  private given: Map<string, string> | undefined
   private begun: Map<string, Run> | undefined
   private closed = false
   /** Looked up when words come: an agent that has ended is no longer selected. */
   private chosen: SessionId | undefined
 
-  /** `before`: ids that another process has taken. */
+  /** `before`: ids that another process has taken, each with its words. */
   constructor(
     private readonly tree: Tree,
     private readonly root: Node,
-    private readonly before?: ReadonlySet<string>
+    private readonly before?: ReadonlyMap<string, Content>
   ) {}
 
   // ---------------------------------------------------------------------------------------------------------------
@@ -243,12 +247,15 @@ export class MessageRouter {
       if (refusal !== undefined) return refusal
       const messageId = id === undefined ? undefined : MessageId.make(id, { disableValidation: true })
       if (messageId !== undefined && this.isKnown(messageId)) {
-        return Effect.zipRight(this.tree.journal.flush, new MessageAlreadyTaken({ messageId }))
+        const before: MessageDiffers | MessageAlreadyTaken = this.isOther(messageId, { parts, text })
+          ? new MessageDiffers({ messageId })
+          : new MessageAlreadyTaken({ messageId })
+        return Effect.zipRight(this.tree.journal.flush, Effect.fail(before))
       }
       // Not a spread with the id behind it: V8 makes a shape for each of those.
       const filed = file({ id: messageId, text, parts })
       if (Either.isLeft(filed)) return filed
-      if (messageId !== undefined) this.know(messageId)
+      if (messageId !== undefined) this.know(messageId, { parts, text })
       const { kept } = this
       return kept === undefined ? filed : Effect.zipRight(kept, filed)
     })
@@ -275,8 +282,19 @@ export class MessageRouter {
     return this.given?.has(id) === true || this.before?.has(id) === true
   }
 
-  know(id: string): void {
-    this.given = (this.given ?? new Set()).add(id)
+  know(id: string, words: Content): void {
+    this.given = (this.given ?? new Map()).set(id, this.digest(words))
+  }
+
+  /** Whether the id was given to words that say something else. */
+  isOther(id: string, words: Content): boolean {
+    const before = this.before?.get(id)
+    const known = this.given?.get(id) ?? (before && this.digest(before))
+    return known !== undefined && known !== this.digest(words)
+  }
+
+  private digest(words: Content): string {
+    return Digest.sha256(wordsIn(words, this.tree.shared.redactor))
   }
 
   /** Its words were withdrawn. */
@@ -393,3 +411,10 @@ export class MessageRouter {
 // -----------------------------------------------------------------------------------------------------------------
 
 const loadTaking = Effect.promise(() => import("../inbox/InputTaking.js"))
+
+/** What two messages have in common if they say the same: their words, masked, and their files. */
+const wordsIn = ({ parts, text }: Content, { text: masked }: Masking): string =>
+  JSON.stringify([
+    masked(text),
+    ...(parts ?? []).map((part) => (part.type === "text" ? masked(part.text) : part.file.sha256))
+  ])

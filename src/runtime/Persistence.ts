@@ -45,6 +45,7 @@ import * as SessionSnapshot from "../journal/SessionSnapshot.js"
 import type * as SessionStore from "../journal/SessionStore.js"
 import * as StoreError from "../journal/StoreError.js"
 import * as LiveFork from "./LiveFork.js"
+import type { Content } from "./MessageRouter.js"
 
 export { turns, type ForkFailure, type Position, type Turn } from "../journal/SessionFork.js"
 export type { Live } from "./LiveFork.js"
@@ -113,11 +114,11 @@ export interface Persistence extends Options {
    */
   readonly spent: ReadonlyArray<TokenLedger.Entry>
   /**
-   * Ids of users' words to it and its children.
+   * Users' words to it and its children, by their ids.
    *
    * @internal
    */
-  readonly taken: ReadonlySet<string>
+  readonly taken: ReadonlyMap<string, Content>
   /**
    * What an agent does with it: it comes with the value, so that an agent that is not kept brings none of it.
    *
@@ -466,7 +467,7 @@ const ways = {
   ): SessionRecorder.SessionRecorder => new SessionRecorder.SessionRecorder(journal, redactor, opened)
 }
 
-const nothing: ReadonlySet<string> = new Set()
+const nothing: ReadonlyMap<string, Content> = new Map()
 
 const resumed = (
   store: SessionStore.Service,
@@ -537,11 +538,13 @@ const settlers = {
 }
 
 /** Withdrawn words count as taken. */
-const takenIn = (entries: ReadonlyArray<JournalEntry.Written>): ReadonlySet<string> =>
-  new Set(
-    entries.flatMap(({ entry }) =>
-      entry._tag === "MessageReceived" && entry.message.source === "user" ? [entry.message.id] : []
-    )
+const takenIn = (entries: ReadonlyArray<JournalEntry.Written>): ReadonlyMap<string, Content> =>
+  new Map(
+    entries.flatMap(({ entry }): ReadonlyArray<readonly [string, Content]> => {
+      if (entry._tag !== "MessageReceived" || entry.message.source !== "user") return []
+      const { id, parts, text } = entry.message
+      return [[id, { parts, text }]]
+    })
   )
 
 const spentIn = (entries: ReadonlyArray<JournalEntry.Written>): ReadonlyArray<TokenLedger.Entry> => {

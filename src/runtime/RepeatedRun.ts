@@ -15,14 +15,12 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { MessageId } from "../core/Id.js"
 import * as Region from "../core/Region.js"
-import type { Masking } from "../core/Redaction.js"
 import type { TurnEnd } from "../event/TurnEnd.js"
 import type { Draft } from "../inbox/Message.js"
 import type { EntryOf, Written } from "../journal/JournalEntry.js"
 import type { EventFeed } from "../journal/EventFeed.js"
 import type * as Session from "../session/Session.js"
 import type { RequestedTurn } from "../session/TurnRequests.js"
-import type { AgentTree } from "../subagent/AgentTree.js"
 import type { TypedOutput } from "../turn/TypedOutput.js"
 import {
   MessageAlreadyTaken,
@@ -38,7 +36,6 @@ interface Parts {
   readonly feed: EventFeed | undefined
   readonly router: MessageRouter
   readonly session: Session.Session
-  readonly tree: AgentTree
 }
 
 /** What the agent does for it: its modules are loaded already, and this one is loaded late. */
@@ -53,20 +50,17 @@ interface Wanted {
 
 /** Runs these words, unless words with this id were run before: then that run counts. */
 export const run = (
-  { feed, router, session, tree }: Parts,
+  { feed, router, session }: Parts,
   draft: Pick<Draft, "parts" | "text">,
   { file, id, neverBegun, output }: Wanted
 ): Effect.Effect<TurnEnd, NotRun> =>
   Region.uninterruptibleMask((restore) =>
     Effect.flatMap(Effect.getFiberRefs, (world): Effect.Effect<TurnEnd, NotRun> => {
-      const { redactor } = tree.shared
-      const words = wordsIn(draft, redactor)
       const wanted = { output, world }
       const { kept, runs } = router
 
       /** The last caller that leaves a run which is not stored gives it up. */
       const waits = (run: Run): Effect.Effect<TurnEnd, NotRun> => {
-        if (run.words !== words) return new MessageDiffers({ messageId: id })
         const { end, giveUp } = run.turn
         run.waiting++
         const ended: Effect.Effect<TurnEnd, NotTaken> = kept === undefined ? end : Effect.flatMap(kept, () => end)
@@ -85,15 +79,16 @@ export const run = (
         })
       }
       const begins = (turn: RequestedTurn): Run => {
-        const run: Run = { words, turn, waiting: 0 }
+        const run: Run = { turn, waiting: 0 }
         runs.set(id, run)
         return run
       }
 
+      if (router.isOther(id, draft)) return new MessageDiffers({ messageId: id })
       const known = runs.get(id)
       if (known !== undefined) return waits(known)
       if (!router.isKnown(id)) {
-        router.know(id)
+        router.know(id, draft)
         return waits(begins(session.awaitTurn(file(), wanted)))
       }
       if (feed === undefined) return new MessageAlreadyTaken({ messageId: id })
@@ -102,7 +97,6 @@ export const run = (
       return Effect.flatMap(restore(feed.entries), (entries): Effect.Effect<TurnEnd, NotRun> => {
         const before = runIn(entries, id)
         if (before === undefined) return new MessageAlreadyTaken({ messageId: id })
-        if (wordsIn(before.message, redactor) !== words) return new MessageDiffers({ messageId: id })
         return turn === undefined ? Effect.succeed(before.end ?? neverBegun) : waits(runs.get(id) ?? begins(turn))
       })
     })
@@ -127,10 +121,3 @@ const runIn = (
   }
   return message?.delivery === "queue" ? { message, end: undefined } : undefined
 }
-
-/** What two messages have in common if they say the same: their words, masked, and their files. */
-const wordsIn = ({ parts, text }: Pick<Draft, "parts" | "text">, { text: masked }: Masking): string =>
-  JSON.stringify([
-    masked(text),
-    ...(parts ?? []).map((part) => (part.type === "text" ? masked(part.text) : part.file.sha256))
-  ])

@@ -186,7 +186,7 @@ export class RunningAgent {
     id: string | undefined,
     output: TypedOutput.TypedOutput | undefined
   ): Effect.Effect<TurnEnd, NotRun> {
-    const { feed, router, session, tree } = this
+    const { feed, router, session } = this
     return Effect.flatMap(this.accept(input), (words): Effect.Effect<TurnEnd, NotRun> => {
       if (id === undefined) {
         const run = session.run(words, { kept: router.kept, lasts: this.isKept, output })
@@ -196,7 +196,7 @@ export class RunningAgent {
       const { parts, text } = words
       const file = () => session.send({ id: messageId, text, parts }, "queue").id
       const run = Effect.flatMap(loadRepeatedRun, (RepeatedRun) =>
-        RepeatedRun.run({ feed, router, session, tree }, words, { id: messageId, output, file, neverBegun })
+        RepeatedRun.run({ feed, router, session }, words, { id: messageId, output, file, neverBegun })
       )
       return router.admit(words, this.unlessParked(run))
     })

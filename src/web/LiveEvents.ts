@@ -16,7 +16,7 @@ export type Piece = { readonly id: string | undefined } & (
   | { readonly event: "message"; readonly data: LiveEvent }
   /** All that is there now: the client knows nothing that still counts. */
   | { readonly event: "snapshot"; readonly data: { readonly cursor: string } }
-  | { readonly event: "failed" | "goodbye"; readonly data: { readonly message: string } }
+  | { readonly event: "failed" | "goodbye" | "unauthorized"; readonly data: { readonly message: string } }
 )
 
 export interface Options {

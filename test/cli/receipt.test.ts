@@ -79,6 +79,24 @@ describe.concurrent("a receipt for words on a line", () => {
     })
   )
 
+  it.scopedLive("is not given for other words under an id, which are not heard", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      const model = yield* at.script({ text: "one" })
+      const send = (text: string) => `{"_tag":"Send","text":"${text}","id":"k1","when":"idle"}\n`
+      const stdin = ["deploy to staging", "do NOT deploy", "deploy to staging"].map(send).join("")
+      const { stdout } = yield* at.call(["run", "--jsonl", "--model", model], { stdin })
+      const told = Program.linesOf(stdout).map((text) => JSON.parse(text))
+      assert.deepStrictEqual(
+        told.filter(({ _tag }) => _tag === "SendTaken").map(({ line }) => line),
+        [1, 3]
+      )
+      const refused = told.filter(({ _tag }) => _tag === "AgentError")
+      assert.lengthOf(refused, 1)
+      assert.match(JSON.stringify(refused[0]), /Line 2: Other words were accepted under the id k1/)
+    })
+  )
+
   it.scopedLive("comes again for an id that comes again, and the words are heard once", () =>
     Effect.gen(function* () {
       const at = yield* Program.place

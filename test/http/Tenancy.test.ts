@@ -64,7 +64,7 @@ describe("a server with tenants", () => {
         assert.deepStrictEqual(idsOf(snapshot?.data), [`${tenant}.s`])
         // From the beginning, as a client that comes back with a place of the operator's.
         assert.strictEqual((yield* as(served, tenant, `/v1/sessions/${tenant}.s`)).status, 200)
-        assert.strictEqual((yield* as(served, tenant, "/metrics")).status, 403)
+        assert.strictEqual((yield* as(served, tenant, "/v1/workspaces")).status, 403)
       }
       assert.deepStrictEqual(idsOf((yield* as(served, "operator", "/v1/sessions")).body), ["a-b.s", "a.s", "ab.s"])
       assert.strictEqual((yield* as(served, "operator", "/metrics")).status, 200)
@@ -203,6 +203,132 @@ describe("a server with tenants", () => {
       const asked = yield* Served.until(as(served, "a", "/v1/sessions/s"), ({ body }) => body.open.length > 0)
       const answer = yield* as(served, "everyone", `/v1/requests/${asked.body.open[0]}/answer`, { answer: "y" })
       assert.strictEqual(answer.status, 200)
+    })
+  )
+
+  live("lets a key that only answers decide about this call, and about nothing else", () =>
+    Effect.gen(function* () {
+      const people: Readonly<Record<string, Api.Person>> = {
+        ...everybody,
+        reviewer: { name: "reviewer", tenant: "a", may: ["read", "answer:Approve"] },
+        answerer: { name: "answerer", tenant: "a", may: ["read", "send", "answer"] },
+        owner: { name: "owner", tenant: "a", may: ["read", "answer", "permissions"] }
+      }
+      const step = { tools: [{ name: "run_command", params: { command: "true" } }] }
+      const { requestOf, served } = yield* started(people, (place) =>
+        place.script(...Array.from({ length: 12 }, () => step), { text: "done" })
+      )
+      let request = requestOf("a")
+      const interrupt = (payload: unknown) => ({
+        threadId: "t",
+        runId: "r",
+        messages: [],
+        resume: [{ interruptId: request, status: "resolved", payload }]
+      })
+      const wide: ReadonlyArray<object> = [
+        { answer: "all" },
+        { answer: "always" },
+        { answer: "never" },
+        { answer: " ALL " },
+        { answer: { decision: "allow", scope: "session" } },
+        { answer: { decision: "allow", scope: "all" } },
+        { answer: { decision: "deny", scope: "session" } },
+        { answer: { decision: "edit", editedArguments: { command: "touch other" } } },
+        { form: { command: "touch other" } },
+        { form: { decision: "all" } }
+      ]
+      for (const who of ["reviewer", "answerer"])
+        for (const answer of wide) {
+          const refused = yield* as(served, who, `/v1/requests/${request}/answer`, answer)
+          assert.strictEqual(
+            refused.status,
+            "form" in answer ? Math.min(refused.status, 422) : 403,
+            JSON.stringify(answer)
+          )
+          assert.include([403, 422], refused.status)
+          if (refused.status === 403) assert.include(refused.body.message, '"permissions"')
+        }
+      for (const payload of [
+        { decision: "allow", scope: "all" },
+        { decision: "edit", editedArguments: { command: "x" } }
+      ]) {
+        const run = yield* as(served, "answerer", "/v1/agui/s", interrupt(payload))
+        assert.isTrue(run.status === 403 || run.body.includes("RUN_ERROR"), JSON.stringify(run))
+      }
+      // Nothing of it counted.
+      assert.deepStrictEqual((yield* as(served, "a", "/v1/sessions/s")).body.open, [request])
+      const next = () =>
+        Effect.map(
+          Served.until(
+            as(served, "a", "/v1/sessions/s"),
+            ({ body }) => body.open.length > 0 && body.open[0] !== request
+          ),
+          ({ body }) => {
+            request = String(body.open[0])
+          }
+        )
+      for (const answer of [
+        { answer: "y" },
+        { answer: "n" },
+        { answer: "c: not so" },
+        { form: { decision: "once" } }
+      ]) {
+        const { body, status } = yield* as(served, "reviewer", `/v1/requests/${request}/answer`, answer)
+        if ("form" in answer && status === 422) continue
+        assert.strictEqual(status, 200, JSON.stringify(body))
+        yield* next()
+      }
+      assert.strictEqual((yield* as(served, "owner", `/v1/requests/${request}/answer`, { answer: "all" })).status, 200)
+      yield* Served.until(as(served, "a", "/v1/sessions/s/turns"), ({ body }) => body.turns[0]?.ended !== undefined)
+    })
+  )
+
+  live("counts the streams of each caller, so that each has some", () =>
+    Effect.gen(function* () {
+      const place = yield* Served.place
+      const people: Readonly<Record<string, Api.Person>> = {
+        monitor: { name: "monitor", tenant: "b", may: ["read"] },
+        "monitor-2": { name: "monitor", tenant: "b", may: ["read"] },
+        ann: { name: "ann", tenant: "a" },
+        namesake: { name: "monitor", tenant: "a" },
+        owner: { name: "owner" }
+      }
+      const served = yield* Served.serve(place, place.script({ text: "done" }), { people, streams: 3 })
+      const opened = (by: string) => Effect.forkScoped(served.events("/v1/events", () => false, undefined, by))
+      for (const by of ["monitor", "monitor", "monitor-2"]) yield* opened(by)
+      yield* as(served, "ann", "/v1/sessions", { id: "s" })
+      const full = yield* Served.until(as(served, "monitor", "/v1/events?x"), ({ status }) => status === 429)
+      assert.match(full.headers.get("retry-after") ?? "", /^\d+$/)
+      assert.strictEqual((yield* as(served, "monitor-2", "/v1/events")).status, 429)
+      for (const by of ["ann", "namesake", "owner"]) {
+        const [first] = yield* served.events("/v1/events", (all) => all.length > 0, undefined, by)
+        assert.strictEqual(first?.event, "snapshot")
+      }
+      const run = { threadId: "t", runId: "r", messages: [{ id: "m1", role: "user", content: "hi" }] }
+      assert.strictEqual((yield* as(served, "ann", "/v1/agui/s", run)).status, 200)
+    })
+  )
+
+  live("gives the metrics to a key that operates, of any tenant, and to no other one", () =>
+    Effect.gen(function* () {
+      const place = yield* Served.place
+      const people: Readonly<Record<string, Api.Person>> = {
+        operator: { name: "operator" },
+        ops: { name: "ops", tenant: "a", may: ["operate"] },
+        every: { name: "every", tenant: "a", may: Api.Verb.literals },
+        reader: { name: "reader", tenant: "a", may: ["read", "send", "answer", "cancel", "permissions"] },
+        nothing: { name: "nothing", may: [] }
+      }
+      const served = yield* Served.serve(place, place.script({ text: "done" }), { people })
+      for (const [who, status] of [
+        ["operator", 200],
+        ["ops", 200],
+        ["every", 200],
+        ["reader", 403],
+        ["nothing", 403]
+      ] as const)
+        assert.strictEqual((yield* as(served, who, "/metrics")).status, status, who)
+      assert.strictEqual((yield* as(served, "ops", "/v1/sessions")).status, 403)
     })
   )
 

@@ -32,7 +32,7 @@ export const sieges: Readonly<Record<string, (target: Target) => Effect.Effect<S
     }),
   "bodies that come a byte a second": (target) =>
     sockets(target.url, 300, (socket) => {
-      socket.write(`${head(target, "POST", "/v1/sessions", ["Content-Length: 1000000"])}{`)
+      socket.write(`${head(target, "POST", `/v1/sessions/${target.sessionId}/messages`, ["Content-Length: 1000000"])}{`)
       dripping(socket)
     }),
   "readers of all streams that never read": (target) =>
@@ -79,7 +79,31 @@ export const sieges: Readonly<Record<string, (target: Target) => Effect.Effect<S
   "headers without end": ({ url }) =>
     sockets(url, 300, (socket) => {
       socket.write(`GET / HTTP/1.1\r\nHost: ${hostOf(url)}\r\n${`X-More: ${"x".repeat(500)}\r\n`.repeat(100)}`)
-    })
+    }),
+  "900 long bodies without a token": ({ url }) => sockets(url, 900, (socket) => unfinished(socket, url)),
+  "1,000 connections of six kinds": (target) => {
+    const { url } = target
+    const kinds: ReadonlyArray<(socket: net.Socket) => void> = [
+      () => {},
+      (socket) => {
+        socket.write(`GET /v1/sessions HTTP/1.1\r\nHost: ${hostOf(url)}\r\nX-Slow: `)
+        dripping(socket)
+      },
+      (socket) => {
+        socket.write(`${head(target, "POST", "/v1/sessions", ["Content-Length: 100000"])}{`)
+        dripping(socket)
+      },
+      (socket) => unfinished(socket, url),
+      (socket) => {
+        const guess = () => socket.write(head({ url, token: String(Math.random()) }, "GET", "/v1/requests"))
+        socket.on("data", guess)
+        guess()
+      },
+      (socket) => socket.write(`GET /nothing HTTP/1.1\r\nHost: ${hostOf(url)}\r\n\r\n`.repeat(200))
+    ]
+    let begun = 0
+    return sockets(url, 1_000, (socket) => kinds[begun++ % kinds.length]?.(socket))
+  }
 }
 
 export interface Measured {
@@ -88,6 +112,19 @@ export interface Measured {
   /** What came instead of an answer. */
   readonly failures: ReadonlyArray<string>
 }
+
+/** So many ordinary clients at once. */
+export const measureAll = (target: Target, millis: number, clients: number): Effect.Effect<Measured> =>
+  Effect.map(
+    Effect.all(
+      Array.from({ length: clients }, () => measure(target, millis)),
+      { concurrency: "unbounded" }
+    ),
+    (all) => ({
+      times: all.flatMap(({ times }) => times).sort((a, b) => a - b),
+      failures: all.flatMap(({ failures }) => failures)
+    })
+  )
 
 /** An ordinary client for so many milliseconds: by turns over a connection that it keeps, and over a new one. */
 export const measure = (target: Target, millis: number): Effect.Effect<Measured> =>
@@ -129,6 +166,17 @@ const head = (
     ...more,
     "\r\n"
   ].join("\r\n")
+
+/** All but the end of a body of four megabytes, which nobody has asked for. */
+const unfinished = (socket: net.Socket, url: string): void => {
+  const length = 4 * 1_048_576
+  socket.write(
+    `POST /v1/agui/x HTTP/1.1\r\nHost: ${hostOf(url)}\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`
+  )
+  socket.write(spaces)
+}
+
+const spaces = Buffer.alloc(4 * 1_048_576 - 1_000, " ")
 
 /** A status, or why there is none. */
 const answers = (

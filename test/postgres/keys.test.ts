@@ -49,7 +49,17 @@ const empty = (how: "call" | "run") =>
       const [base = "", token = ""] = (yield* program.line((text) => text.startsWith("http://"))).split("/#token=")
       const by = (key: string) => Cluster.callerOf(base, key)
       yield* Cluster.until(by(token)("/readyz"), ({ status }) => status === 200)
-      return { by, token }
+      /** A stream of all events, and what came of it. */
+      const stream = (key: string) =>
+        Effect.promise(async () => {
+          const answer = await fetch(`${base}/v1/events`, { headers: { authorization: `Bearer ${key}` } })
+          const seen = { text: "", isOver: false }
+          const write = (text: string) => void (seen.text += text)
+          const close = () => void (seen.isOver = true)
+          void answer.body?.pipeThrough(new TextDecoderStream()).pipeTo(new WritableStream({ write, close }))
+          return seen
+        })
+      return { by, token, stream }
     })
     return { place, url, keys, added, node, provider }
   })
@@ -61,7 +71,7 @@ describe.runIf(Postgres.isThere)("assent keys", () => {
       const none = yield* keys()
       assert.deepStrictEqual([none.code, none.stdout], [0, ""])
       assert.match(none.stderr, /no key yet/)
-      const one = yield* added("acme")
+      const one = yield* added("acme", "--subject", "acme")
       const two = yield* added("acme", "--subject", "ann", "--role", "ops", "--role", "sre", "--may", "read,answer")
       assert.match(one.text, /^assent_[\w-]{32}$/)
       assert.match(two.stderr, /of acme for ann/)
@@ -95,8 +105,15 @@ describe.runIf(Postgres.isThere)("assent keys", () => {
         [["add", ""], /cannot name a tenant/],
         [["add"], /takes: /],
         [["add", "a", "b"], /takes: /],
-        [["add", "a", "--may", "read,everything"], /not "everything"/],
-        [["add", "a", "--may", "read,answer:approve"], /no kind of request "approve"\. .*, Clarify, /],
+        [["add", "a"], /--subject/],
+        [["add", "a", "--subject", ""], /--subject/],
+        [["add", "a", "--subject", " "], /--subject/],
+        [["add", "a", "--may", "read"], /--subject/],
+        [["add", "a", "--subject", "b", "--may", "read,everything"], /not "everything"/],
+        [
+          ["add", "a", "--subject", "b", "--may", "read,answer:approve"],
+          /no kind of request "approve"\. .*, Clarify, /
+        ],
         [["limit", "a", "turns"], /"turns" is no limit/],
         [["limit", "a", "tokens=3m"], /"tokens=3m" is no limit/],
         [["limit", "a", "turns=-1"], /"turns=-1" is no limit/],
@@ -121,8 +138,8 @@ describe.runIf(Postgres.isThere)("assent keys", () => {
       // Without a key in the database the token counts.
       assert.strictEqual((yield* one.by(one.token)("/v1/sessions")).status, 200)
       const acme = yield* added("acme", "--subject", "ann")
-      const beta = yield* added("beta")
-      const adviser = yield* added("acme", "--may", "read,answer:Ask,answer:Clarify")
+      const beta = yield* added("beta", "--subject", "bo")
+      const adviser = yield* added("acme", "--subject", "adviser", "--may", "read,answer:Ask,answer:Clarify")
       yield* Cluster.until(one.by(one.token)("/v1/sessions"), ({ status }) => status === 401)
       yield* Cluster.begin({ call: one.by(acme.text) }, "s")
       const request = yield* Cluster.asked({ call: two.by(acme.text) } as Cluster.Node, "s", 60_000)
@@ -160,8 +177,8 @@ describe.runIf(Postgres.isThere)("assent keys", () => {
         "sk-of-acme",
         Array.from({ length: 60 }, () => ({ calls: [nap] }))
       )
-      // A limit counts at once at a node that does not know the key yet, and elsewhere after 15 seconds.
-      const fresh = yield* added("acme")
+      // A limit counts at once at a node that does not know the key yet, and elsewhere after 10 seconds.
+      const fresh = yield* added("acme", "--subject", "fred")
       assert.strictEqual(
         (yield* keys("limit", "acme", "sessions=1", "turns=9", "tokens=15")).stdout,
         "sessions  1\nturns     9\ntokens    15\nrequests  none\n"
@@ -193,7 +210,16 @@ describe.runIf(Postgres.isThere)("assent keys", () => {
         body.records?.some((record: { by?: string }) => record.by === "ann")
       )
       assert.strictEqual(body.verified, "whole")
+      const cut = yield* Effect.forEach([one, two], ({ stream }) => stream(acme.text))
+      const kept = yield* Effect.forEach([one, two], ({ stream }) => stream(beta.text))
       yield* keys("revoke", acme.id)
+      yield* Cluster.until(
+        Effect.sync(() => cut),
+        (all) => all.every(({ isOver }) => isOver),
+        30_000
+      )
+      for (const { text } of cut) assert.match(text, /event: unauthorized\ndata: .*This key was revoked/)
+      for (const { isOver } of kept) assert.isFalse(isOver)
       for (const { by } of [one, two]) {
         const gone = yield* Cluster.until(by(acme.text)("/v1/sessions"), ({ status }) => status === 401, 30_000)
         assert.match(gone.body.message, /revoked/)

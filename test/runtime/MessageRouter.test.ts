@@ -5,12 +5,12 @@ import * as Either from "effect/Either"
 import * as Fiber from "effect/Fiber"
 import * as Origin from "../../src/core/Origin.js"
 import * as Redaction from "../../src/core/Redaction.js"
-import { MessageRouter } from "../../src/runtime/MessageRouter.js"
+import { type Content, MessageRouter } from "../../src/runtime/MessageRouter.js"
 import * as JournalWriter from "../../src/journal/JournalWriter.js"
 import { StoreUnwritable } from "../../src/journal/StoreError.js"
 
 /** A router of a tree whose agents hear nothing: the tests file words themselves. */
-const routerOf = (journal: JournalWriter.Service, before?: ReadonlySet<string>) => {
+const routerOf = (journal: JournalWriter.Service, before?: ReadonlyMap<string, Content>) => {
   const origin = { ...Origin.outside, agent: "main" }
   const root = { origin, session: undefined as never, profile: undefined }
   const shared = { limits: undefined, redactor: Redaction.make() }
@@ -18,7 +18,7 @@ const routerOf = (journal: JournalWriter.Service, before?: ReadonlySet<string>) 
 }
 
 /** A router whose words are on the disk when the test says so. */
-const make = (before?: ReadonlySet<string>) =>
+const make = (before?: ReadonlyMap<string, Content>) =>
   Effect.gen(function* () {
     const filed: Array<string> = []
     const disk = { kept: 0, frozen: false, full: false, gate: yield* Deferred.make<void>() }
@@ -52,10 +52,12 @@ describe("the words that an agent takes", () => {
     Effect.gen(function* () {
       const { filed, say } = yield* make()
       assert.strictEqual(yield* say("one", "a"), "a")
-      const again = yield* Effect.flip(say("other words", "a"))
+      const other = yield* Effect.flip(say("other words", "a"))
+      assert.strictEqual(other._tag, "MessageDiffers")
+      assert.include(other.message, "another id")
+      const again = yield* Effect.flip(say("one", "a"))
       assert(again._tag === "MessageAlreadyTaken")
       assert.strictEqual(again.messageId, "a")
-      assert.include(again.message, "another id")
       assert.strictEqual(yield* say("two", "b"), "b")
       assert.isUndefined(yield* say("three"))
       assert.isUndefined(yield* say("three"))
@@ -65,8 +67,9 @@ describe("the words that an agent takes", () => {
 
   it.effect("knows what another process took", () =>
     Effect.gen(function* () {
-      const { filed, say } = yield* make(new Set(["a"]))
+      const { filed, say } = yield* make(new Map([["a", { text: "one" }]]))
       assert.strictEqual(yield* tag(say("one", "a")), "MessageAlreadyTaken")
+      assert.strictEqual(yield* tag(say("other words", "a")), "MessageDiffers")
       assert.strictEqual(yield* tag(say("two", "b")), "b")
       assert.deepStrictEqual(filed, ["two"])
     })

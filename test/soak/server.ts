@@ -7,7 +7,8 @@
  * - kills: a server with 100 open questions is killed at a random moment of random answers. A client follows all events
  *   and is cut at random bytes. Afterwards it has what a client without cuts has.
  * - load: questions of many sessions are answered as fast as a server takes it; 500 clients follow all events.
- * - attacks: clients of each kind of siege take what they can get, for so many seconds. An ordinary client is served.
+ * - attacks: clients of each kind of siege take what they can get, for so many seconds. Twenty ordinary clients are served,
+ *   and the server has a heap of 512 MB.
  * - heap: for so many minutes, sessions begin, ask, end and are deleted at 50 times the usual pace. Clients come and go.
  *   The heap after a collection stays as it is.
  */
@@ -233,8 +234,8 @@ const started = (
 
 const program = path.resolve("dist/bin/assent.js")
 
-const serve = (where: Place, port = "0") =>
-  started([program, "serve", "--port", port, "--model", where.model, "--log-level", "error"], where)
+const serve = (where: Place, port = "0", ...node: ReadonlyArray<string>) =>
+  started([...node, program, "serve", "--port", port, "--model", where.model, "--log-level", "error"], where)
 
 /** Milliseconds of processor time of a process so far. */
 const cpuOf = (pid: number | undefined): number => {
@@ -767,18 +768,22 @@ const siege = (name: string, url: string, token: string, sessionId: string) =>
     )
   }).pipe(Effect.scoped)
 
+/** Ordinary clients beside each siege. */
+const honest = 20
+
 const attacks = (seconds: number) =>
   Effect.gen(function* () {
     const where = yield* place(1)
-    const client = yield* serve(where)
+    // What is kept for strangers would end it.
+    const client = yield* serve(where, "0", "--max-old-space-size=512")
     yield* begin(client, "ordinary")
     const target = { ...client, sessionId: "ordinary" }
     const [file = ""] = process.argv.slice(1)
     const measured = (name: string, beside: Effect.Effect<string>) =>
       Effect.gen(function* () {
-        const { failures, times } = yield* Siege.measure(target, seconds * 1_000)
+        const { failures, times } = yield* Siege.measureAll(target, seconds * 1_000, honest)
         say(
-          `attacks: ${name}: ${times.length} answers to an ordinary client, p50 ${rounded(quantile(times, 0.5))} ms, ` +
+          `attacks: ${name}: ${times.length} answers to ${honest} ordinary clients, p50 ${rounded(quantile(times, 0.5))} ms, ` +
             `p99 ${rounded(quantile(times, 0.99))} ms, most ${rounded(times.at(-1) ?? NaN)} ms, ` +
             `${failures.length} failed ${JSON.stringify([...new Set(failures)])}; ${yield* beside}; ` +
             `${Math.round(megabytesOf(client.child.pid))} MB RSS; ${load()}`

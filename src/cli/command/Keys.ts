@@ -46,11 +46,14 @@ const noDatabase =
 const notTenant = (name: string) =>
   `${JSON.stringify(name)} cannot name a tenant. Use letters in lower case, digits, - and _; 32 at most.`
 
+const noSubject = "Say in --subject whose key it is: the audit names them. Such as --subject ann."
+
 const act = (keys: Keys, flags: Arguments.Flags, verb: string, name: string, rest: ReadonlyArray<string>) =>
   Effect.gen(function* () {
     switch (verb) {
       case "add": {
-        const { may, role: roles = [], subject = name } = flags
+        const { may, role: roles = [], subject = "" } = flags
+        if (subject.trim() === "") return yield* misuse(noSubject)
         const { key, text } = yield* keys.add({
           tenant: name,
           subject,
@@ -66,7 +69,7 @@ const act = (keys: Keys, flags: Arguments.Flags, verb: string, name: string, res
         if (revoked === undefined)
           return yield* misuse(`There is no key ${JSON.stringify(name)} that counts. assent keys shows all of them.`)
         yield* Output.notice(
-          `key ${revoked.id} ${accountOf(revoked)} is revoked. Every node refuses it within 15 seconds.`
+          `key ${revoked.id} ${accountOf(revoked)} is revoked. Every node refuses it within 10 seconds, and ends its streams within 30.`
         )
         return ExitCode.completed
       }

@@ -214,7 +214,7 @@ export const commands: { readonly [Name in CommandName]: Command } = {
     flags: ["store"],
     examples: [
       "assent keys add acme --subject ann --role ops",
-      "assent keys add acme --may read,answer:Approve",
+      "assent keys add acme --subject reviewer --may read,answer:Approve",
       "assent keys limit acme sessions=100 turns=4 tokens=5000000"
     ]
   },

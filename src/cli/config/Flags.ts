@@ -186,7 +186,7 @@ export const table: { readonly [Name in keyof Required<Flags>]: FlagRow } = {
   json: { type: "boolean", help: "JSON lines on standard output" },
   jsonl: { type: "boolean", help: "like --json, and JSON commands on standard input" },
   key: { type: "string", value: "FILE", help: "write and verify the audit with the key in this file" },
-  subject: { type: "string", value: "NAME", help: "keys add: who answers with the key; the tenant by default" },
+  subject: { type: "string", value: "NAME", help: "keys add: who answers with the key, as the audit names them" },
   role: {
     type: "string",
     multiple: true,
@@ -196,7 +196,7 @@ export const table: { readonly [Name in keyof Required<Flags>]: FlagRow } = {
   may: {
     type: "string",
     value: "VERBS",
-    help: "keys add: send,answer,cancel,read,permissions or some of them; answer:Approve is to answer one kind of request; all by default"
+    help: "keys add: send,answer,cancel,read,permissions,operate or some of them; answer:Approve is to answer one kind of request; all by default"
   },
   speed: {
     type: "string",

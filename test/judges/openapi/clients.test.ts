@@ -29,6 +29,25 @@ const settings = {
 /** What the client's program needs of Node. */
 const globals = "declare const process: { readonly argv: ReadonlyArray<string> }\n"
 
+describe.skipIf(!Judged.isInstalled("openapi"))("the document", () => {
+  it.scopedLive("is valid, as a validator of others says", () =>
+    Effect.gen(function* () {
+      const place = yield* Served.place
+      const served = yield* Served.serve(place, Served.asking(place))
+      const file = place.at("openapi.json")
+      fs.writeFileSync(file, JSON.stringify((yield* served.call("/openapi.json")).body))
+      const program = `import { Validator } from "@seriousme/openapi-schema-validator"
+        console.log(JSON.stringify(await new Validator().validate(process.argv[1])))`
+      const { stderr, stdout } = yield* Program.execute(
+        Judged.node("openapi"),
+        ["--input-type=module", "--eval", program, file],
+        { cwd: here, env: { HOME: place.at("home") } }
+      )
+      assert.strictEqual(stdout.trim(), '{"valid":true}', stderr)
+    })
+  )
+})
+
 describe.skipIf(!Judged.isInstalled("openapi"))("a client that others generate", () => {
   it.scopedLive("begins, sends, follows events, answers, and hears what was wrong", () =>
     Effect.gen(function* () {
