@@ -20,7 +20,8 @@ import type { ResolvedPaths } from "./ResolvedPath.js"
 /**
  * What a decision lets a command do. A call without privileges may do none of these.
  *
- * @internal
+ * @since 0.1.0
+ * @category models
  */
 export interface Privileges {
   /** The command was allowed only because it reads: it changes nothing and reaches nothing. */

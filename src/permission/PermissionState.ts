@@ -68,7 +68,11 @@ export interface Decision {
   readonly doubt?: string
   /** Which parts of a command some rule allows, and which part none does: a sentence. */
   readonly part?: string
-  /** A command is allowed only because it reads: it runs where it can change nothing. */
+  /**
+   * A command is allowed only because it reads: it runs where it can change nothing.
+   *
+   * @internal
+   */
   readonly reading?: true
 }
 
@@ -304,6 +308,8 @@ export class PermissionState {
   /**
    * What an allowed command may do beside running. `by`: a person who saw this very call, a rule, or an authority that allows
    * whatever a tool is called with.
+   *
+   * @internal
    */
   privileges(
     policy: CompiledPolicy.Policy,
