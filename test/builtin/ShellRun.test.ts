@@ -3,7 +3,10 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as Origin from "../../src/core/Origin.js"
+import { execFileSync } from "node:child_process"
 import * as ToolOutput from "../../src/tool/ToolOutput.js"
+import * as Confined from "../kit/Confined.js"
 import { inWorkspace } from "./workspaceFixture.js"
 
 /** Collects what a call prints, and tells when `word` has been printed. */
@@ -360,6 +363,47 @@ describe("run_command", () => {
         })
         assert.strictEqual(yield* shown({ command: "ls in /w", cwd: "web" }), "run in web: ls in /w")
         assert.strictEqual(yield* shown({ command: "in /w: ls" }), "run: in /w: ls")
+      })
+    )
+  )
+})
+
+/** A workspace whose commands run in the sandbox, with these privileges. */
+const confined = (use: Parameters<typeof inWorkspace>[0], privileges?: Origin.Privileges) => () =>
+  inWorkspace(use, ({ outside }) => ({ sandbox: { mode: "require", directory: `${outside}/state` } }))().pipe(
+    Origin.withDecision(privileges === undefined ? {} : { privileges })
+  )
+const readOnly = { readOnly: true, git: false, askpass: false }
+
+describe.skipIf(!Confined.isWanted)("run_command in the sandbox", () => {
+  it.scopedLive(
+    "says how to ask for more, if a command that only reads was held back",
+    confined(
+      ({ get, put, run }) =>
+        Effect.gen(function* () {
+          yield* put("a.txt", "one\n")
+          const held = yield* run({ command: "cat a.txt; echo two > a.txt" })
+          assert.match(held.notice ?? "", /^\[It ran as a command that only reads: .* call again with sandbox "write"/)
+          assert.strictEqual(yield* get("a.txt"), "one\n")
+          // Nothing was held back: a search that finds nothing fails, too.
+          assert.isUndefined((yield* run({ command: "grep two a.txt" })).notice)
+        }),
+      readOnly
+    )
+  )
+
+  it.scopedLive(
+    "says that only git may write in .git, and lets git write there",
+    confined(({ root, run }) =>
+      Effect.gen(function* () {
+        execFileSync("git", ["init", "-q", root])
+        const { notice } = yield* run({ command: "touch .git/x" })
+        assert.include(notice ?? "", "Only git may write in .git: run git in a call of its own.")
+        assert.notInclude((yield* run({ command: "touch /x" })).notice ?? "", "Only git")
+        const commit = "git -c user.name=a -c user.email=a@example.com commit -q --allow-empty -m x"
+        assert.notStrictEqual((yield* run({ command: commit })).exitCode, 0)
+        const asGit = Origin.withDecision({ privileges: { readOnly: false, git: true, askpass: false } })
+        assert.strictEqual((yield* asGit(run({ command: commit }))).exitCode, 0)
       })
     )
   )

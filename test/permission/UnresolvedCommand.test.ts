@@ -444,3 +444,58 @@ describe("git that reads, if nothing confines it", () => {
     assert.strictEqual(decide(undefined, "ls | head").decision, "allow")
   })
 })
+
+describe("a command that says that it has to change files", () => {
+  it.each([
+    ["write", undefined, false],
+    [undefined, true, false],
+    [undefined, undefined, true]
+  ])("does not run as one that only reads: sandbox %s, background %s", (sandbox, background, reads) => {
+    const subject = PermissionRule.subject({
+      tool: "run_command",
+      params: { command: "git diff", sandbox, background },
+      commandField,
+      lastingField: "background",
+      confined: true
+    })
+    assert.strictEqual(PermissionRule.reads(subject), reads)
+  })
+})
+
+describe("the privileges of a command", () => {
+  const privileges = (command: string, by: "person" | "rule" | "authority", change = (_: PermissionState) => {}) => {
+    const state = new PermissionState()
+    change(state)
+    const subject = PermissionRule.subject({ tool: "run_command", params: { command }, commandField, confined: true })
+    const policy = CompiledPolicy.make({ whitelist: { patterns: ["sudo apt*", "git *"], tools: ["run_command"] } })
+    const reading = by === "rule" && state.evaluate(policy, subject, traits, Origin.outside.sessionId).reading === true
+    return state.privileges(policy, subject, by, reading)
+  }
+  const traits = { readonly: false, autoApproved: false }
+  const plan = (state: PermissionState) => state.begin("plan")
+
+  it.each([
+    ["sudo apt update", "person", { readOnly: false, git: false, askpass: true }],
+    ["sudo apt update", "rule", { readOnly: false, git: false, askpass: true }],
+    ["sudo dnf update", "rule", { readOnly: false, git: false, askpass: false }],
+    ["sudo apt update", "authority", { readOnly: false, git: false, askpass: false }],
+    ["git commit -m x", "rule", { readOnly: false, git: true, askpass: true }],
+    ["git commit -m x", "authority", { readOnly: false, git: true, askpass: false }],
+    ["git rebase -x 'make' main", "person", { readOnly: false, git: true, askpass: true }],
+    ["git rebase -x 'make' main", "authority", { readOnly: false, git: false, askpass: false }],
+    ["make && git commit -m x", "person", { readOnly: false, git: false, askpass: true }],
+    ["ls", "rule", { readOnly: true, git: false, askpass: false }],
+    ["git diff", "rule", { readOnly: false, git: true, askpass: true }],
+    ["ls", "person", { readOnly: false, git: false, askpass: true }]
+  ] as const)("of %s, allowed by %s", (command, by, expected) => {
+    assert.deepStrictEqual<unknown>(privileges(command, by), expected)
+  })
+
+  it("are none in plan mode, and absent for a call that runs no command", () => {
+    const none = { readOnly: true, git: false, askpass: false }
+    assert.deepStrictEqual<unknown>(privileges("git diff", "rule", plan), none)
+    assert.deepStrictEqual<unknown>(privileges("git diff", "person", plan), none)
+    const other = PermissionRule.subject({ tool: "read_file", params: { path: "a" } })
+    assert.isUndefined(new PermissionState().privileges(CompiledPolicy.make({}), other, "person"))
+  })
+})
