@@ -256,8 +256,9 @@ export const make = (options: Options): Effect.Effect<Service, never, FileSystem
           return (wanted: string) => all.some((name) => wanted.startsWith(name) && within(path, name, wanted))
         })
       )
-    const ownDenied = DeniedPaths.make(options.deniedPaths)
-    const denied = Effect.map(Origin.current, (now) => DeniedPaths.union(ownDenied, now.denied ?? DeniedPaths.none))
+    const denied = Effect.map(Origin.current, (now) =>
+      DeniedPaths.make([...(options.deniedPaths ?? []), ...(now.denied ?? [])])
+    )
     const relativeTo = (base: string, absolute: string): string =>
       path.sep === "/" ? path.relative(base, absolute) : path.relative(base, absolute).replaceAll(path.sep, "/")
     /** The glob that denies an absolute path, or the place that a denied path leads to. */

@@ -31,14 +31,7 @@ export const none: DeniedPaths = { entries: [] }
 
 /** Globs that have a {@link problem} deny everything: no agent may begin with one. */
 export const make = (globs: ReadonlyArray<string> = []): DeniedPaths =>
-  globs.length === 0 ? none : { entries: [...new Set(globs)].map(entryOf) }
-
-export const union = (one: DeniedPaths, other: DeniedPaths): DeniedPaths => {
-  if (one === other || other.entries.length === 0) return one
-  if (one.entries.length === 0) return other
-  const known = new Set(one.entries.map(({ text }) => text))
-  return { entries: [...one.entries, ...other.entries.filter(({ text }) => !known.has(text))] }
-}
+  globs.length === 0 ? none : { entries: [...new Set(globs)].map(known) }
 
 /** Why a glob can deny no path that is meant: a sentence, with the nearest right spelling. */
 export const problem = (glob: string): string | undefined => {
@@ -98,6 +91,19 @@ export const sentence = (text: string, glob: string): string =>
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** Globs are few, and every call of a tool asks about them. */
+const entries = new Map<string, Entry>()
+const mostKnown = 1_000
+
+const known = (text: string): Entry => {
+  const found = entries.get(text)
+  if (found !== undefined) return found
+  if (entries.size >= mostKnown) entries.clear()
+  const made = entryOf(text)
+  entries.set(text, made)
+  return made
+}
 
 const entryOf = (text: string): Entry => {
   const path = normal(text)

@@ -13,7 +13,6 @@ import * as FiberRef from "effect/FiberRef"
 import * as FiberRefs from "effect/FiberRefs"
 import { globalValue } from "effect/GlobalValue"
 import * as CallerContext from "./CallerContext.js"
-import type { DeniedPaths } from "./DeniedPaths.js"
 import { SessionId, type CorrelationId, type ToolCallId } from "./Id.js"
 import type { ResolvedPaths } from "./ResolvedPath.js"
 
@@ -65,7 +64,7 @@ export interface Origin {
    *
    * @internal
    */
-  readonly denied?: DeniedPaths
+  readonly denied?: ReadonlyArray<string>
   /**
    * Present inside a call that runs a command.
    *

@@ -5,7 +5,6 @@
  */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import * as DeniedPaths from "../core/DeniedPaths.js"
 import type { Known } from "../tool/ToolDefinition.js"
 import * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as Approvals from "./Approvals.js"
@@ -40,7 +39,7 @@ export interface Policy {
    *
    * @internal
    */
-  readonly paths: DeniedPaths.DeniedPaths
+  readonly paths: ReadonlyArray<string>
   /** @internal */
   readonly whitelist: PermissionRule.Compiled
   /**
@@ -234,7 +233,7 @@ export const make = <const Names extends string = never, const Patterns extends 
     defaultPolicy,
     deny: compile(guards?.deny),
     blacklist: compile(blacklist),
-    paths: DeniedPaths.make(blacklist?.paths),
+    paths: blacklist?.paths ?? [],
     whitelist: compile(whitelist),
     approvals: Approvals.make(file),
     delegated: compile(file.delegated),
@@ -366,7 +365,7 @@ export const within = (runtime: Policy, own: Policy): Policy => {
   return {
     ...own,
     deny: PermissionRule.union(runtime.deny, own.deny),
-    paths: DeniedPaths.union(runtime.paths, own.paths),
+    paths: own.paths.length === 0 ? runtime.paths : [...runtime.paths, ...own.paths],
     approvals: Approvals.union(runtime.approvals, own.approvals),
     sanitize: {
       metacharacters: a.metacharacters || b.metacharacters,

@@ -51,7 +51,7 @@ export interface Bounds {
   readonly protectedPaths: ReadonlyArray<string>
   /** Nothing: paths may lead anywhere but to protected places. */
   readonly scope: PathScopeOptions | undefined
-  readonly denied?: DeniedPaths.DeniedPaths | undefined
+  readonly denied?: ReadonlyArray<string> | undefined
   readonly temporary?: ReadonlyArray<string> | undefined
   readonly home?: string | undefined
   /** Where the call's path parameters lead. Without it, links are followed anew. */
@@ -63,7 +63,7 @@ export const violations = (
   named: Named,
   bounds: Bounds
 ): Effect.Effect<ReadonlyArray<Violation>, never, FileSystem.FileSystem | Path.Path> =>
-  bounds.scope === undefined && bounds.protectedPaths.length === 0 && (bounds.denied?.entries.length ?? 0) === 0
+  bounds.scope === undefined && bounds.protectedPaths.length === 0 && (bounds.denied?.length ?? 0) === 0
     ? Effect.succeed([])
     : Effect.flatMap(Effect.all([FileSystem.FileSystem, Path.Path, Effect.clock]), ([fs, path, clock]) =>
         run(
@@ -96,7 +96,7 @@ class Judge {
     private readonly path: Path.Path,
     private readonly bounds: Bounds
   ) {
-    this.denied = bounds.denied ?? DeniedPaths.none
+    this.denied = DeniedPaths.make(bounds.denied)
   }
 
   *judge(named: Named): Steps<ReadonlyArray<Violation>> {

@@ -244,7 +244,7 @@ const show = (target: Target): ReadonlyArray<string> => {
     ),
     ...list("denied by policy", [
       ...rules(policy, policy.blacklist, ({ blacklist }) => blacklist),
-      ...policy.paths.entries.map(({ text }) =>
+      ...policy.paths.map((text) =>
         cited(
           `path ${text}`,
           filesThat(policy, ({ blacklist }) => blacklist?.paths?.includes(text) === true)

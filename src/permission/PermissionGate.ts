@@ -23,7 +23,6 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
-import type * as DeniedPaths from "../core/DeniedPaths.js"
 import type { RequestId } from "../core/Id.js"
 import type { Restore } from "../core/Interruption.js"
 import * as LazyModule from "../core/LazyModule.js"
@@ -101,7 +100,7 @@ export interface Service {
    *
    * @internal
    */
-  readonly denied: DeniedPaths.DeniedPaths
+  readonly denied: ReadonlyArray<string>
   /**
    * Decides about a call whose arguments decode. Asks the current interactor when the rules say so. An authority given
    * here replaces the gate's own.
@@ -221,7 +220,7 @@ type Steps<A, R = Interactor.Interactor> = Effect.fn.Return<A, never, R>
 class Gate implements Service {
   constructor(private readonly options: Options) {}
 
-  get denied(): DeniedPaths.DeniedPaths {
+  get denied(): ReadonlyArray<string> {
     return this.options.policy.paths
   }
 

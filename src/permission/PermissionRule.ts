@@ -173,13 +173,15 @@ export const reads = (self: Subject): boolean => {
  * All programs of the command are git's, or only read. What git is to run for the command (`rebase -x`) counts as its own if
  * somebody allowed it by name.
  */
-export const isGit = ({ line, spoken, started }: Subject, isNamed: boolean): boolean =>
-  spoken !== undefined &&
-  spoken.reader.isGit(spoken.command, line, started) &&
-  (isNamed || !spoken.reader.runsOthers(started))
+export const isGit = (self: Subject, isNamed: boolean): boolean => {
+  const { line, spoken, started } = self
+  if (spoken === undefined || !spoken.reader.isGit(spoken.command, line, started)) return false
+  return isNamed || !spoken.reader.runsOthers(started)
+}
 
 /** The directories in which the command runs git, as far as its text tells. */
-export const gitDirectories = ({ cwd, started }: Subject): ReadonlyArray<string> => {
+export const gitDirectories = (self: Subject): ReadonlyArray<string> => {
+  const { cwd, started } = self
   const isGit = (program = "") => program.slice(program.lastIndexOf("/") + 1) === "git"
   if (!started.some(({ words: [program] }) => isGit(program))) return []
   const entered = started.flatMap(({ words: [program, target] }) =>

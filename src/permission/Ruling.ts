@@ -127,7 +127,7 @@ function* steps(rules: Rules, called: Called): Effect.fn.Return<Examined> {
   const { call, entry } = called
   const checked = within(policy, validate(called))
   const reason = PermissionRule.tooLong(entry.shellCommand, call.params) ?? (yield* Immediate.step(checked))
-  if (reason !== undefined && policy.paths.entries.length === 0) return { _tag: "Invalid", reason }
+  if (reason !== undefined && policy.paths.length === 0) return { _tag: "Invalid", reason }
   const subject = yield* Immediate.step(resolveLinks(rules, entry, call.params))
   if (reason !== undefined) {
     // A tool that refuses a denied path repeats what the policy says.
@@ -146,7 +146,7 @@ function* steps(rules: Rules, called: Called): Effect.fn.Return<Examined> {
 
 /** The tool's own check knows what the policy denies to everybody. */
 const within = <A, E, R>({ paths }: CompiledPolicy.Policy, check: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  paths.entries.length === 0 ? check : Origin.withDecision({ denied: paths })(check)
+  paths.length === 0 ? check : Origin.withDecision({ denied: paths })(check)
 
 /** Why the tool's own check refuses the arguments. */
 const validate = ({ context, entry, params }: Called): Effect.Effect<string | undefined> =>

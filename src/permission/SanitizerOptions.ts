@@ -79,7 +79,7 @@ export const permissive: Options = { metacharacters: true, dangerousCommands: { 
  * may not be mentioned.
  */
 export const concerns = (self: PermissionRule.Subject, pathFields: ReadonlyArray<string>): boolean => {
-  if (self.command !== undefined || self.quoted.length > 0 || (self.call.denied?.entries.length ?? 0) > 0) return true
+  if (self.command !== undefined || self.quoted.length > 0 || (self.call.denied?.length ?? 0) > 0) return true
   for (const field of pathFields) if (fieldOf(self, field).length > 0) return true
   return false
 }

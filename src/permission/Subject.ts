@@ -5,7 +5,6 @@ import * as ParseResult from "effect/ParseResult"
 import type * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
 import { canonicalJson } from "../core/CanonicalJson.js"
-import type * as DeniedPaths from "../core/DeniedPaths.js"
 import type { CommandField, CommandReader, Quotes } from "../shell/CommandField.js"
 import type * as CommandLine from "../shell/CommandLine.js"
 import type * as CommandPattern from "../shell/CommandPattern.js"
@@ -58,7 +57,7 @@ export interface Call {
   /** Present for a tool of a server. */
   readonly definition?: ToolDefinition | undefined
   /** The paths that nobody touches. */
-  readonly denied?: DeniedPaths.DeniedPaths | undefined
+  readonly denied?: ReadonlyArray<string> | undefined
 }
 
 /**

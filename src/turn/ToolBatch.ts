@@ -503,7 +503,7 @@ export class ToolBatch {
     const { session } = this
     if (handler === undefined) return Effect.dieMessage(`${entry.name} has no handler`)
     const { denied } = session.gate
-    const isDenying = denied.entries.length > 0
+    const isDenying = denied.length > 0
     const handle = () =>
       paths === undefined && privileges === undefined && !isDenying
         ? handler(params)

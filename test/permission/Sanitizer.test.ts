@@ -4,7 +4,6 @@ import type * as Path from "@effect/platform/Path"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import * as DeniedPaths from "../../src/core/DeniedPaths.js"
 import * as PermissionRule from "../../src/permission/PermissionRule.js"
 import * as Sanitizer from "../../src/permission/Sanitizer.js"
 import { commandField, fieldOf } from "../kit/Commands.js"
@@ -603,7 +602,7 @@ describe("denied paths", () => {
         tool: "run",
         params,
         ...("command" in params ? { commandField } : {}),
-        denied: DeniedPaths.make([".env", "secrets/**", "**/*.pem"]),
+        denied: [".env", "secrets/**", "**/*.pem"],
         confined,
         workspace
       })
