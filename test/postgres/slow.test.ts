@@ -39,15 +39,23 @@ const locked = (parameters: Readonly<Record<string, string>>, table: string) =>
 
 describe.runIf(Postgres.isThere)("a table that is locked", { concurrent: true }, () => {
   // Each attempt of this store is given up by its client after a second and a half, and goes on at the server.
-  for (const table of ["assent_entry", "assent_session", "assent_lock"]) {
-    live(`(${table}) for four seconds makes an answer late, and a line that was given up writes nothing twice`, () =>
+  for (const [table, holding] of [
+    ["assent_entry", "beat"],
+    ["assent_session", "beat"],
+    ["assent_lock", "beat"],
+    ["assent_entry", "fence"],
+    ["assent_session", "fence"],
+    ["assent_audit", "fence"],
+    ["assent_lock", "fence"]
+  ] as const) {
+    live(`(${table}, ${holding}) makes an answer late, and a line that was given up writes nothing twice`, () =>
       Effect.gen(function* () {
         const scope = yield* Effect.scope
         const parameters = yield* Postgres.schema
         const url = Postgres.url(parameters)
         const store = yield* PostgresStore.make({
           url,
-          process: { pid: 1, host: "here", isAlive: () => true },
+          process: { pid: 1, host: "here", isAlive: () => true, holding },
           silentAfter: 1_500
         })
         const persistence = yield* Persistence.begin(store)
