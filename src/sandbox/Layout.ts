@@ -343,8 +343,8 @@ export const make = (
         // Git made a worktree: what it made is looked at with its git directory.
         const isWorktree = (file: string) =>
           lines === "" ? Effect.succeed(false) : Repository.isWorktreeOf(fileSystem, path, file, gitDirectories)
-        const ofGit = (file: string) =>
-          lines !== "" && gitDirectories.some((directory) => path.dirname(file) === path.join(directory, "worktrees"))
+        const isOfWorktree = (file: string) =>
+          lines === "" ? Effect.succeed(false) : Repository.isOfWorktree(fileSystem, path, file, gitDirectories)
         const stamp = new Date(yield* Clock.currentTimeMillis).toISOString().replace(/\W/g, "").slice(0, 15)
         const notices: Array<string> = []
         /** What still acts comes first. */
@@ -364,7 +364,7 @@ export const make = (
               put(head, `makes ${shownAt(file)} a git directory; its settings take effect when git runs there`, ofShape)
           for (const { file } of everything.right.closed.filter(isNew)) put(file, "cannot be listed")
         }
-        for (const file of appeared) if (!ofGit(file)) put(file, "appeared, which acts later")
+        for (const file of appeared) if (!(yield* isOfWorktree(file))) put(file, "appeared, which acts later")
         if (lines !== "") {
           const now = yield* Effect.either(lookInto(gitDirectories, view))
           if (Either.isLeft(now)) urgent.push(`[${now.left}: look at .git before you use git there.]`)
@@ -455,7 +455,8 @@ export const make = (
       Effect.uninterruptible(
         turn.withPermits(1)(
           Effect.gen(function* () {
-            yield* Fiber.join(earlier)
+            // Not joined: a command must not go on in the world of the one for which this began.
+            yield* Fiber.await(earlier)
             const laid = yield* current(directory)
             laidOut = laid
             const line = git === true ? { text: command.join(" ") } : undefined

@@ -152,6 +152,21 @@ export const isWorktreeOf = (
     return led !== undefined && path.basename(git) === ".git" && gitDirectories.includes(led)
   })
 
+/** The directory is what one of these git directories keeps of a worktree, and the worktree leads back. */
+export const isOfWorktree = (
+  fileSystem: FileSystem.FileSystem,
+  path: Path.Path,
+  directory: string,
+  gitDirectories: ReadonlyArray<string>
+): Effect.Effect<boolean> =>
+  Effect.gen(function* () {
+    if (!gitDirectories.includes(path.dirname(path.dirname(directory)))) return false
+    if (path.basename(path.dirname(directory)) !== "worktrees") return false
+    const text = yield* Effect.option(RegularFile.read(fileSystem, path.join(directory, "gitdir"), maxPointer))
+    const git = Option.getOrUndefined(text)?.trim()
+    return git !== undefined && (yield* isWorktreeOf(fileSystem, path, path.resolve(directory, git), gitDirectories))
+  })
+
 /** The repository that a directory lies below. */
 export interface Above {
   /** The root of its work tree, without links. */

@@ -15,6 +15,8 @@ const calling = (command: string, more: object = {}) => ({
 
 /** Prints the password in two ways, and proves that it has it. */
 const echoing = `p=$("$SUDO_ASKPASS" "Password of ada: ") || exit 9; echo "it is $p."; printf %s "$p" | base64; echo "\${#p} characters"`
+/** A program may ask for a password if its command was allowed by name. */
+const named = { defaultPolicy: "allow", whitelist: { patterns: [echoing] } }
 const redacted = "it is [REDACTED].\\n[REDACTED]"
 
 /** The directories of calls that go on. */
@@ -35,7 +37,7 @@ describe.concurrent("a command that asks for a password", () => {
     (sandbox) =>
       Effect.gen(function* () {
         const at = yield* Program.place
-        yield* at.write("config/permissions.json", { defaultPolicy: "allow" })
+        yield* at.write("config/permissions.json", named)
         const model = yield* at.script(calling(echoing), {
           expect: { contains: `${secret.length} characters` },
           text: "I have it."
@@ -45,7 +47,7 @@ describe.concurrent("a command that asks for a password", () => {
         yield* program.tell({ _tag: "Send", text: "go" })
         const { request } = yield* program.json("InteractionRequest")
         assert.strictEqual(request.interaction._tag, "Auth.Password")
-        assert.include(request.interaction.prompt, "  Password of ada:\nCommand: p=$(")
+        assert.match(request.interaction.prompt, / {2}Password of ada:\n(?:Started by: .*\n)?Command: p=\$\(/)
         yield* program.tell({ _tag: "Answer", requestId: request.requestId, answer: secret })
         yield* program.json("InteractionClosed", { requestId: request.requestId })
         yield* program.json("TurnEnded", { reason: "completed" })
@@ -64,7 +66,7 @@ describe.concurrent("a command that asks for a password", () => {
   it.scopedLive("of a subagent gets it from the person, too", () =>
     Effect.gen(function* () {
       const at = yield* Program.place
-      yield* at.write("config/permissions.json", { defaultPolicy: "allow" })
+      yield* at.write("config/permissions.json", named)
       yield* at.write("config/profiles/helper.json", { name: "helper", description: "helps", plugins: ["cli"] })
       const delegate = { name: "delegate", params: { profile: "helper", task: "look" } }
       const told = { expect: { contains: `${secret.length} characters` }, text: "It had it." }
@@ -89,7 +91,7 @@ describe.concurrent("a command that asks for a password", () => {
   it.scopedLive("gets a sentence if the run halts for questions, and the run goes on", () =>
     Effect.gen(function* () {
       const at = yield* Program.place
-      yield* at.write("config/permissions.json", { defaultPolicy: "allow" })
+      yield* at.write("config/permissions.json", named)
       const model = yield* at.script(calling(echoing), {
         expect: { contains: "assent: No person can be asked for a password." },
         text: "I cannot."
@@ -103,7 +105,7 @@ describe.concurrent("a command that asks for a password", () => {
   it.scopedLive("gets a sentence from channels that take no password", () =>
     Effect.gen(function* () {
       const at = yield* Program.place
-      yield* at.write("config/permissions.json", { defaultPolicy: "allow" })
+      yield* at.write("config/permissions.json", named)
       const model = yield* at.script(calling(echoing), {
         expect: { contains: "exitCode" },
         text: "I cannot."
@@ -122,7 +124,7 @@ describe.concurrent("a command that asks for a password", () => {
       Effect.scoped(
         Effect.gen(function* () {
           const at = yield* Program.place
-          yield* at.write("config/permissions.json", { defaultPolicy: "allow" })
+          yield* at.write("config/permissions.json", named)
           const model = yield* at.script(
             calling(echoing),
             { expect: { contains: `${secret.length} characters` }, ...calling(echoing, { background: true }) },

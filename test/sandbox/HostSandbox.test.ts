@@ -21,6 +21,8 @@ import {
 } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { ToolCallId } from "../../src/core/Id.js"
+import * as Origin from "../../src/core/Origin.js"
 import * as HostSandbox from "../../src/sandbox/HostSandbox.js"
 import * as Sandbox from "../../src/sandbox/Sandbox.js"
 import * as Confined from "../kit/Confined.js"
@@ -644,5 +646,21 @@ describe("layerNone", () => {
       const sandbox = yield* Sandbox.Sandbox
       assert.strictEqual(sandbox.mode, "off")
     }).pipe(Effect.provide(Sandbox.layerNone), Effect.provide(NodeContext.layer))
+  )
+})
+
+describe.skipIf(!Confined.isWanted)("a command", () => {
+  it.scopedLive("runs in the world of its own caller, whoever ran the first one", () =>
+    Effect.gen(function* () {
+      const root = realpathSync(mkdtempSync(join(tmpdir(), "assent-world-")))
+      yield* Effect.addFinalizer(() => Effect.sync(() => rmSync(root, { recursive: true, force: true })))
+      const sandbox = yield* Confined.make({ root })
+      const seen = (toolCallId: string) =>
+        Effect.zipRight(Confined.run(sandbox, root, "true", {}), Origin.current).pipe(
+          Origin.inToolCall(ToolCallId.make(toolCallId)),
+          Effect.map((origin) => origin.toolCallId)
+        )
+      assert.deepStrictEqual([yield* seen("call_1"), yield* seen("call_2")], ["call_1", "call_2"])
+    })
   )
 })
