@@ -1,6 +1,7 @@
 import * as NodeContext from "@effect/platform-node/NodeContext"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as ConfigProvider from "effect/ConfigProvider"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Fiber from "effect/Fiber"
@@ -21,8 +22,6 @@ import {
 } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { ToolCallId } from "../../src/core/Id.js"
-import * as Origin from "../../src/core/Origin.js"
 import * as HostSandbox from "../../src/sandbox/HostSandbox.js"
 import * as Sandbox from "../../src/sandbox/Sandbox.js"
 import * as Confined from "../kit/Confined.js"
@@ -649,18 +648,17 @@ describe("layerNone", () => {
   )
 })
 
+class Caller extends Context.Tag("test/sandbox/Caller")<Caller, string>() {}
+
 describe.skipIf(!Confined.isWanted)("a command", () => {
   it.scopedLive("runs in the world of its own caller, whoever ran the first one", () =>
     Effect.gen(function* () {
       const root = realpathSync(mkdtempSync(join(tmpdir(), "assent-world-")))
       yield* Effect.addFinalizer(() => Effect.sync(() => rmSync(root, { recursive: true, force: true })))
       const sandbox = yield* Confined.make({ root })
-      const seen = (toolCallId: string) =>
-        Effect.zipRight(Confined.run(sandbox, root, "true", {}), Origin.current).pipe(
-          Origin.inToolCall(ToolCallId.make(toolCallId)),
-          Effect.map((origin) => origin.toolCallId)
-        )
-      assert.deepStrictEqual([yield* seen("call_1"), yield* seen("call_2")], ["call_1", "call_2"])
+      const seen = (caller: string) =>
+        Effect.zipRight(Confined.run(sandbox, root, "true", {}), Caller).pipe(Effect.provideService(Caller, caller))
+      assert.deepStrictEqual([yield* seen("first"), yield* seen("second")], ["first", "second"])
     })
   )
 })
