@@ -656,8 +656,9 @@ describe.skipIf(!Confined.isWanted)("a command", () => {
       const root = realpathSync(mkdtempSync(join(tmpdir(), "assent-world-")))
       yield* Effect.addFinalizer(() => Effect.sync(() => rmSync(root, { recursive: true, force: true })))
       const sandbox = yield* Confined.make({ root })
+      const job: Sandbox.Job = { command: ["/bin/true"], directory: root, environment: {} }
       const seen = (caller: string) =>
-        Effect.zipRight(Confined.run(sandbox, root, "true", {}), Caller).pipe(Effect.provideService(Caller, caller))
+        Effect.scoped(Effect.zipRight(sandbox.start(job), Caller)).pipe(Effect.provideService(Caller, caller))
       assert.deepStrictEqual([yield* seen("first"), yield* seen("second")], ["first", "second"])
     })
   )
