@@ -14,7 +14,6 @@ import * as RunnerAddress from "@effect/cluster/RunnerAddress"
 import * as ShardId from "@effect/cluster/ShardId"
 import * as Sharding from "@effect/cluster/Sharding"
 import * as ShardingConfig from "@effect/cluster/ShardingConfig"
-import * as NodeClusterHttp from "@effect/platform-node/NodeClusterHttp"
 import type * as HttpServerError from "@effect/platform/HttpServerError"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Context from "effect/Context"
@@ -45,8 +44,10 @@ import * as ClusterTables from "./ClusterTables.js"
 import * as DatabaseClock from "./DatabaseClock.js"
 import * as Fingerprint from "./Fingerprint.js"
 import * as Keys from "./Keys.js"
+import * as NodeDoor from "./NodeDoor.js"
 import * as NodeMetrics from "./NodeMetrics.js"
 import * as NodeSessions from "./NodeSessions.js"
+import * as NodeSecret from "./NodeSecret.js"
 import * as OpenQuestions from "./OpenQuestions.js"
 import * as Readiness from "./Readiness.js"
 import * as TokenLimit from "./TokenLimit.js"
@@ -73,7 +74,7 @@ export interface Settings {
   readonly url: Redacted.Redacted
   /** Where the API listens. Port 0: a free one. */
   readonly listen: Address
-  /** Where the other nodes reach this one. Nothing asks who calls there, so it must be a private address. */
+  /** Where the other nodes reach this one. What they say to each other is not encrypted, so it must be a private address. */
   readonly advertise: Address
   /** Further names with ports under which the API answers, such as those of a proxy. */
   readonly allowHosts?: ReadonlyArray<string> | undefined
@@ -247,11 +248,8 @@ const started = <E, R>(
 
     // Ended before the rest, so that the other nodes have the sessions when this one says goodbye.
     const sharing = yield* Effect.acquireRelease(Scope.make(), (scope) => Scope.close(scope, Exit.void))
-    const engine = NodeClusterHttp.layer({
-      transport: "websocket",
-      storage: "byo",
-      shardingConfig: shardingOf(settings)
-    }).pipe(
+    const secret = yield* failure.writing(NodeSecret.make(engineSql))
+    const engine = NodeDoor.layer(advertise, secret).pipe(
       Layer.provide(ClusterTables.layer),
       Layer.provide(ShardingConfig.layer(shardingOf(settings))),
       // Its locks must not wait behind what sessions write.
@@ -283,7 +281,7 @@ const started = <E, R>(
         sessions: yield* Effect.provide(ClusterSessions.make(stores), context),
         engine: Effect.provide(engineOf(shards, store), context)
       }
-    }).pipe(failure.reading, Effect.catchTag("ConfigError", Effect.die))
+    }).pipe(failure.reading)
     const print = yield* Fingerprint.make(engineSql, addressOf(advertise), yield* partsOf(parts, shards))
     // A node with other settings must not run sessions beside these.
     const look = Effect.gen(function* () {
@@ -302,7 +300,7 @@ const started = <E, R>(
       allowHosts: settings.allowHosts,
       sessions: ClusterSessions.later(() => joined?.sessions ?? apart),
       unready: yield* Readiness.make(
-        engineSql,
+        secret.read,
         advertise,
         Effect.catchAll(look, ({ message }) => Effect.succeed(message))
       ),
@@ -356,6 +354,7 @@ const partsOf = <E, R>(parts: Effect.Effect<Fingerprint.Parts, E, R>, shards: nu
     )
     return Effect.map(yield* Effect.cachedWithTTL(again, "10 seconds"), (parts) => ({
       ...parts,
+      [Fingerprint.handshake]: "proof of a secret",
       shards: String(shards)
     }))
   })

@@ -29,6 +29,12 @@ export interface Row {
   readonly counts: boolean
 }
 
+/**
+ * How nodes prove to each other that they are nodes. Nodes of a version without it have no such part, so the two never call
+ * each other.
+ */
+export const handshake = "handshake"
+
 export interface Fingerprint {
   /** Looks at the others. Yields why this node does not take part, as a sentence; undefined if its parts count. */
   readonly look: Effect.Effect<string | undefined, SqlError>
@@ -90,7 +96,7 @@ export const judge = (rows: ReadonlyArray<Row>, address: string): string | undef
   const part = difference(own.parts, oldest.parts)
   return part === undefined
     ? undefined
-    : `This node differs from ${oldest.address} in its ${part}. It takes no part until all nodes with the settings of ${oldest.address} have ended. Give all nodes the same settings.`
+    : `This node differs from ${oldest.address} in its ${part}. It takes no part until all nodes with the settings of ${oldest.address} have ended. ${part === handshake ? "Upgrade all nodes to the same version." : "Give all nodes the same settings."}`
 }
 
 // -----------------------------------------------------------------------------------------------------------------

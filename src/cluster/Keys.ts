@@ -23,6 +23,7 @@ import type { StoreUnusable, StoreUnwritable } from "../journal/StoreError.js"
 import * as PostgresConnection from "../store/PostgresConnection.js"
 import * as PostgresStore from "../store/PostgresStore.js"
 import * as SqlFailure from "../store/SqlFailure.js"
+import * as NodeSecret from "./NodeSecret.js"
 
 /** A key without its text. */
 export interface Key {
@@ -50,6 +51,8 @@ export interface Keys {
   /** Of several tenants, by their names. What is missing has no limits. */
   readonly limitsOf: (tenants: ReadonlyArray<string>) => Effect.Effect<ReadonlyMap<string, Api.Limits>, StoreUnusable>
   readonly limit: (tenant: string, limits: Api.Limits) => Effect.Effect<void, StoreUnwritable>
+  /** Makes a new secret for the nodes among themselves. */
+  readonly rotateNodeSecret: Effect.Effect<void, StoreUnwritable>
   /** Whether there was ever a key: else the token of the server counts. */
   readonly areUsed: Effect.Effect<boolean, StoreUnusable>
 }
@@ -121,6 +124,7 @@ export const make = (sql: SqlClient.SqlClient, failure: SqlFailure.SqlFailure): 
       failure.writing(sql`INSERT INTO assent_tenant ${sql.insert({ tenant, limits: JSON.stringify(limits) })}
         ON CONFLICT (tenant) DO UPDATE SET limits = excluded.limits`)
     ),
+  rotateNodeSecret: failure.writing(NodeSecret.rotate(sql)),
   areUsed: Effect.map(
     failure.reading(sql<{ readonly used: boolean }>`SELECT EXISTS (SELECT 1 FROM assent_key) AS used`),
     ([row]) => row?.used === true

@@ -2,7 +2,7 @@
  * Whether requests may be sent to a node: the database answers, and the other nodes reach the address that it gave. Both are
  * looked at again and again, for a proxy that asks `/readyz`.
  */
-import type * as SqlClient from "@effect/sql/SqlClient"
+import type { SqlError } from "@effect/sql/SqlError"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -13,18 +13,18 @@ import { connect } from "node:net"
 // -----------------------------------------------------------------------------------------------------------------
 
 /**
- * Looks until the scope closes. Yields why requests are better sent elsewhere; undefined if they are not. `apart`: why the
- * node takes no part.
+ * Looks until the scope closes. Yields why requests are better sent elsewhere; undefined if they are not. `read`: something
+ * that the node has to know of the database. `apart`: why the node takes no part.
  */
 export const make = (
-  sql: SqlClient.SqlClient,
+  read: Effect.Effect<void, SqlError>,
   address: Address,
   apart: Effect.Effect<string | undefined>
 ): Effect.Effect<Effect.Effect<string | undefined>, never, Scope.Scope> =>
   Effect.gen(function* () {
     let why: string | undefined
     const look = Effect.gen(function* () {
-      const isDatabaseThere = yield* isTrue(Effect.asVoid(sql`SELECT 1`))
+      const isDatabaseThere = yield* isTrue(read)
       const found = isDatabaseThere
         ? ((yield* apart) ?? ((yield* isTrue(reach(address))) ? undefined : unreached(address)))
         : silent

@@ -16,7 +16,7 @@ import * as Dialect from "./Dialect.js"
  * @since 0.1.0
  * @category constants
  */
-export const latest = 9
+export const latest = 10
 
 /**
  * The migration from which on entries have an order over all sessions.
@@ -352,6 +352,13 @@ const statements: { readonly [migration: string]: Statements } = {
   "0009_notified": {
     sqlite: [],
     pg: [`CREATE TABLE assent_notified (request TEXT PRIMARY KEY NOT NULL)`]
+  },
+  // What the nodes of a cluster prove to each other.
+  "0010_node_secret": {
+    sqlite: [],
+    pg: [
+      `CREATE TABLE assent_node_secret (number BIGINT PRIMARY KEY NOT NULL, secret TEXT NOT NULL, made BIGINT NOT NULL)`
+    ]
   }
 }
 
@@ -405,6 +412,7 @@ const inPostgres: { readonly [name: string]: readonly [columns: string, keys: st
   assent_tenant: ["tenant text NOT NULL, limits text NOT NULL", "tenant"],
   assent_spent: ["root text NOT NULL, day bigint NOT NULL, tokens bigint NOT NULL", "root"],
   assent_notified: ["request text NOT NULL", "request"],
+  assent_node_secret: ["number bigint NOT NULL, secret text NOT NULL, made bigint NOT NULL", "number"],
   assent_node: [
     "address text NOT NULL, parts text NOT NULL, since bigint NOT NULL, seen bigint NOT NULL, counts bigint NOT NULL",
     "address"

@@ -30,6 +30,13 @@ describe("the fingerprint of a node", () => {
     assert.match(Fingerprint.judge([row("a", "x", 1, true), bare], "b") ?? "", /in its policy/)
   })
 
+  it("keeps nodes of a version without the handshake apart, and says to upgrade", () => {
+    const earlier = row("a:1", "x", 1, true)
+    const own = { ...row("b:2", "x", 2), parts: { ...earlier.parts, [Fingerprint.handshake]: "proof of a secret" } }
+    assert.match(Fingerprint.judge([earlier, own], "b:2") ?? "", /in its handshake\. .*Upgrade all nodes/)
+    assert.isUndefined(Fingerprint.judge([own], "b:2"))
+  })
+
   it("lets nodes of one kind alone take part, and always some of them", () => {
     const rows = fc
       .uniqueArray(

@@ -138,7 +138,7 @@ describe.runIf(Postgres.isThere)("a PostgreSQL store that cannot be opened", () 
             "DROP INDEX assent_session_open",
             "DROP INDEX assent_lock_awake",
             "DROP INDEX assent_lock_due",
-            "DROP TABLE assent_audit, assent_audit_head, assent_key, assent_tenant, assent_node, assent_spent, assent_notified",
+            "DROP TABLE assent_audit, assent_audit_head, assent_key, assent_tenant, assent_node, assent_spent, assent_notified, assent_node_secret",
             "DROP INDEX assent_session_id",
             `DELETE FROM ${Migrations.table} WHERE migration_id > 1`
           ],

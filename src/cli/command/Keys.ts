@@ -18,7 +18,7 @@ export const run = ({ flags, words }: Arguments.Invocation) =>
     const [verb = "list", name, ...rest] = words
     const isMisused =
       CommandTable.verbOf("keys", words) === undefined ||
-      (verb === "list" ? name !== undefined : name === undefined) ||
+      (verb === "list" || verb === "rotate-node-secret" ? name !== undefined : name === undefined) ||
       (verb !== "limit" && rest.length > 0)
     if (isMisused) return yield* misuse(CommandTable.takes("keys", words))
     if ((verb === "add" || verb === "limit") && !Tenancy.isTenant(name ?? ""))
@@ -80,6 +80,11 @@ const act = (keys: Keys, flags: Arguments.Flags, verb: string, name: string, res
         if (!counts)
           yield* Output.notice(`no key of ${name} counts, so nobody has its limits. assent keys shows all tenants.`)
         yield* say(limitNames.map((one) => `${one.padEnd(8)}  ${limits[one] ?? "none"}`))
+        return ExitCode.completed
+      }
+      case "rotate-node-secret": {
+        yield* keys.rotateNodeSecret
+        yield* Output.notice("the nodes get a new secret. The former one counts nowhere after 30 seconds.")
         return ExitCode.completed
       }
       default: {

@@ -234,7 +234,7 @@ const isPublic = (host: string) =>
   })
 
 const publicly = ({ host, port }: { readonly host: string; readonly port: number }) =>
-  `${host}:${port} is a public address. Nodes do not ask who calls there, so anybody could act as a node. Give a private address in ASSENT_NODE_ADDRESS, or start with --insecure-runner.`
+  `${host}:${port} is a public address. Nodes do not encrypt their calls, so others could read them. Give a private address in ASSENT_NODE_ADDRESS, or start with --insecure-runner.`
 
 const portOf = (text = "4096"): Either.Either<number, Arguments.UsageError> =>
   /^\d{1,5}$/.test(text) && Number(text) <= 65_535

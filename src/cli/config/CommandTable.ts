@@ -209,7 +209,8 @@ export const commands: { readonly [Name in CommandName]: Command } = {
       ["list", "the keys, without their texts"],
       ["add TENANT", "a new key, which is shown once", ["subject", "role", "may"]],
       ["revoke KEY", "the key counts no more"],
-      ["limit TENANT [LIMIT=NUMBER…]", "show or set limits: sessions, turns at work, tokens a day, requests a second"]
+      ["limit TENANT [LIMIT=NUMBER…]", "show or set limits: sessions, turns at work, tokens a day, requests a second"],
+      ["rotate-node-secret", "a new secret between the nodes; the former one counts for 30 seconds more"]
     ],
     flags: ["store"],
     examples: [

@@ -225,7 +225,7 @@ export const table: { readonly [Name in keyof Required<Flags>]: FlagRow } = {
   },
   "insecure-runner": {
     type: "boolean",
-    help: "serve --cluster: let nodes reach each other over a public address, where anybody can act as a node"
+    help: "serve --cluster: let nodes reach each other over a public address, where others can read what they say"
   },
   "model-keys": {
     type: "string",
