@@ -12,6 +12,7 @@ import * as Truncated from "../core/Truncated.js"
 import { visible } from "../core/Visible.js"
 import type { ToolKind } from "../core/ToolKind.js"
 import type { AgentEvent } from "../event/AgentEvent.js"
+import { isMissing, serverWords } from "../mcp/ServerWords.js"
 import type {
   ContentBlock,
   Cost,
@@ -185,9 +186,7 @@ export const step = (state: State, event: AgentEvent, around: Surroundings): Ste
     case "InteractorFailed":
       return [state, notice(event, "warning", event.reason, around)]
     case "McpServerChanged":
-      return event.state === "failed"
-        ? [state, remark(event, "warning", `The tool server ${event.server} ${event.reason ?? "is gone"}.`, around)]
-        : [state, none]
+      return isMissing(event) ? [state, remark(event, "warning", serverWords(event) ?? "", around)] : [state, none]
     case "AgentCreated":
     case "AgentStatusChanged":
     case "AgentCompleted":

@@ -44,6 +44,7 @@ import type { Listed } from "../journal/SessionSummary.js"
 import * as StoreError from "../journal/StoreError.js"
 import type { Mode } from "../permission/PermissionState.js"
 import type * as Agent from "../runtime/Agent.js"
+import * as AgentRuntime from "../runtime/AgentRuntime.js"
 import * as Persistence from "../runtime/Persistence.js"
 import type { Servers } from "../tool/ServerSettings.js"
 import * as Environment from "./Environment.js"
@@ -388,6 +389,12 @@ export const make = (options: Options = {}): Effect.Effect<Service, never, Launc
         const { persistence } = kept
         const sharing = persistence.isNew && ofNew !== undefined ? ofNew : yield* sharingOf(kept.settings)
         const shared = yield* runtimeOf(sharing)
+        const { servers } = Context.get(shared.context, AgentRuntime.AgentRuntime)
+        // No person may look at this session now.
+        if (servers.length > 0) {
+          const Servers = yield* Effect.promise(() => import("./Servers.js"))
+          yield* Servers.follow(servers, notify)
+        }
         yield* kept.keepGiven
         const { profiles } = sharing
         const wantsTrust = settings.wantsTrust || profiles.wantTrust

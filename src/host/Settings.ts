@@ -120,6 +120,8 @@ export interface Settings extends UserLocation.Folder {
   readonly inline: { readonly allowed: boolean; readonly plugins: ReadonlyArray<string> }
   /** Tool servers by name. */
   readonly servers: NonNullable<ConfigFile.ConfigFile["mcp_servers"]>
+  /** Seconds that a model call waits for servers that start, and whether a session needs each of them. */
+  readonly serverStart: { readonly wait: number | undefined; readonly required: boolean }
   /** How servers are reached. */
   readonly proxy: HttpProxy.HttpProxy
   /** How commands are confined, and what they may reach beside the workspace. */
@@ -211,6 +213,7 @@ export const load = (
       statusLine: (yield* switched("ASSENT_STATUS_LINE")) ?? config.status_line ?? true,
       inline: { allowed: config.allow_inline ?? false, plugins: config.inline_allowed_plugins ?? [] },
       servers: { ...config.mcp_servers, ...flags.servers },
+      serverStart: { wait: config.mcp?.wait, required: config.mcp?.required ?? false },
       proxy: yield* HttpProxy.load,
       commandVariables: config.command_environment ?? [],
       sandbox: yield* SandboxSettings.of(flags, ConfigFile.sandboxOf(config), home, folder, [

@@ -19,7 +19,7 @@ export const of = (flags: Overrides) =>
     return {
       policy: digest(policy),
       profiles: digest({ all: [...all].sort(([a], [b]) => (a < b ? -1 : 1)), chosen: chosen?.name }),
-      servers: digest(settings.servers),
+      servers: digest([settings.servers, settings.serverStart]),
       configuration: digest({
         model,
         mode,

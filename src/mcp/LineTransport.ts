@@ -17,6 +17,8 @@ export class LineTransport {
   onerror?: (error: Error) => void
   /** Why the connection ended, as a sentence without its subject. */
   reason: string | undefined
+  /** The server has sent a message of the protocol. */
+  isHeard = false
   /** The first line that was no JSON. */
   noise: string | undefined
   private pieces: Array<Buffer> = []
@@ -97,6 +99,7 @@ export class LineTransport {
       this.noise ??= UntrustedJson.echo(line)
       return
     }
+    this.isHeard = true
     if (line.includes("__proto__") && UntrustedJson.refusal(message, { isCopied: true }) !== undefined) {
       return this.end("sent a message with a member named __proto__")
     }

@@ -93,6 +93,10 @@ export interface Options {
   readonly withheldVariables?: ReadonlyArray<string> | undefined
   /** How addresses are reached. Default: the global `fetch`. */
   readonly fetch?: typeof fetch | undefined
+  /**
+   * How many seconds a model call waits for the tools of a server that starts or is connected again. Default: 5.
+   */
+  readonly wait?: number | undefined
   /** Stores what signing in to this server yields; see {@link signIn}. Default: the server is used without. */
   readonly credentials?: Credentials | undefined
   /** Is given each value of a variable that the settings name, so that it is never shown. */
@@ -176,7 +180,7 @@ export const make = (
   options: Options = {}
 ): Effect.Effect<McpServer, never, Platform | Scope.Scope> =>
   Effect.gen(function* () {
-    const server = new Server(settings, options)
+    const server = new Server(settings, options, yield* Effect.clock)
     yield* Effect.forkScoped(server.run)
     yield* Effect.addFinalizer(() => Effect.sync(() => server.become("closed", "was closed")))
     return server
@@ -211,13 +215,16 @@ interface Ended {
   readonly signsIn: boolean
 }
 
-const reconnecting = Schedule.exponential("500 millis").pipe(
+/** The first attempt follows at once: the next call of a server that died shall find the server again. */
+const reconnecting = Schedule.exponential("50 millis", 4).pipe(
   Schedule.intersect(Schedule.recurs(5)),
   Schedule.resetAfter("2 minutes")
 )
 
 /** Seconds. */
 const patience = 120
+/** Seconds. */
+const shortWait = 5
 
 /** How often a server may ask within one call. */
 const maxRounds = 10
@@ -246,11 +253,15 @@ class Server implements McpServer {
   /** The call that asked a person to sign in completes it, the loop of connections waits for it. One for each failure. */
   private signedIn = Deferred.unsafeMake<void>(FiberId.none)
   private readonly oneSignIn = Effect.unsafeMakeSemaphore(1)
+  /** When model calls wait no more for tools that are missing now. */
+  private deadline: number
 
   constructor(
     private readonly settings: Settings,
-    private readonly options: Options
+    private readonly options: Options,
+    private readonly clock: Clock.Clock
   ) {
+    this.deadline = this.nextDeadline
     this.name = settings.name
     this.group = ServerTools.group(settings.name)
     this.now = { server: settings.name, state: "starting" }
@@ -299,7 +310,7 @@ class Server implements McpServer {
 
   readonly settled: Effect.Effect<ToolRegistry.ServerState> = Effect.async((resume) => {
     const tell = () => {
-      if (this.now.state === "starting" || this.now.state === "reconnecting") return
+      if (this.isPending) return
       leave()
       resume(Effect.succeed(this.now))
     }
@@ -307,6 +318,37 @@ class Server implements McpServer {
     tell()
     return Effect.sync(leave)
   })
+
+  /** One deadline for each time without tools: a server that is late or dies again and again delays no further call. */
+  readonly arrival = (): Effect.Effect<void> | undefined => {
+    const left = this.deadline - this.clock.unsafeCurrentTimeMillis()
+    if (!this.isPending || left <= 0) return undefined
+    return Effect.raceFirst(
+      Effect.asVoid(this.settled),
+      Effect.zipRight(
+        Effect.sleep(left),
+        Effect.sync(() => this.tellLate())
+      )
+    )
+  }
+
+  private get isPending(): boolean {
+    return this.now.state === "starting" || this.now.state === "reconnecting"
+  }
+
+  private get wait(): number {
+    return this.options.wait ?? shortWait
+  }
+
+  private get nextDeadline(): number {
+    return this.clock.unsafeCurrentTimeMillis() + this.wait * 1_000
+  }
+
+  /** Several calls may have waited, and one line says it. */
+  private tellLate(): void {
+    const reason = `is not ready after ${this.wait} ${this.wait === 1 ? "second" : "seconds"}`
+    if (this.isPending && this.now.reason !== reason) this.become(this.now.state, reason)
+  }
 
   readonly prompts: Effect.Effect<ReadonlyArray<Prompt>, string> = Effect.suspend(() =>
     this.connection?.offers.prompts === true
@@ -328,6 +370,7 @@ class Server implements McpServer {
   become(state: ToolRegistry.ServerState["state"], reason?: string): void {
     if (this.now.state === "closed" || (this.now.state === "failed" && !this.isWaiting)) return
     const tools = state === "ready" ? this.listed.map(({ name }) => name) : undefined
+    if (!this.isPending) this.deadline = this.nextDeadline
     this.now = {
       server: this.name,
       state,
@@ -468,7 +511,7 @@ class Server implements McpServer {
       const confined = sandbox !== undefined && sandbox.mode !== "off" && (yield* sandbox.state)._tag === "Confined"
       if (sandbox?.mode === "require" && !confined)
         return yield* Effect.fail("is not started: no sandbox confines it here")
-      const { transport, words } = yield* ServerProcess.start({
+      const { hidden, transport, words } = yield* ServerProcess.start({
         command: command ?? "",
         args,
         directory: options.workspace ?? process.cwd(),
@@ -479,9 +522,14 @@ class Server implements McpServer {
       const reason = () => {
         if (transport.reason === undefined) return undefined
         const last = words() === "" ? transport.noise : words()
-        return last === undefined || transport.reason.startsWith(ServerProcess.notStarted)
-          ? transport.reason
-          : `${transport.reason}: ${ForeignText.clean(last)}`
+        const plain =
+          last === undefined || transport.reason.startsWith(ServerProcess.notStarted)
+            ? transport.reason
+            : `${transport.reason}: ${ForeignText.clean(last)}`
+        const unseen = transport.isHeard ? [] : hidden().map((file) => Visible.visible(file))
+        return unseen.length === 0
+          ? plain
+          : `${plain}. The sandbox hides ${UntrustedJson.few(unseen, 3).join(", ")}. Add it or its directory to sandbox.readable in config.json`
       }
       return yield* McpClient.connect({ transport, reason }, handlers, mode)
     })
@@ -601,8 +649,9 @@ class Server implements McpServer {
           : Effect.fail(`The server ${this.name} changed this tool after the call was decided. Propose the call again.`)
       })
     )
+    const arrived = Effect.suspend(() => this.arrival() ?? Effect.void)
     // The session provides `Interactor` to every call; the type of an entry's handler cannot know that.
-    return called as Effect.Effect<string, string>
+    return Effect.zipRight(arrived, called) as Effect.Effect<string, string>
   }
 
   private rounds(

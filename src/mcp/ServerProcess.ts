@@ -15,6 +15,7 @@ import * as Stream from "effect/Stream"
 import { spawn } from "node:child_process"
 import * as fs from "node:fs"
 import * as net from "node:net"
+import * as path from "node:path"
 import type { Writable } from "node:stream"
 import { IdGenerator } from "../core/Id.js"
 import * as ForeignText from "../core/ForeignText.js"
@@ -40,6 +41,8 @@ export interface ServerProcess {
   readonly transport: LineTransport
   /** The last words of the program, cleaned; empty if it printed none. */
   readonly words: () => string
+  /** Files that its command line names and that the sandbox hides from it. */
+  readonly hidden: () => ReadonlyArray<string>
 }
 
 /** How a reason begins when the program never ran. */
@@ -100,12 +103,32 @@ const startOpen = ({ args, command, directory, environment }: Wanted) =>
         StrayProcesses.sweep({ token, after: pid, executor, fileSystem })
       )
     })
-    return { transport, words }
+    return { transport, words, hidden: () => [] }
   })
 
+/** Looks inside the sandbox which of so many files are not there, and then becomes the program. */
+const launchConfined = [
+  "n=$1; shift",
+  'while [ "$n" -gt 0 ]; do [ -e "$1" ] || : >"$ASSENT_SERVER/hidden-$n"; shift; n=$((n - 1)); done',
+  'exec "$@" <"$ASSENT_SERVER/in" 2>"$ASSENT_SERVER/log"'
+].join("\n")
+
+/** The files that a command line names, and that are there outside of the sandbox. */
+const namedFiles = ({ args, command, directory, environment }: Wanted): ReadonlyArray<string> => {
+  const places = command.includes("/") ? [directory] : (environment["PATH"] ?? "").split(":")
+  const program = places.map((place) => path.resolve(place, command)).find((file) => fs.existsSync(file))
+  const named = args.flatMap((arg) => {
+    const word = arg.replace(/^--?[\w-]+=/, "").replace(/^file:\/\//, "")
+    return word === "" || word.startsWith("-") ? [] : [path.resolve(directory, word)]
+  })
+  return [...(program === undefined ? [] : [program]), ...new Set(named.filter((file) => fs.existsSync(file)))]
+}
+
 /** The sandbox gives a command no input, so the input comes through a pipe with a name that both sides share. */
-const startConfined = ({ args, command, directory, environment, network }: Wanted, sandbox: Sandbox.Service) =>
+const startConfined = (wanted: Wanted, sandbox: Sandbox.Service) =>
   Effect.gen(function* () {
+    const { args, command, directory, environment, network } = wanted
+    const files = namedFiles(wanted)
     const fileSystem = yield* FileSystem.FileSystem
     const executor = yield* CommandExecutor.CommandExecutor
     const clock = yield* Effect.clock
@@ -135,7 +158,7 @@ const startConfined = ({ args, command, directory, environment, network }: Wante
     log.on("data", words.push)
     const running = yield* Effect.acquireRelease(
       sandbox.start({
-        command: ["/bin/sh", "-c", 'exec "$@" <"$ASSENT_SERVER/in" 2>"$ASSENT_SERVER/log"', "sh", command, ...args],
+        command: ["/bin/sh", "-c", launchConfined, "sh", `${files.length}`, ...files, command, ...args],
         directory,
         environment,
         network,
@@ -155,7 +178,8 @@ const startConfined = ({ args, command, directory, environment, network }: Wante
         })
       )
     )
-    return { transport, words: words.text }
+    const hidden = () => files.filter((_, i) => fs.existsSync(`${place}/hidden-${files.length - i}`))
+    return { transport, words: words.text, hidden }
   }).pipe(Effect.mapError((error) => (typeof error === "string" ? error : `${notStarted}: ${error.message}`)))
 
 /** Signals the group. Fails if there is none. */

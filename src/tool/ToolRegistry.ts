@@ -102,6 +102,8 @@ export interface Service {
   readonly tools: ReadonlyArray<Tool.Any>
   /** Why a tool of a server is absent: a sentence for the model. */
   readonly gone?: ((name: string) => string | undefined) | undefined
+  /** Waits a limited time for the tools of servers that start. Undefined: no server starts. */
+  readonly arrival?: (() => Effect.Effect<void> | undefined) | undefined
 }
 
 /**
@@ -135,6 +137,8 @@ export interface Server {
   readonly state: () => ServerState
   /** Calls the listener after each change of the state, until the returned function is called. */
   readonly watch: (listener: (state: ServerState) => void) => () => void
+  /** Waits a limited time for its tools, if it starts or is connected again. Undefined: there is nothing to wait for. */
+  readonly arrival?: (() => Effect.Effect<void> | undefined) | undefined
 }
 
 /**
@@ -381,6 +385,11 @@ class Changing implements Service {
       if (reason !== undefined) return reason
     }
     return undefined
+  }
+
+  readonly arrival = (): Effect.Effect<void> | undefined => {
+    const awaited = this.servers.flatMap((server) => server.arrival?.() ?? [])
+    return awaited.length === 0 ? undefined : Effect.all(awaited, { concurrency: "unbounded", discard: true })
   }
 
   narrowed(isMeant: (entry: Entry) => boolean): Changing {

@@ -142,6 +142,8 @@ export class Turn {
           const refusal = yield* Effect.interruptible(TokenBudget.refusal(session))
           if (refusal !== undefined) return this.end(Failed({ error: refusal, steps: this.count }))
         }
+        yield* this.awaitServers()
+        if (this.fiber.isStopped) return this.end(this.stopped())
         this.readSteering()
         const tooMuch = compaction.due("beforeSend")
         if (tooMuch !== undefined) {
@@ -175,6 +177,7 @@ export class Turn {
 
       // The calls and their results enter the history together, also when the turn is stopped meanwhile.
       const tools = batch
+      yield* this.awaitServers()
       let ran: Exit.Exit<void> = Exit.void
       let state: ToolBatch.State = "on"
       while (state === "on") {
@@ -196,6 +199,12 @@ export class Turn {
       if (flushed?._tag === "Left") return this.end(Failed({ error: flushed.left, steps: this.count }))
       if (repeated !== undefined) return this.end(repeated)
     }
+  }
+
+  /** A model call has the tools of servers that start in time, and a call finds a server that has just come back. */
+  private *awaitServers(): Steps {
+    const arrival = this.options.session.tools.arrival?.()
+    if (arrival !== undefined) yield* Effect.interruptible(arrival)
   }
 
   /**

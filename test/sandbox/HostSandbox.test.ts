@@ -1,7 +1,6 @@
 import * as NodeContext from "@effect/platform-node/NodeContext"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as ConfigProvider from "effect/ConfigProvider"
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Fiber from "effect/Fiber"
@@ -645,21 +644,5 @@ describe("layerNone", () => {
       const sandbox = yield* Sandbox.Sandbox
       assert.strictEqual(sandbox.mode, "off")
     }).pipe(Effect.provide(Sandbox.layerNone), Effect.provide(NodeContext.layer))
-  )
-})
-
-class Caller extends Context.Tag("test/sandbox/Caller")<Caller, string>() {}
-
-describe.skipIf(!Confined.isWanted)("a command", () => {
-  it.scopedLive("runs in the world of its own caller, whoever ran the first one", () =>
-    Effect.gen(function* () {
-      const root = realpathSync(mkdtempSync(join(tmpdir(), "assent-world-")))
-      yield* Effect.addFinalizer(() => Effect.sync(() => rmSync(root, { recursive: true, force: true })))
-      const sandbox = yield* Confined.make({ root })
-      const job: Sandbox.Job = { command: ["/bin/true"], directory: root, environment: {} }
-      const seen = (caller: string) =>
-        Effect.scoped(Effect.zipRight(sandbox.start(job), Caller)).pipe(Effect.provideService(Caller, caller))
-      assert.deepStrictEqual([yield* seen("first"), yield* seen("second")], ["first", "second"])
-    })
   )
 })

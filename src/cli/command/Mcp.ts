@@ -14,7 +14,7 @@ import * as Launch from "../../host/Launch.js"
 import * as InputLines from "../../tui/process/InputLines.js"
 import * as Output from "../../tui/process/Output.js"
 import * as Screen from "../../tui/process/Screen.js"
-import { serverWords } from "../../tui/view/ServerWords.js"
+import { serverWords } from "../../mcp/ServerWords.js"
 
 /** Exit code 1 when a checked server cannot be used or a sign-in fails, 2 when there is no such server. */
 export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "words">) =>

@@ -15,7 +15,7 @@ import * as Glyphs from "../../tui/terminal/Glyphs.js"
 import * as Output from "../../tui/process/Output.js"
 import { isDrawable } from "../../tui/process/Tty.js"
 import * as Retries from "../../tui/view/Retries.js"
-import { serverWords } from "../../tui/view/ServerWords.js"
+import { serverWords } from "../../mcp/ServerWords.js"
 
 export interface Options {
   readonly agent: Agent.Agent

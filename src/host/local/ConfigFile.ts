@@ -164,6 +164,15 @@ export const ConfigFile = Schema.Struct({
     "further environment variables that commands get",
     Schema.Array(Schema.NonEmptyTrimmedString)
   ),
+  mcp: optional(
+    Schema.Struct({
+      required: field("true: no session starts without each of its tool servers", Schema.Boolean),
+      wait: field(
+        "seconds that a model call waits for tool servers that start; 5",
+        Schema.Number.pipe(Schema.between(0, 600))
+      )
+    })
+  ),
   mcp_servers: field("tool servers by name: { command, args } or { url }; see the guide", ServerSettings.Servers),
   sandbox: field(
     "auto, require, off, or { mode, network, readable, writable }; ASSENT_SANDBOX",
@@ -220,6 +229,7 @@ export const merge = (files: ReadonlyArray<ConfigFile>): ConfigFile =>
       ...(before.sandbox === undefined && file.sandbox === undefined
         ? {}
         : { sandbox: { ...sandboxOf(before), ...sandboxOf(file) } }),
+      ...(before.mcp === undefined && file.mcp === undefined ? {} : { mcp: { ...before.mcp, ...file.mcp } }),
       mcp_servers: { ...before.mcp_servers, ...file.mcp_servers },
       price_table: { ...before.price_table, ...file.price_table },
       models: mergedModels(before.models, file.models)

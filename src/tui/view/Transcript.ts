@@ -34,7 +34,7 @@ import type * as Printed from "./Printed.js"
 import * as Retries from "./Retries.js"
 import type * as AgentText from "./AgentText.js"
 import * as AgentOutline from "./AgentOutline.js"
-import { serverWords } from "./ServerWords.js"
+import { serverWords } from "../../mcp/ServerWords.js"
 
 export interface Options {
   readonly color: boolean
