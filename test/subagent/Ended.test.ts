@@ -3,10 +3,8 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as FastCheck from "effect/FastCheck"
 import * as Delegate from "../../src/builtin/Delegate.js"
-import * as SubagentControl from "../../src/builtin/SubagentControl.js"
 import type * as ScriptedModel from "../../src/model/ScriptedModel.js"
 import * as TestAgent from "../../src/testing/TestAgent.js"
-import * as ToolRegistry from "../../src/tool/ToolRegistry.js"
 import * as Family from "../kit/Family.js"
 import { resultsOf } from "../kit/session.js"
 
@@ -153,13 +151,9 @@ describe("an ended child", () => {
 })
 
 describe("the id of a child", () => {
-  it.effect("is agent_id in every tool; its former name is read as well", () =>
+  it.scoped("is agent_id in every tool; its former name is read as well", () =>
     Effect.gen(function* () {
-      const layer = Layer.provide(
-        Layer.effect(ToolRegistry.ToolRegistry, ToolRegistry.make(SubagentControl.toolkit)),
-        SubagentControl.layer
-      )
-      const tools = yield* Effect.provide(ToolRegistry.ToolRegistry, layer)
+      const { tools } = (yield* Family.start({ script: {} })).agent
       for (const name of ["agent_ask", "send_to_subagent", "cancel_subagent", "close_subagent"]) {
         const decode = (id: object) => tools.get(name)?.decode({ question: "q", message: "m", ...id })
         assert.deepStrictEqual(decode({ subagent_id: "a" }), decode({ agent_id: "a" }))
