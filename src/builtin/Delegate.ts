@@ -34,7 +34,7 @@ const waiting = { ...ending, success: SubagentResult }
 export const Delegate = Tool.make("delegate", {
   description:
     "Gives a task to a subagent and waits for its result. Name a profile, or describe the subagent. Several calls in one " +
-    "step work at the same time.",
+    "step work at the same time. The subagent ends with its result, unless you keep it.",
   parameters: DelegationRequest.parameters,
   ...waiting
 })
@@ -62,7 +62,7 @@ export const SpawnSubagent = Tool.make("spawn_subagent", {
     "Gives a task to a subagent and does not wait: you get its id at once and its result as a message when it is done. " +
     "Otherwise like delegate.",
   parameters: DelegationRequest.parameters,
-  success: Schema.Struct({ subagent_id: Schema.String, status: Schema.Literal("spawned") }),
+  success: Schema.Struct({ agent_id: Schema.String, status: Schema.Literal("spawned") }),
   ...ending
 })
   .pipe(
@@ -148,8 +148,8 @@ export const layer: Layer.Layer<Tool.HandlersFor<typeof toolkit.tools>> = toolki
   delegate: (order) => delegate(order, DelegationRequest.instruction(order), precedence.delegate),
   spawn_subagent: (order) =>
     Effect.flatMap(Subagents.Subagents, (subagents) =>
-      Effect.map(subagents.spawn(order, DelegationRequest.instruction(order)), ({ subagent_id }) => ({
-        subagent_id,
+      Effect.map(subagents.spawn(order, DelegationRequest.instruction(order)), ({ agent_id }) => ({
+        agent_id,
         status: "spawned" as const
       }))
     ),

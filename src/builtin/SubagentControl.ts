@@ -14,25 +14,28 @@ import { Subagents } from "../subagent/Subagents.js"
 import { SubagentResult } from "../subagent/SubagentResult.js"
 import * as ToolTrait from "../tool/ToolTrait.js"
 
-const subagentId = Schema.NonEmptyString.annotations({ description: "Id of one of your subagents." })
+const agentId = Schema.NonEmptyString.annotations({ description: "Id of one of your subagents." })
+
+const formerly = { subagent_id: "agent_id" }
 
 const dependencies: [typeof Subagents] = [Subagents]
 
 const sentence = { success: Schema.String, failure: Schema.String, failureMode: "return" as const, dependencies }
 
 /**
- * Asks a subagent that has finished something more, and waits.
+ * Asks a subagent something more, also a kept one that has finished, and waits.
  *
  * @since 0.1.0
  * @category tools
  */
 export const AgentAsk = Tool.make("agent_ask", {
   description: "Asks a subagent of yours a question about its work and waits for the answer.",
-  parameters: { subagent_id: subagentId, question: Words },
+  parameters: { agent_id: agentId, question: Words },
   ...sentence,
   success: SubagentResult
 })
   .annotate(ToolTrait.Kind, "think")
+  .annotate(ToolTrait.Renamed, formerly)
   .annotate(ToolTrait.Groups, ["subagent"])
   .annotate(ToolTrait.AutoApproved, true)
   .annotate(ToolTrait.Resumable, true)
@@ -47,25 +50,27 @@ export const SendToSubagent = Tool.make("send_to_subagent", {
   description:
     "Sends words to a subagent of yours: it reads them at its next step, or begins to work on them when it is idle and " +
     "reports in a message. It does not answer questions that the subagent put to the user.",
-  parameters: { subagent_id: subagentId, message: Words },
+  parameters: { agent_id: agentId, message: Words },
   ...sentence
 })
   .annotate(ToolTrait.Kind, "think")
+  .annotate(ToolTrait.Renamed, formerly)
   .annotate(ToolTrait.Groups, ["subagent"])
   .annotate(ToolTrait.AutoApproved, true)
 
 /**
- * Ends what a subagent does; it stays.
+ * Ends what a subagent does. A kept one stays.
  *
  * @since 0.1.0
  * @category tools
  */
 export const CancelSubagent = Tool.make("cancel_subagent", {
-  description: "Stops what a subagent of yours is doing. It stays and can be given another task.",
-  parameters: { subagent_id: subagentId },
+  description: "Stops what a subagent of yours is doing. A kept one stays and can be given another task.",
+  parameters: { agent_id: agentId },
   ...sentence
 })
   .annotate(ToolTrait.Kind, "think")
+  .annotate(ToolTrait.Renamed, formerly)
   .annotate(ToolTrait.Groups, ["subagent"])
   .annotate(ToolTrait.AutoApproved, true)
   .annotate(Tool.Idempotent, true)
@@ -78,10 +83,11 @@ export const CancelSubagent = Tool.make("cancel_subagent", {
  */
 export const CloseSubagent = Tool.make("close_subagent", {
   description: "Ends a subagent of yours; one that works is cancelled first.",
-  parameters: { subagent_id: subagentId },
+  parameters: { agent_id: agentId },
   ...sentence
 })
   .annotate(ToolTrait.Kind, "think")
+  .annotate(ToolTrait.Renamed, formerly)
   .annotate(ToolTrait.Groups, ["subagent"])
   .annotate(ToolTrait.AutoApproved, true)
   .annotate(Tool.Idempotent, true)
@@ -97,7 +103,7 @@ export const ListSubagents = Tool.make("list_subagents", {
   ...sentence,
   success: Schema.Array(
     Schema.Struct({
-      subagent_id: Schema.String,
+      agent_id: Schema.String,
       name: Schema.String,
       status: Schema.Literal("idle", "working"),
       turns: Schema.Number
@@ -147,10 +153,10 @@ export const toolkit = Toolkit.make(
  * @category layers
  */
 export const layer: Layer.Layer<Tool.HandlersFor<typeof toolkit.tools>> = toolkit.toLayer({
-  agent_ask: ({ question, subagent_id }) => Effect.flatMap(Subagents, (own) => own.ask(subagent_id, question)),
-  send_to_subagent: ({ message, subagent_id }) => Effect.flatMap(Subagents, (own) => own.send(subagent_id, message)),
-  cancel_subagent: ({ subagent_id }) => Effect.flatMap(Subagents, (own) => own.cancel(subagent_id)),
-  close_subagent: ({ subagent_id }) => Effect.flatMap(Subagents, (own) => own.close(subagent_id)),
+  agent_ask: ({ question, agent_id }) => Effect.flatMap(Subagents, (own) => own.ask(agent_id, question)),
+  send_to_subagent: ({ message, agent_id }) => Effect.flatMap(Subagents, (own) => own.send(agent_id, message)),
+  cancel_subagent: ({ agent_id }) => Effect.flatMap(Subagents, (own) => own.cancel(agent_id)),
+  close_subagent: ({ agent_id }) => Effect.flatMap(Subagents, (own) => own.close(agent_id)),
   list_subagents: () => Effect.flatMap(Subagents, (own) => own.list),
   list_profiles: () =>
     Effect.map(Subagents, ({ profiles }) => profiles.map(({ description, name }) => ({ name, description })))

@@ -182,6 +182,8 @@ export const SessionOpened = /* @__PURE__ */ Lazy.schema(() =>
         instructions: Schema.String,
         /** Names of the tools it may use without asking, for its life. */
         allowed: Schema.optional(Schema.Array(Schema.String)),
+        /** It stays after its report. Absent in older journals: it stays until another one needs its room. */
+        keep: Schema.optional(Schema.Boolean),
         settings: Schema.Record({
           key: Schema.String,
           value: Schema.Record({ key: Schema.String, value: Schema.Unknown })

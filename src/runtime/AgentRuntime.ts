@@ -101,7 +101,7 @@ export interface SubagentOptions {
   readonly timeouts?: Interactors.Timeouts | undefined
   /** How deep subagents may be nested. Default: no limit. */
   readonly maxDepth?: number | undefined
-  /** How many may be alive in one tree. Default: no limit. */
+  /** How many may work or be kept in one tree; ended ones do not count. Default: no limit. */
   readonly maxChildren?: number | undefined
   /** People see subagents' words while they stream. Then parents get the answers with a note not to repeat them. */
   readonly outputStreamed?: boolean | undefined

@@ -687,6 +687,11 @@ export class Session implements Holding {
     })
   }
 
+  /** Calls the listener once, when it is idle next or has ended. */
+  whenIdle(listener: () => void): void {
+    ;(this.idleAgain ??= new OneShot()).observe(listener)
+  }
+
   /** Keeps the session busy until the result is called, for work beside its turns. */
   retain(): () => void {
     this.retained++

@@ -63,7 +63,7 @@ export interface Settings {
   }
   /** A child of the root has depth 1. Absent: no limit. */
   readonly maxDepth: number | undefined
-  /** Living children in the whole tree. Absent: no limit. */
+  /** Working and kept children in the whole tree. Absent: no limit. */
   readonly maxChildren: number | undefined
   /** People see what subagents say while they say it, so their parents need not repeat it. */
   readonly outputStreamed: boolean

@@ -92,7 +92,9 @@ export class Children implements Service, TreeSession.Wiring, Subagent.Family {
 
   validate(order: DelegationRequest.Wanted): Effect.Effect<void, string> {
     return Effect.flatMap(this.recipe(order), (recipe) =>
-      Effect.flatMap(this.model(recipe), () => (this.crowded === undefined ? Effect.void : Effect.fail(this.crowded)))
+      Effect.flatMap(this.model(recipe), () =>
+        this.crowded === undefined || this.yielding !== undefined ? Effect.void : Effect.fail(this.crowded)
+      )
     )
   }
 
@@ -110,16 +112,16 @@ export class Children implements Service, TreeSession.Wiring, Subagent.Family {
   ): Effect.Effect<SubagentResult.SubagentResult, string> {
     return Effect.flatMap(this.leftBy, (child) =>
       child === undefined
-        ? Effect.flatMap(this.create(order), (made) => this.during(made, made.tasks.work(task), precedence))
-        : this.during(child, child.tasks.workOn(task), precedence)
+        ? Effect.flatMap(this.create(order), (made) => this.reported(made, made.tasks.work(task), precedence))
+        : this.reported(child, child.tasks.workOn(task), precedence)
     )
   }
 
-  spawn(order: DelegationRequest.Wanted, task: string): Effect.Effect<{ readonly subagent_id: string }, string> {
+  spawn(order: DelegationRequest.Wanted, task: string): Effect.Effect<{ readonly agent_id: string }, string> {
     return Effect.flatMap(this.leftBy, (child) =>
       child === undefined
-        ? Effect.flatMap(this.create(order), (made) => Effect.as(made.tasks.begin(task), { subagent_id: made.id }))
-        : Effect.as(child.tasks.beginOnce(task), { subagent_id: child.id })
+        ? Effect.flatMap(this.create(order), (made) => begun(made, made.tasks.begin(task)))
+        : begun(child, child.tasks.beginOnce(task))
     )
   }
 
@@ -127,7 +129,7 @@ export class Children implements Service, TreeSession.Wiring, Subagent.Family {
     return Effect.flatMap(this.child(id), (child) =>
       Effect.flatMap(this.leftBy, (left) => {
         const { tasks } = child
-        return this.during(child, left === child ? tasks.workOn(question) : tasks.work(question), undefined)
+        return this.reported(child, left === child ? tasks.workOn(question) : tasks.work(question), undefined)
       })
     )
   }
@@ -143,22 +145,23 @@ export class Children implements Service, TreeSession.Wiring, Subagent.Family {
       Effect.flatMap(child.session.stop({ cancel: "parent" }), (end) =>
         Option.isNone(end)
           ? Effect.fail(`${id} is idle; there is nothing to cancel. Use close_subagent to end it.`)
-          : Effect.succeed(`${id} was cancelled. It can be given another task.`)
+          : Effect.succeed(
+              `${id} was cancelled${child.keep === false ? " and ends." : ". It can be given another task."}`
+            )
       )
     )
   }
 
   close(id: string): Effect.Effect<string, string> {
     return Effect.flatMap(this.child(id), (child) => {
-      this.children?.delete(id)
-      return Effect.as(child.close, `${id} is closed.`)
+      return Effect.as(this.shut(child), `${id} is closed.`)
     })
   }
 
   get list(): Effect.Effect<ReadonlyArray<Listed>> {
     return Effect.sync(() =>
       Array.from(this.children?.values() ?? [], ({ id, recipe, session }) => ({
-        subagent_id: id,
+        agent_id: id,
         name: recipe.name,
         status: session.isIdle() ? ("idle" as const) : ("working" as const),
         turns: session.turns()
@@ -207,6 +210,8 @@ export class Children implements Service, TreeSession.Wiring, Subagent.Family {
           if (id !== undefined && isWaiting(id)) left.set(id, child)
         }
         yield* child.tasks.resumeLeft
+        // The call that waits for it ends it.
+        if (![...left.values()].includes(child)) yield* child.retire()
       }
     })
   }
@@ -236,7 +241,8 @@ export class Children implements Service, TreeSession.Wiring, Subagent.Family {
     if (child !== undefined) return Effect.succeed(child)
     const known = [...(this.children?.keys() ?? [])].join(", ")
     return Effect.fail(
-      `You have no subagent ${JSON.stringify(id)}. ${known === "" ? "You have none." : `You have: ${known}.`}`
+      `You have no subagent ${JSON.stringify(id)}. ${known === "" ? "You have none." : `You have: ${known}.`} ` +
+        "A subagent ends with its report. To ask it more, start it with keep: true."
     )
   }
 
@@ -249,18 +255,21 @@ export class Children implements Service, TreeSession.Wiring, Subagent.Family {
         const granted = this.granted?.take(order, toolCallId)
         return Effect.flatMap(this.recipe(order), (recipe) =>
           Effect.flatMap(restore(this.model(recipe)), (model) => {
-            const { crowded } = this
-            if (crowded !== undefined) return Effect.fail(crowded)
+            const { crowded, yielding } = this
+            if (crowded !== undefined && yielding === undefined) return Effect.fail(crowded)
             const { tree } = this.options
             // Counted now: other fibers may make children between this check and the moment at which this child is a
             // node.
             tree.making++
-            const making = Effect.flatMap(this.mediation, () => {
+            // Its place in the count is free before anything waits.
+            const room = crowded === undefined || yielding === undefined ? Effect.void : this.shut(yielding)
+            const making = Effect.flatMap(Effect.zipRight(room, this.mediation), () => {
               const id = granted?.id ?? tree.nextSubagentId()
               const counts = recipe.autoApproved && (confines === undefined || confines.passed(order, toolCallId))
               const every = counts ? recipe.tools.entries.map(({ name }) => name) : undefined
               const allowed = granted?.tools ?? every
-              return this.adopt({ id, recipe, model, path: this.paths.next(recipe.name), toolCallId, allowed })
+              const keep = order !== "agent" && order.keep === true
+              return this.adopt({ id, recipe, model, path: this.paths.next(recipe.name), toolCallId, allowed, keep })
             })
             return Effect.matchCauseEffect(making, {
               onFailure: (cause) => {
@@ -279,7 +288,10 @@ export class Children implements Service, TreeSession.Wiring, Subagent.Family {
   }
 
   private adopt(
-    child: Pick<Subagent.Options, "id" | "recipe" | "model" | "path" | "toolCallId" | "allowed" | "restored" | "all">
+    child: Pick<
+      Subagent.Options,
+      "id" | "recipe" | "model" | "path" | "toolCallId" | "allowed" | "keep" | "restored" | "all"
+    >
   ): Effect.Effect<Subagent.Subagent> {
     const { scope, tree } = this.options
     const options: Subagent.Options = {
@@ -292,6 +304,7 @@ export class Children implements Service, TreeSession.Wiring, Subagent.Family {
       path: child.path,
       toolCallId: child.toolCallId,
       allowed: child.allowed,
+      keep: child.keep,
       restored: child.restored,
       all: child.all
     }
@@ -342,8 +355,31 @@ export class Children implements Service, TreeSession.Wiring, Subagent.Family {
   private get crowded(): string | undefined {
     const { settings, size } = this.options.tree
     return settings.maxChildren !== undefined && size >= settings.maxChildren
-      ? `There are ${size} subagents already, and no more are allowed. Close one first.`
+      ? `There are ${size} subagents already, and no more are allowed. Wait until one has reported, or close one that is kept.`
       : undefined
+  }
+
+  /** An idle child that gives its room to another: nobody decided to keep it, or this session has no tool to close it. */
+  private get yielding(): Subagent.Subagent | undefined {
+    const closes = this.session.tools.get("close_subagent") !== undefined
+    for (const child of this.children?.values() ?? []) {
+      if (child.session.isIdle() && !(closes && child.keep === true)) return child
+    }
+    return undefined
+  }
+
+  private shut(child: Subagent.Subagent): Effect.Effect<void> {
+    this.children?.delete(child.id)
+    return child.close
+  }
+
+  /** The result of a child's task. Then the child ends, if it has no more to do. */
+  private reported(
+    child: Subagent.Subagent,
+    work: Effect.Effect<Done>,
+    precedence: number | undefined
+  ): Effect.Effect<SubagentResult.SubagentResult> {
+    return Effect.ensuring(this.during(child, work, precedence), child.retire())
   }
 
   /** While the child works, it may receive the user's words. */
@@ -369,6 +405,10 @@ export class Children implements Service, TreeSession.Wiring, Subagent.Family {
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** Ends the child after the task that it has begun. */
+const begun = (child: Subagent.Subagent, begin: Effect.Effect<void>): Effect.Effect<{ readonly agent_id: string }> =>
+  Effect.as(Effect.zipRight(begin, child.retire()), { agent_id: child.id })
 
 /** How the questions of this session's children are answered. */
 const strategyOf = (

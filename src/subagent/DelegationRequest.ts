@@ -42,6 +42,10 @@ export const parameters = {
   }),
   context: Schema.optional(Schema.String).annotations({
     description: "Material for the task: findings, excerpts, notes."
+  }),
+  keep: Schema.optional(Schema.Boolean).annotations({
+    description:
+      "Keeps the subagent and its background commands after the report, for more questions. Otherwise it ends."
   })
 }
 
@@ -59,6 +63,8 @@ export interface DelegationRequest {
   readonly max_turns?: number | undefined
   readonly model?: string | undefined
   readonly context?: string | undefined
+  /** It stays after its report, until it is closed. Default: false. */
+  readonly keep?: boolean | undefined
 }
 
 /**

@@ -69,7 +69,7 @@ class LazyChildren implements Service, TreeSession.Wiring {
     return Effect.flatMap(this.children, (children) => children.delegate(order, task, precedence))
   }
 
-  spawn(order: DelegationRequest.Wanted, task: string): Effect.Effect<{ readonly subagent_id: string }, string> {
+  spawn(order: DelegationRequest.Wanted, task: string): Effect.Effect<{ readonly agent_id: string }, string> {
     return Effect.flatMap(this.children, (children) => children.spawn(order, task))
   }
 

@@ -13,6 +13,7 @@ export interface ReturningSubagent {
   readonly recipe: Recipe
   /** Names of the tools it may use without asking. */
   readonly allowed: ReadonlyArray<string> | undefined
+  readonly keep: boolean | undefined
 }
 
 /**
@@ -48,6 +49,7 @@ export const make = (
   return {
     id: subagentId,
     recipe,
+    keep: child.keep,
     allowed: approved && allowed?.filter((tool) => tools.get(tool) !== undefined && approved.get(tool) !== undefined)
   }
 }

@@ -6,7 +6,8 @@
  *  child's tools ─► its gate ─► bridge ─► parent's mediator ─► …
  * ```
  *
- * It lives until it is closed or its parent ends. Only the turn of a task is bound to the call that waits for it.
+ * It ends when it has reported all that it was given. One that is kept lives until it is closed or its parent ends. Only
+ * the turn of a task is bound to the call that waits for it.
  */
 import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -46,6 +47,8 @@ export interface Options {
   readonly toolCallId: ToolCallId | undefined
   /** Names of the tools it may use without asking, for its life. */
   readonly allowed: ReadonlyArray<string> | undefined
+  /** It stays after its report. Absent: nobody decided, it is from an older journal. */
+  readonly keep: boolean | undefined
   /** Its state from another process. */
   readonly restored?: SessionSnapshot.SessionSnapshot | undefined
   /** The snapshot of the tree, which contains its own children. */
@@ -71,8 +74,11 @@ export interface Subagent {
   readonly recipe: DelegationRequest.Recipe
   readonly session: Session.Session
   readonly tasks: ChildTasks
+  readonly keep: boolean | undefined
   /** Cancels what it does and ends it. */
   readonly close: Effect.Effect<void>
+  /** Closes it when it is idle, unless it is kept. Its own children may still work. */
+  readonly retire: () => Effect.Effect<void>
 }
 
 /**
@@ -154,15 +160,17 @@ class Child implements Subagent {
   readonly id: string
   readonly recipe: DelegationRequest.Recipe
   readonly tasks: ChildTasks
+  readonly keep: boolean | undefined
   private readonly tree: AgentTree
   private readonly family: Family
 
   constructor(
-    { family, id, parent, recipe, restored, tree }: Options,
+    { family, id, keep, parent, recipe, restored, tree }: Options,
     private readonly parts: Parts
   ) {
     const { journal, session, tell } = parts
     this.id = id
+    this.keep = keep
     this.recipe = recipe
     this.tree = tree
     this.family = family
@@ -206,6 +214,17 @@ class Child implements Subagent {
     )
   }
 
+  retire(): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      const { keep, session } = this
+      if (keep !== false || session.isOver()) return Effect.void
+      if (session.isIdle()) return this.close
+      const { place } = session
+      if (place !== undefined) session.whenIdle(() => void DetachedFiber.unsafeFork(place, this.retire()))
+      return Effect.void
+    })
+  }
+
   /** Its tasks end first: the turn of a cancelled task has an end, and the session must report it. */
   private get end(): Effect.Effect<void> {
     const { session } = this
@@ -244,7 +263,7 @@ const createdAs = (
 })
 
 const openedAs = (
-  { allowed, id, model, parent, recipe, toolCallId }: Options,
+  { allowed, id, keep, model, parent, recipe, toolCallId }: Options,
   origin: Origin.Origin,
   instructions: string
 ): JournalEntry.SessionOpened => ({
@@ -259,6 +278,7 @@ const openedAs = (
     tools: recipe.tools.entries.map(({ name }) => name),
     instructions: recipe.instructions,
     ...(allowed === undefined ? {} : { allowed }),
+    ...(keep === undefined ? {} : { keep }),
     settings: recipe.settings
   }
 })

@@ -25,7 +25,7 @@ export const SubagentResult = Schema.Struct({
   error: Schema.optional(Schema.String),
   /** Tokens of the subagent so far. */
   token_usage: Schema.optional(Schema.Struct({ input: Schema.Number, output: Schema.Number })),
-  /** Id of the subagent, for further questions. */
+  /** Id of the subagent, for further questions to one that is kept. */
   agent_id: Schema.String,
   output_streamed: Schema.Boolean,
   /** Tools of its profile that it does not have, because the agent that delegated does not have them. */

@@ -20,7 +20,7 @@ import type * as SubagentResult from "./SubagentResult.js"
  * @category models
  */
 export interface Listed {
-  readonly subagent_id: string
+  readonly agent_id: string
   readonly name: string
   readonly status: "idle" | "working"
   readonly turns: number
@@ -39,18 +39,19 @@ export interface Service {
   /** Shows what approving the request means. */
   readonly describe: (order: DelegationRequest.Wanted, task: string) => Effect.Effect<ToolDisplay, string>
   /**
-   * Makes a child, gives it its task and waits. With a `precedence` the child may receive the user's words meanwhile.
+   * Makes a child, gives it its task and waits. The child ends with its report, unless the request keeps it. With a
+   * `precedence` the child may receive the user's words meanwhile.
    */
   readonly delegate: (
     order: DelegationRequest.Wanted,
     task: string,
     precedence?: number
   ) => Effect.Effect<SubagentResult.SubagentResult, string>
-  /** Makes a child, gives it its task and does not wait. Its end comes as a message. */
+  /** Like `delegate`, and does not wait. The report comes as a message. */
   readonly spawn: (
     order: DelegationRequest.Wanted,
     task: string
-  ) => Effect.Effect<{ readonly subagent_id: string }, string>
+  ) => Effect.Effect<{ readonly agent_id: string }, string>
   /** Asks a living child something and waits for the answer. */
   readonly ask: (id: string, question: string) => Effect.Effect<SubagentResult.SubagentResult, string>
   /**

@@ -444,7 +444,7 @@ const makeEntry = (tool: Tool.Any, context: Context.Context<never>, shellCommand
     tool,
     handler: registered?.handler,
     context: world,
-    decode: Lazy.make(() => decoder(tool.parametersSchema, world)),
+    decode: Lazy.make(() => renaming(trait(ToolTrait.Renamed), decoder(tool.parametersSchema, world))),
     encode: Lazy.make(() => encoder(tool.successSchema, world)),
     encodeFailure: Lazy.make(() => encoder(tool.failureSchema, world)),
     kind: trait(ToolTrait.Kind) ?? kindOf(annotations),
@@ -486,6 +486,20 @@ const decoder = (schema: Schema.Schema.All, context: Context.Context<never>): En
       (issue) => shapeless(params ?? {}) ?? told(ParseResult.ArrayFormatter.formatIssueSync(issue))
     )
 }
+
+/** An argument under a former name counts, unless the call has its name of now too. */
+const renaming = (names: Readonly<Record<string, string>> | undefined, decode: Entry["decode"]): Entry["decode"] =>
+  names === undefined
+    ? decode
+    : (params) =>
+        decode(
+          typeof params !== "object" || params === null || Array.isArray(params)
+            ? params
+            : {
+                ...Object.fromEntries(Object.entries(params).map(([name, value]) => [names[name] ?? name, value])),
+                ...params
+              }
+        )
 
 /** Arguments that are no object fail as a whole: text that could not be parsed comes as it is. */
 const shapeless = (params: unknown): string | undefined => {

@@ -81,6 +81,15 @@ export class Groups extends Context.Reference<Groups>()("assent/tool/Groups", {
 }) {}
 
 /**
+ * Former names of parameters, each with its name now. Calls in older journals have the former ones, and models repeat them.
+ *
+ * @internal
+ */
+export class Renamed extends Context.Reference<Renamed>()("assent/tool/Renamed", {
+  defaultValue: (): Readonly<Record<string, string>> | undefined => undefined
+}) {}
+
+/**
  * A call that another process had begun runs again, and finds its questions and children again. What its handler does before a
  * question runs again, so it must be harmless twice. Without this trait such a call is not run again: its effect is not known,
  * and no answer to its question is taken while no process runs it.

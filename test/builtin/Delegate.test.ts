@@ -84,7 +84,7 @@ describe("an order that cannot be carried out", () => {
     },
     "comes when there are too many": {
       call: delegate("helper"),
-      says: "There are 0 subagents already, and no more are allowed. Close one first.",
+      says: "There are 0 subagents already, and no more are allowed. Wait until one has reported, or close one that is kept.",
       subagents: { maxChildren: 0 }
     },
     "comes from too deep": {
@@ -158,8 +158,8 @@ describe("an order that cannot be carried out", () => {
       yield* Fiber.join(running)
       const results = (yield* told(family)).map((result) => (typeof result === "string" ? result : "made"))
       assert.deepStrictEqual(results.toSorted(), [
-        "There are 2 subagents already, and no more are allowed. Close one first.",
-        "There are 2 subagents already, and no more are allowed. Close one first.",
+        "There are 2 subagents already, and no more are allowed. Wait until one has reported, or close one that is kept.",
+        "There are 2 subagents already, and no more are allowed. Wait until one has reported, or close one that is kept.",
         "made",
         "made"
       ])
@@ -204,8 +204,8 @@ describe("an order that names tools", () => {
       const family = yield* start({
         script: {
           main: [
-            calls(inline({ plugins: ["labour"] })),
-            calls({ name: "agent_ask", params: { subagent_id: "subagent_1", question: "more?" } }),
+            calls(inline({ plugins: ["labour"], keep: true })),
+            calls({ name: "agent_ask", params: { agent_id: "subagent_1", question: "more?" } }),
             { text: "done" }
           ],
           subagent

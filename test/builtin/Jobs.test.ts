@@ -289,7 +289,7 @@ describe("a background job", () => {
           agents: {
             main: [
               step(...eight.slice(0, 7)),
-              step({ name: "delegate", params: { profile: "helper", task: "serve" } }),
+              step({ name: "delegate", params: { profile: "helper", task: "serve", keep: true } }),
               step(background("ninth")),
               done,
               step(stop("job_3")),
@@ -321,12 +321,12 @@ describe("a background job", () => {
           agents: {
             main: [
               step(background("mine")),
-              step({ name: "spawn_subagent", params: { profile: "helper", task: "serve" } }),
+              step({ name: "spawn_subagent", params: { profile: "helper", task: "serve", keep: true } }),
               done,
               { text: "it serves" },
               step(look("job_2"), stop("job_2"), look("job_77"), look("")),
               done,
-              step({ name: "close_subagent", params: { subagent_id: "subagent_1" } }),
+              step({ name: "close_subagent", params: { agent_id: "subagent_1" } }),
               done,
               done
             ],

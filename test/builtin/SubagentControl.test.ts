@@ -17,10 +17,13 @@ const { calls, delegate, spawn, work } = Family
 const rest = Effect.zipRight(settle, settle)
 
 const use = (name: string, params: object = {}): ScriptedModel.ToolUse => ({ name, params })
-const ask = (id: string, question: string) => use("agent_ask", { subagent_id: id, question })
-const send = (id: string, message: string) => use("send_to_subagent", { subagent_id: id, message })
-const cancel = (id: string) => use("cancel_subagent", { subagent_id: id })
-const close = (id: string) => use("close_subagent", { subagent_id: id })
+const ask = (id: string, question: string) => use("agent_ask", { agent_id: id, question })
+const send = (id: string, message: string) => use("send_to_subagent", { agent_id: id, message })
+const cancel = (id: string) => use("cancel_subagent", { agent_id: id })
+const close = (id: string) => use("close_subagent", { agent_id: id })
+
+const none = (sentence: string) =>
+  `${sentence} A subagent ends with its report. To ask it more, start it with keep: true.`
 
 const sessionOf = (family: Family.Family, path: string) =>
   Effect.map(family.agent.agents, (nodes) => nodes.find(({ origin }) => origin.agent === path)?.session)
@@ -179,7 +182,7 @@ describe("a subagent", () => {
       yield* Fiber.join(running)
       assert.deepStrictEqual(allTold(family).slice(1), [
         "subagent_1 is closed.",
-        'You have no subagent "subagent_1". You have none.',
+        none('You have no subagent "subagent_1". You have none.'),
         []
       ])
       const all = yield* family.events
@@ -268,17 +271,17 @@ describe("a subagent", () => {
       const results = yield* told(family)
       assert.deepStrictEqual(results[0], [
         // It heard of its own child's end in a turn of its own.
-        { subagent_id: "subagent_1", name: "helper", status: "idle", turns: 2 },
-        { subagent_id: "subagent_3", name: "helper", status: "idle", turns: 1 }
+        { agent_id: "subagent_1", name: "helper", status: "idle", turns: 2 },
+        { agent_id: "subagent_3", name: "helper", status: "idle", turns: 1 }
       ])
-      assert.strictEqual(results[2], 'You have no subagent "subagent_2". You have: subagent_1, subagent_3.')
-      assert.strictEqual(results[4], 'You have no subagent "subagent_9". You have: subagent_1, subagent_3.')
+      assert.strictEqual(results[2], none('You have no subagent "subagent_2". You have: subagent_1, subagent_3.'))
+      assert.strictEqual(results[4], none('You have no subagent "subagent_9". You have: subagent_1, subagent_3.'))
       const child = yield* sessionOf(family, "main/helper")
       const seen = child?.history.messages.flatMap((message) =>
         message.role === "tool" ? message.content.map(({ result }) => result) : []
       )
-      assert.strictEqual(seen?.[2], 'You have no subagent "subagent_1". You have: subagent_2.')
-      assert.strictEqual(seen?.[4], 'You have no subagent "subagent_3". You have: subagent_2.')
+      assert.strictEqual(seen?.[2], none('You have no subagent "subagent_1". You have: subagent_2.'))
+      assert.strictEqual(seen?.[4], none('You have no subagent "subagent_3". You have: subagent_2.'))
       assert.deepStrictEqual(yield* wrong(family), [])
     })
   )
@@ -399,9 +402,9 @@ describe("a subagent's task ends", () => {
         script: {
           main: [
             calls(delegate("helper")),
-            calls(use("send_to_subagent", { subagent_id: "subagent_1", message: "again" })),
+            calls(use("send_to_subagent", { agent_id: "subagent_1", message: "again" })),
             { text: "waiting" },
-            calls(use("cancel_subagent", { subagent_id: "subagent_1" })),
+            calls(use("cancel_subagent", { agent_id: "subagent_1" })),
             { text: "done" }
           ],
           helper: [{ text: "old answer" }, { ...work("b"), text: "new" }, { ...work("hang"), text: "newer" }]

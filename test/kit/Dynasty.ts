@@ -75,7 +75,11 @@ const use: FastCheck.Arbitrary<ScriptedModel.ToolUse> = FastCheck.oneof(
     weight: 5,
     arbitrary: FastCheck.record({
       name: FastCheck.constantFrom("delegate", "delegate", "spawn_subagent"),
-      params: FastCheck.record({ task: FastCheck.constant("go"), profile: FastCheck.constantFrom(...profiles) })
+      params: FastCheck.record({
+        task: FastCheck.constant("go"),
+        profile: FastCheck.constantFrom(...profiles),
+        keep: FastCheck.constant(true)
+      })
     })
   },
   {
@@ -83,8 +87,13 @@ const use: FastCheck.Arbitrary<ScriptedModel.ToolUse> = FastCheck.oneof(
     arbitrary: FastCheck.record({
       name: FastCheck.constantFrom("delegate", "spawn_subagent"),
       params: FastCheck.record(
-        { task: FastCheck.constant("go"), plugins: some(everything), model: FastCheck.constant("other/model") },
-        { requiredKeys: ["task"] }
+        {
+          task: FastCheck.constant("go"),
+          plugins: some(everything),
+          model: FastCheck.constant("other/model"),
+          keep: FastCheck.constant(true)
+        },
+        { requiredKeys: ["task", "keep"] }
       )
     })
   },
@@ -103,14 +112,14 @@ const use: FastCheck.Arbitrary<ScriptedModel.ToolUse> = FastCheck.oneof(
     weight: 2,
     arbitrary: FastCheck.integer({ min: 1, max: 6 }).map((id) => ({
       name: "agent_ask",
-      params: { subagent_id: `subagent_${id}`, question: "more?" }
+      params: { agent_id: `subagent_${id}`, question: "more?" }
     }))
   },
   {
     weight: 2,
     arbitrary: FastCheck.integer({ min: 1, max: 6 }).map((id) => ({
       name: "send_to_subagent",
-      params: { subagent_id: `subagent_${id}`, message: "more" }
+      params: { agent_id: `subagent_${id}`, message: "more" }
     }))
   }
 )

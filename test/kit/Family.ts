@@ -94,13 +94,14 @@ export const startKept = (options: Options) => {
 export const calls = (...tools: ReadonlyArray<ScriptedModel.ToolUse>): ScriptedModel.Step => ({ tools })
 export const work = (...names: ReadonlyArray<string>): ScriptedModel.Step =>
   calls(...names.map((name) => ({ name: "work", params: { name } })))
+/** The child is kept, so that a test can look at it after its report. */
 export const delegate = (profile: string, task = "go"): ScriptedModel.ToolUse => ({
   name: "delegate",
-  params: { task, profile }
+  params: { task, profile, keep: true }
 })
 export const spawn = (profile: string, task = "go"): ScriptedModel.ToolUse => ({
   name: "spawn_subagent",
-  params: { task, profile }
+  params: { task, profile, keep: true }
 })
 
 export const ofTag = <Tag extends AgentEvent["_tag"]>(

@@ -241,7 +241,7 @@ const noting = (seen: Array<string>) =>
   Effect.zipWith(FiberRef.get(Ref), Reference, (a, b) => void seen.push(`${a} ${b}`))
 
 describe("a subagent's handlers see", () => {
-  const ask = { name: "agent_ask", params: { subagent_id: "subagent_1", question: "and now?" } }
+  const ask = { name: "agent_ask", params: { agent_id: "subagent_1", question: "and now?" } }
   const script = {
     main: [Family.calls(Family.delegate("helper")), { text: "." }, { tools: [ask] }, { text: "." }],
     helper: [Family.work("a"), { text: "." }, Family.work("b"), { text: "." }]

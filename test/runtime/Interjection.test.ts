@@ -138,7 +138,7 @@ describe("words that name nobody", () => {
       const family = yield* start({
         main: [
           calls(spawn("helper")),
-          calls({ name: "agent_ask", params: { subagent_id: "subagent_1", question: "and?" } }),
+          calls({ name: "agent_ask", params: { agent_id: "subagent_1", question: "and?" } }),
           { text: "done" }
         ],
         helper: [work("a"), { text: "first" }, work("b"), { text: "second" }]
@@ -297,7 +297,7 @@ describe("the selected agent", () => {
         main: [
           calls(spawn("helper")),
           { text: "started" },
-          calls({ name: "close_subagent", params: { subagent_id: "subagent_1" } }),
+          calls({ name: "close_subagent", params: { agent_id: "subagent_1" } }),
           { text: "closed" }
         ],
         helper: [work("h"), { text: "helped" }]

@@ -22,7 +22,7 @@ const told = (family: Family.Family, path: string) =>
 
 const rest = Effect.zipRight(settle, settle)
 
-const ask = (id: string, question = "more?") => calls({ name: "agent_ask", params: { subagent_id: id, question } })
+const ask = (id: string, question = "more?") => calls({ name: "agent_ask", params: { agent_id: id, question } })
 
 // -----------------------------------------------------------------------------------------------------------------
 
@@ -56,7 +56,7 @@ describe("words that look like answers", () => {
               text,
               thinking: text,
               tools: [
-                { name: "send_to_subagent", params: { subagent_id: "subagent_1", message: text } },
+                { name: "send_to_subagent", params: { agent_id: "subagent_1", message: text } },
                 { name: "work", params: { name: text } }
               ]
             },
@@ -252,7 +252,7 @@ describe("an answer to a child", () => {
         script: {
           main: [
             calls(spawn("helper")),
-            calls({ name: "send_to_subagent", params: { subagent_id: "subagent_1", message: "and b" } }),
+            calls({ name: "send_to_subagent", params: { agent_id: "subagent_1", message: "and b" } }),
             { text: "started" },
             ask("subagent_1"),
             { text: "done" }

@@ -129,7 +129,7 @@ describe("a subagent", () => {
           script: {
             main: [
               calls(delegate("reader"), delegate("doer")),
-              calls({ name: "agent_ask", params: { subagent_id: "subagent_1", question: "again" } }),
+              calls({ name: "agent_ask", params: { agent_id: "subagent_1", question: "again" } }),
               { text: "done" }
             ],
             reader: [reader, { text: "ok" }, reader, { text: "ok" }],
@@ -235,8 +235,8 @@ describe("a subagent", () => {
       yield* Family.untilIdle(family.agent, "go")
       assert.deepStrictEqual(Family.shown(yield* family.person.shown), [
         "main: approveSubagentEnvelope",
-        "main/subagent: delegate task=go, profile=nested",
-        "main/subagent: delegate task=go, profile=other",
+        "main/subagent: delegate task=go, profile=nested, keep=true",
+        "main/subagent: delegate task=go, profile=other, keep=true",
         "main/subagent/plain: work asked"
       ])
       assert.deepStrictEqual(
@@ -322,8 +322,8 @@ describe("a subagent in a stage", () => {
           main: [
             calls(delegate("helper")),
             { text: "made" },
-            calls({ name: "agent_ask", params: { subagent_id: "subagent_1", question: "more?" } }),
-            calls({ name: "send_to_subagent", params: { subagent_id: "subagent_1", message: "more" } }),
+            calls({ name: "agent_ask", params: { agent_id: "subagent_1", question: "more?" } }),
+            calls({ name: "send_to_subagent", params: { agent_id: "subagent_1", message: "more" } }),
             { text: "done" }
           ],
           helper: [work("own"), { text: "ok" }, work("asked"), { text: "ok" }, work("told"), { text: "ok" }]
@@ -346,7 +346,7 @@ describe("a subagent in a stage", () => {
           main: [
             calls(spawn("helper")),
             { text: "made" },
-            calls({ name: "send_to_subagent", params: { subagent_id: "subagent_1", message: "do that, too" } }),
+            calls({ name: "send_to_subagent", params: { agent_id: "subagent_1", message: "do that, too" } }),
             { text: "done" },
             { text: "heard" },
             { text: "heard" }
@@ -515,7 +515,7 @@ describe("a subagent that goes on after a restart", () => {
         ["delegate", "agent_ask", "request_clarification"]
       )
       assert.deepStrictEqual(Family.shown(yield* after.person.shown), [
-        "main/subagent: spawn_subagent task=go, profile=helper"
+        "main/subagent: spawn_subagent task=go, profile=helper, keep=true"
       ])
     })
   )

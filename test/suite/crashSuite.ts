@@ -60,7 +60,7 @@ const script: ScriptedModel.Script["agents"] = {
     step(use("work", "yes"), use("look", "seen"), use("work", "always"), use("work", "after_always")),
     step(
       use("delegate", "helping", { task: "help", profile: "helper" }),
-      use("spawn_subagent", "spawning", { task: "nest", profile: "nested" }),
+      use("spawn_subagent", "spawning", { task: "nest", profile: "nested", keep: true }),
       use("delegate", "inline", { task: "toil", plugins: ["work"], max_turns: 3 })
     ),
     step(
@@ -75,7 +75,7 @@ const script: ScriptedModel.Script["agents"] = {
       use("work", "malformed", {})
     ),
     step(use("look", "knock")),
-    step(use("agent_ask", "asking", { subagent_id: "subagent_2", question: "and?" })),
+    step(use("agent_ask", "asking", { agent_id: "subagent_2", question: "and?" })),
     { text: "done" },
     { text: "heard" },
     step(use("drop", "all"), use("drop", "after_all")),

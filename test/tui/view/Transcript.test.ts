@@ -322,7 +322,7 @@ describe("the transcript of several agents", () => {
       ...withChild,
       explore.completed(true, 1),
       main.called("delegate", "call of main/explore", "", "succeeded", 10),
-      main.calls("agent_ask", "ask", `subagent_id=id_${"main/explore".length}, question=why`, 50),
+      main.calls("agent_ask", "ask", `agent_id=id_${"main/explore".length}, question=why`, 50),
       explore.turn("why", 60),
       explore.says("Because."),
       explore.ends,
