@@ -129,7 +129,9 @@ describe.concurrent("a receipt for words on a line", () => {
       const at = yield* Program.place
       const agents = {
         main: [
-          { tools: [{ name: "spawn_subagent", id: "spawning", params: { task: "ask", profile: "asker" } }] },
+          {
+            tools: [{ name: "spawn_subagent", id: "spawning", params: { task: "ask", profile: "asker", keep: true } }]
+          },
           { text: "It asks." },
           { text: "It has asked." },
           { text: "It has heard." }

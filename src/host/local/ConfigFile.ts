@@ -113,7 +113,7 @@ export const ConfigFile = Schema.Struct({
       model_silence: field("seconds of silence before Assent retries a model call; 300; 0 waits for ever", Amount),
       retry_within: field("seconds that a provider may make a call wait; 120", Amount),
       max_depth: field("how deep subagents nest", Count),
-      max_children: field("how many subagents one tree has", Count),
+      max_children: field("how many subagents of one tree work or are kept", Count),
       max_tokens: field("tokens of one session", Count),
       max_tree_tokens: field("tokens of a session and all below it", Count),
       max_cost: field(
