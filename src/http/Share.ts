@@ -1,6 +1,6 @@
 /**
  * Something of a server that its callers share, such as streams or bytes. A caller has no more than an own limit, and no more
- * than is left for the others: whoever comes next finds room.
+ * than is left for the others, so that the next caller finds room.
  */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
